@@ -17,7 +17,8 @@
 #include "peak.h"
 #include "runtime/cpu/amx.h"
 #include "runtime/cpu/avx512_bf16.h"
-#include "runtime/cpu/kernels.h"
+#include "runtime/cpu/choices.h"
+#include "runtime/cpu/units.h"
 #include "workload.h"
 
 #include <stdio.h>
@@ -354,7 +355,10 @@ int main(int argc, char **argv) {
             return 2;
         }
     }
-    const vpps_kernels *kernels = vpps_kernels_choose(false);
+    const vpps_cpu_units *units = vpps_units_of_this_cpu();
+    const vpps_cpu_problem problem = {.asked = VPPS_PRECISION_FP32, .wanted = getenv("VPPS_ISA")};
+    char why[160];
+    const vpps_kernels *kernels = units->kernels[vpps_cpu_choose(units, &problem, NULL, 0, why, sizeof why).kernels];
     makers.units[0] = (unit){kernels->isa, kernels->product_bf16, kernels->pack_bf16};
     vpps_pack_bf16 pack = kernels->pack_bf16;
     vpps_bf16_unit found;

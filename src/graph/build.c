@@ -138,6 +138,14 @@ static bool take_arguments(vpps_graph *g, vpps_signature *s, uint32_t n, const v
 
 static vpps_signature signature_of(vpps_op op) { return (vpps_signature){.op = (uint8_t)op, .param = VPPS_NO_PARAM}; }
 
+/* Makes a node of an op with a parameter, and of the parameter's shape or, if a lookup table, its entries'. */
+static vpps_node make_of(vpps_graph *g, vpps_op op, vpps_param param, uint32_t n, const vpps_node *args, uint32_t imm,
+                         bool pulled) {
+    const vpps_parameter_data *p = &g->model->params[param];
+    vpps_signature s = {.op = (uint8_t)op, .param = param, .rows = p->rows, .cols = p->cols};
+    return check_size(g, &s) ? vpps_make_node(g, &s, NULL, n, args, imm, pulled) : VPPS_NO_NODE;
+}
+
 static vpps_node make(vpps_graph *g, vpps_op op, uint32_t n, const vpps_node *args, uint32_t imm, float p) {
     vpps_signature s = signature_of(op);
     s.p = p;
@@ -196,12 +204,7 @@ vpps_node vpps_lookup(vpps_graph *g, vpps_param table, uint32_t index) {
     const vpps_parameter_data *p = find_parameter(g, "lookup", table, VPPS_LOOKUP);
     bool pulled;
     if (!p || !check_index(g, "lookup", &index, p->count, &pulled)) return VPPS_NO_NODE;
-    vpps_signature s = signature_of(VPPS_OP_LOOKUP);
-    s.param = table;
-    s.rows = p->rows;
-    s.cols = p->cols;
-    if (!check_size(g, &s)) return VPPS_NO_NODE;
-    return vpps_make_node(g, &s, NULL, 0, NULL, index, pulled);
+    return make_of(g, VPPS_OP_LOOKUP, table, 0, NULL, index, pulled);
 }
 
 vpps_node vpps_parameter(vpps_graph *g, vpps_param parameter) {
@@ -213,26 +216,17 @@ vpps_node vpps_parameter(vpps_graph *g, vpps_param parameter) {
             g, VPPS_ARGUMENT,
             "parameter: %s is a lookup table; expected a vector or a matrix, or vpps_lookup for one of its entries",
             p->name);
-    vpps_signature s = signature_of(p->kind == VPPS_MATRIX ? VPPS_OP_MATRIX : VPPS_OP_PARAMETER);
-    s.param = parameter;
-    s.rows = p->rows;
-    s.cols = p->cols;
-    if (!check_size(g, &s)) return VPPS_NO_NODE;
-    return vpps_make_node(g, &s, NULL, 0, NULL, 0, false);
+    return make_of(g, p->kind == VPPS_MATRIX ? VPPS_OP_MATRIX : VPPS_OP_PARAMETER, parameter, 0, NULL, 0, false);
 }
 
 vpps_node vpps_lookup_at(vpps_graph *g, vpps_param table, vpps_node index) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     const vpps_parameter_data *p = find_parameter(g, "lookup_at", table, VPPS_LOOKUP);
-    vpps_signature s = signature_of(VPPS_OP_LOOKUP_AT), i;
+    vpps_signature i;
     uint32_t axis;
     if (!p || !vpps_node_signature(g, "lookup_at", index, &i, &axis)) return VPPS_NO_NODE;
     if (i.rows != 1 || i.cols != 1) return shape_error(g, VPPS_OP_LOOKUP_AT, 0, &i, "a scalar");
-    s.param = table;
-    s.rows = p->rows;
-    s.cols = p->cols;
-    if (!check_size(g, &s)) return VPPS_NO_NODE;
-    return vpps_make_node(g, &s, NULL, 1, &index, 0, false);
+    return make_of(g, VPPS_OP_LOOKUP_AT, table, 1, &index, 0, false);
 }
 
 vpps_node vpps_argmax(vpps_graph *g, vpps_node x) {

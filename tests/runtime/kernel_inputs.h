@@ -3,7 +3,7 @@
 #pragma once
 
 #include "common/testing.h"
-#include "runtime/cpu/kernels.h"
+#include "runtime/cpu/units.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -22,9 +22,10 @@ static inline void draw_seed(void) {
 
 /* Returns the kernels of instruction set number i; NULL: this CPU lacks the instruction set. */
 static inline const vpps_kernels *kernels_of(int i) {
-    setenv("VPPS_ISA", isas[i], 1);
-    const vpps_kernels *kernels = vpps_kernels_choose(false);
-    return strcmp(kernels->isa, isas[i]) == 0 ? kernels : NULL;
+    const vpps_cpu_units *units = vpps_units_of_this_cpu();
+    for (uint32_t k = 0; k < units->n_kernels; k++)
+        if (strcmp(units->kernels[k]->isa, isas[i]) == 0) return units->kernels[k];
+    return NULL;
 }
 
 /* Returns the same kernels, for a test of all instruction sets: tells which one is left out. */

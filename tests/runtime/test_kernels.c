@@ -170,15 +170,6 @@ TEST(sums_of_squares_and_addition) {
         }
 }
 
-TEST(portable_choice_is_generic) {
-    setenv("VPPS_ISA", "avx512", 1);
-    ck_assert_str_eq(vpps_kernels_choose(true)->isa, isas[0]);
-    setenv("VPPS_ISA", "no such thing", 1);
-    const vpps_kernels *best = vpps_kernels_choose(false);
-    unsetenv("VPPS_ISA");
-    ck_assert_ptr_eq(vpps_kernels_choose(false), best);
-}
-
 int main(void) {
     draw_seed();
     return test_main("kernels");

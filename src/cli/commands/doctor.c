@@ -86,10 +86,13 @@ static json_t *processor(void) {
                             ? json_string("ready")
                             : json_sprintf("not ready: %s", units->why_not[VPPS_BF16_AMX]);
     struct utsname system = {0};
+    const vpps_cpu_problem problem = {.asked = VPPS_PRECISION_FP32, .wanted = getenv("VPPS_ISA")};
+    char why[160];
+    const vpps_cpu_choice choice = vpps_cpu_choose(units, &problem, NULL, 0, why, sizeof why);
     uname(&system);
     json_t *o = json_pack("{ss ss si so ss so}", "name", name, "architecture", system.machine, "cores",
                           (int)sysconf(_SC_NPROCESSORS_ONLN), "features", features, "kernels",
-                          vpps_kernels_choose(false)->isa, "amx", amx_state);
+                          units->kernels[choice.kernels]->isa, "amx", amx_state);
     add_places(o);
     const double quota = vpps_cores_quota("");
     if (quota > 0) json_object_set_new(o, "cores_quota", report_number(quota));

@@ -171,7 +171,3 @@ typedef struct vpps_kernels {
 #define X(isa, has) extern const vpps_kernels vpps_kernels_##isa;
 VPPS_ISA_TABLE(X)
 #undef X
-
-/* Returns the fastest kernels of VPPS_ISA_TABLE that this processor supports, or the first of the table if `portable`. The environment
- * variable VPPS_ISA may select others by name; unknown and unsupported names are ignored. Never NULL. */
-const vpps_kernels *vpps_kernels_choose(bool portable);

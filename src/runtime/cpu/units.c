@@ -5,17 +5,6 @@
 
 #include <pthread.h>
 
-const vpps_kernels *vpps_kernels_choose(bool portable) {
-    const char *wanted = getenv("VPPS_ISA");
-    const vpps_kernels *chosen = NULL;
-#define X(isa, has)                                                                                                    \
-    if (!portable && wanted && !strcmp(wanted, #isa) && (has)) return &vpps_kernels_##isa;                             \
-    if (!chosen || (!portable && (has))) chosen = &vpps_kernels_##isa;
-    VPPS_ISA_TABLE(X)
-#undef X
-    return chosen;
-}
-
 static vpps_cpu_units here;
 
 /* Keeps the text of the latest error message as the reason why a kind of bf16 instructions is not available, without the kind's name in front. */

@@ -39,7 +39,6 @@ typedef struct vpps_checked_cell {
     /* For each input, and for each lookup's table entry: the set, as bits, of outputs whose gradients flow into the gradient that the cell computes
      * for that input or entry. */
     uint64_t into_input[VPPS_CELL_MOST], into_entry[VPPS_CELL_MOST];
-    bool sums_gradient[VPPS_CELL_MOST]; /* for each output: whether the cell sums up the output's gradient */
     uint32_t input_rows[VPPS_CELL_MOST], input_cols[VPPS_CELL_MOST];
     vpps_stage_info *stages;
     vpps_stage_read *reads;

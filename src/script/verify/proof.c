@@ -248,8 +248,6 @@ static bool prove(vpps_proof *p, vpps_function *f, vpps_checked_cell *cell) {
     if (!check_inputs(p, f) || !check_lookups(p) || !vpps_proof_run(p) || !check_outputs(p, f, cell) ||
         !find_made_of(p, f, cell) || !check_condition(p))
         return false;
-    for (uint32_t v = 0; v < c->n_values; v++)
-        if (c->values[v].kind == VPPS_VALUE_GRADIENT) cell->sums_gradient[c->values[v].output] = true;
     for (uint32_t i = 0; i < f->n_inputs; i++) {
         cell->input_rows[i] = f->inputs[i].rows;
         cell->input_cols[i] = f->inputs[i].cols;
