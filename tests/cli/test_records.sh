@@ -94,8 +94,7 @@ resumed() {
         json resumed.json "o['loss'] == $(python3 -c "import json; print(json.load(open('four'))['loss'])")"
 }
 check "--resume" resumed
-check "predict, whose header is no example" exits 0 "$vpps" predict --model labels.own.ckpt labels.tsv
-check "its header" says out $'id\ttext\tlabel\tscore'
+check "predict, whose header is no example" shows out $'id\ttext\tlabel\tscore' "$vpps" predict --model labels.own.ckpt labels.tsv
 printf 'label\ttext\nperson\tada sees\n' >order.tsv
 check "predict of label and text" exits 0 "$vpps" predict --model labels.own.ckpt order.tsv
 check "is as long" test "$(wc -l <out) $(head -n 1 out | cut -f 1)" = "2 label"

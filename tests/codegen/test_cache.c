@@ -72,7 +72,6 @@ TEST(round_trip) {
         check_entry(&key, payload, sizes[i]);
     }
     ck_assert_int_eq(cache_folder_count(NULL, 0), 1);
-    folder_remove();
 }
 
 /* Every member distinguishes keys, and bytes cannot move from one member to the next. */
@@ -89,7 +88,6 @@ TEST(keys_apart) {
     }
     for (int i = 0; i < N; i++) check_entry(&keys[i], &i, sizeof i);
     check_counts(N, 0);
-    folder_remove();
 }
 
 TEST(text_with_line_breaks) {
@@ -98,7 +96,6 @@ TEST(text_with_line_breaks) {
     TEST_OK(vpps_cache_write(&key, "payload", 7));
     check_entry(&key, "payload", 7);
     check_counts(1, 0);
-    folder_remove();
 }
 
 /* Changes each byte in turn; also each shorter file, and a longer one: all are refused and replaced. */
@@ -142,7 +139,6 @@ TEST(damaged_entries) {
     TEST_FAILS(vpps_cache_write(&key, "payload", 7), VPPS_IO, "cannot be replaced");
     ck_assert_int_eq(cache_folder_count(NULL, 0), 1); /* no temporary file */
     free(file);
-    folder_remove();
 }
 
 /* ---------------------------------------------------------------- folder */
@@ -176,7 +172,6 @@ TEST(folders) {
     check_none(&key, "VPPS_CACHE_DIR");
     TEST_FAILS(vpps_cache_write(&key, "payload", 7), VPPS_IO, "VPPS_CACHE_DIR");
     TEST_FAILS(vpps_cache_list(count_entry, NULL, NULL), VPPS_IO, "VPPS_CACHE_DIR");
-    folder_remove();
 }
 
 TEST(impossible_folders) {
@@ -195,7 +190,6 @@ TEST(impossible_folders) {
     setenv("VPPS_CACHE_DIR", long_path, 1);
     check_none(&key, "longer than");
     TEST_FAILS(vpps_cache_write(&key, "payload", 7), VPPS_IO, "longer than");
-    folder_remove();
 }
 
 /* Files that others may change are neither read nor written, since the cache holds code that will run. */
@@ -233,7 +227,6 @@ TEST(foreign_writers) {
         ck_assert_int_eq(chown(cache, 65534, 65534), 0);
         check_none(&key, "other users may write to it");
     }
-    folder_remove();
 }
 
 /* Returns the child's exit status; 0: fine. Does not test root, which may write anywhere. */
@@ -267,7 +260,6 @@ TEST(read_only_folder) {
     ck_assert_int_eq(chmod(cache, 0755), 0);
     ck_assert(WIFEXITED(status));
     ck_assert_int_eq(WEXITSTATUS(status), 0);
-    folder_remove();
 }
 
 /* A limit on file sizes makes a write fail in the middle, as a full disk does: the old entry stays, and no other file remains. */
@@ -289,7 +281,6 @@ TEST(no_space) {
         check_entry(&key, "old", 3);
         ck_assert_int_eq(cache_folder_count(NULL, 0), 1);
     }
-    folder_remove();
 }
 
 /* ---------------------------------------------------------------- size */
@@ -347,7 +338,6 @@ TEST(bounded_size) {
     setenv("VPPS_CACHE_BYTES", limit, 1); /* exactly these */
     TEST_OK(vpps_cache_write(&key, payload, sizeof payload));
     check_order("651");
-    folder_remove();
 }
 
 TEST(limits) {
@@ -371,7 +361,6 @@ TEST(limits) {
         setenv("VPPS_CACHE_BYTES", no_numbers[i], 1);
         TEST_FAILS(vpps_cache_write(&other, payload, sizeof payload), VPPS_ARGUMENT, no_numbers[i]);
     }
-    folder_remove();
 }
 
 /* Files of a killed writer are removed after an hour; files of another writer at work, and foreign files, stay. */
@@ -410,7 +399,6 @@ TEST(left_over_files) {
     TEST_OK(vpps_cache_clear(&removed, &bytes));
     ck_assert_uint_eq(removed, 0);
     ck_assert_uint_eq(bytes, 0);
-    folder_remove();
 }
 
 /* Temporary names taken by a killed process with this process's number are skipped, and their files not written. */
@@ -429,7 +417,6 @@ TEST(taken_names) {
     TEST_OK(vpps_cache_write(&key, "payload", 7));
     check_entry(&key, "payload", 7);
     ck_assert_int_eq(cache_folder_count(NULL, 0), 9);
-    folder_remove();
 }
 
 static bool see_first(const vpps_cache_entry *entry, void *context) {
@@ -459,7 +446,6 @@ TEST(listed) {
     TEST_OK(vpps_cache_write(&new, payload, sizeof payload));
     TEST_OK(vpps_cache_list(see_first, &calls, NULL));
     ck_assert_int_eq(calls, 1);
-    folder_remove();
 }
 
 /* ---------------------------------------------------------------- processes */
@@ -525,5 +511,4 @@ TEST(concurrent_processes) {
     const int files = cache_folder_count(NULL, 0); /* no temporary file remains */
     ck_assert_int_ge(files, 1);
     ck_assert_int_le(files, SHARED_KEYS);
-    folder_remove();
 }

@@ -110,7 +110,6 @@ TEST_EACH(the_version_that_the_driver_loads, 0, 4) {
     add_versions();
     vpps_library_prefer(wanted[_i][0]);
     const vpps_status status = vpps_nvrtc_version(&major, &minor, architectures, &n);
-    folder_remove();
     ck_assert_msg(status == VPPS_OK, "%s", vpps_error_message());
     ck_assert_msg(major == wanted[_i][1] || (wanted[_i][0] == 99 && major > 13), "version %d", major);
 }
@@ -125,7 +124,6 @@ TEST_EACH(an_option_that_is_not_known_is_left_out, 0, 2) {
     const vpps_status status = vpps_compile_ptx("", 90, &ptx, &report);
     snprintf(name, sizeof name, "lib64/libnvrtc-builtins.so.%d.99", 12 + _i);
     const void *builtins = dlopen(folder_path(name), RTLD_NOW | RTLD_NOLOAD);
-    folder_remove();
     ck_assert_msg(status == VPPS_OK, "%s", vpps_error_message());
     ck_assert_str_eq(ptx, _i ? "5" : "4");
     ck_assert_ptr_nonnull(builtins);
@@ -182,7 +180,6 @@ TEST(every_architecture) {
     snprintf(source, sizeof source, "%s", small_source);
     vpps_machine_architectures(compile_for, source);
     ck_assert_int_eq(cache_folder_count(NULL, 0), 0); /* use_cache was false */
-    folder_remove();
 }
 
 TEST(spills_and_frames) {
@@ -202,7 +199,6 @@ TEST(spills_and_frames) {
     TEST_OK(vpps_compile(indexed_source, "indexed", 90, "", true, &cubin, &bytes, &r));
     free(cubin);
     ck_assert_uint_eq(r.frame_bytes, 16 * 4);
-    folder_remove();
 }
 
 /* Of several kernels in a source, the named one's numbers are told, and its functions' stack counts. */
@@ -256,7 +252,6 @@ TEST(refused_sources) {
                             true, &cubin, &bytes, &r),
                VPPS_DEVICE, "'nonsense'");
     ck_assert_int_eq(cache_folder_count(NULL, 0), 0);
-    folder_remove();
 }
 
 /* ---------------------------------------------------------------- cache */
@@ -304,7 +299,6 @@ TEST(cached) {
     }
     free(file);
     free(first.cubin);
-    folder_remove();
 }
 
 typedef struct known_entry {
@@ -337,7 +331,6 @@ TEST(cached_nonsense) {
     }
     ck_assert_int_eq(cache_folder_count(NULL, 0), 1);
     free(first.cubin);
-    folder_remove();
 }
 
 TEST(cache_out_of_order) {
@@ -347,7 +340,6 @@ TEST(cache_out_of_order) {
     const compiled first = compile_small(false);
     check_same(compile_small(false), &first);
     free(first.cubin);
-    folder_remove();
 }
 
 /* ---------------------------------------------------------------- threads */
@@ -385,7 +377,6 @@ TEST(two_threads) {
     for (int w = 0; w < 2; w++) ck_assert_int_eq(pthread_join(threads[w], NULL), 0);
     if (!have_nvrtc("two_threads")) {
         for (int w = 0; w < 2; w++) ck_assert_int_eq(workers[w].status, VPPS_DEVICE);
-        folder_remove();
         return;
     }
     for (int w = 0; w < 2; w++) {
@@ -399,5 +390,4 @@ TEST(two_threads) {
         }
     }
     ck_assert_int_eq(cache_folder_count(NULL, 0), 2 * ROUNDS);
-    folder_remove();
 }

@@ -7,11 +7,28 @@
 #include <unistd.h>
 
 static char base[256], cache[300];
+static pid_t owner; /* the process that made the folder, and is to remove it; 0: there is no folder */
+
+static int remove_one(const char *path, const struct stat *info, int flag, struct FTW *where) {
+    (void)info;
+    (void)flag;
+    (void)where;
+    return remove(path);
+}
+
+static void folder_remove(void) {
+    if (owner == getpid() && nftw(base, remove_one, 16, FTW_DEPTH | FTW_PHYS) != 0) perror(base);
+    owner = 0;
+}
 
 const char *folder_make(void) {
+    static bool once;
     const char *folder = getenv("TMPDIR");
+    if (!once) once = atexit(folder_remove) == 0;
+    folder_remove();
     snprintf(base, sizeof base, "%s/vpps-test-XXXXXX", folder && *folder ? folder : "/tmp");
     ck_assert_ptr_nonnull(mkdtemp(base));
+    owner = getpid();
     return base;
 }
 
@@ -22,15 +39,6 @@ const char *cache_folder_make(void) {
     unsetenv("VPPS_CACHE_BYTES");
     return cache;
 }
-
-static int remove_one(const char *path, const struct stat *info, int flag, struct FTW *where) {
-    (void)info;
-    (void)flag;
-    (void)where;
-    return remove(path);
-}
-
-void folder_remove(void) { ck_assert_int_eq(nftw(base, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0); }
 
 static const char *path_in(const char *folder, const char *name) {
     static char paths[4][600];

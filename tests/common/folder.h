@@ -3,9 +3,8 @@
 
 #include "common/testing.h"
 
-/* Makes the folder and returns its path (static). Only one folder exists at a time. */
+/* Makes the folder and returns its path (static). The folder is removed before the next is made, and when the process that made it exits. */
 const char *folder_make(void);
-void folder_remove(void);
 
 /* Returns the path of a name in the folder, in one of four static buffers used in turn. */
 const char *folder_path(const char *name);

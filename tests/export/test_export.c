@@ -8,8 +8,7 @@
 #include "export/replay.h"
 #include "models/fixture.h"
 
-static void make_folder(void) { folder_make(); }
-TEST_GROUP("export", .seconds = 300, .before_each = make_folder, .after_each = folder_remove);
+TEST_GROUP("export", .seconds = 300, .before_each = (SFun)folder_make);
 
 static const char strict[] = "-std=c99 -Wall -Wextra -Wpedantic -Werror";
 

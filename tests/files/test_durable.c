@@ -149,7 +149,6 @@ TEST_EACH(flushed_before_it_is_renamed, 0, VPPS_COUNT(kinds)) {
     TEST_OK(record(_i, 2, 0)); /* over another one */
     ck_assert_str_eq(calls, "WFRD");
     ck_assert_int_eq(kinds[_i].version(), 2);
-    folder_remove();
 }
 
 /* Whichever step fails, the path holds the old file until the rename; and no other file remains. */
@@ -164,5 +163,4 @@ TEST_EACH(every_step_fails, 0, VPPS_COUNT(kinds)) {
         ck_assert_int_eq(kinds[_i].version(), before + (step == 4));
         ck_assert_int_eq(count_files(), 1);
     }
-    folder_remove();
 }

@@ -135,7 +135,6 @@ TEST_EACH(products_of_one_shape_are_one_call, 0, gpu_is_simulated()) {
         products += (uint32_t)batch;
     }
     fclose(f);
-    folder_remove();
     ck_assert_msg(calls >= 2 && calls <= 4 && products > 10, "%u calls of %u products", calls, products);
 }
 
@@ -242,7 +241,6 @@ TEST_EACH(a_library_that_is_too_old_is_told, 0, gpu_is_simulated()) {
     free(library);
     setenv("VPPS_LIBCUBLAS", old, 1);
     check_none("version 11 is too old; expected 12");
-    folder_remove();
 }
 
 /* If a call fails, the handle is not created, or the batch changes nothing. */
@@ -287,7 +285,6 @@ TEST_EACH(the_profile_tries_it, 0, 2) {
     TEST_OK(vpps_handle_trials(t.h, trials, &n, &done));
     expect_gradients_by(t.h, trials[trials[1].state == VPPS_TRIAL_CURRENT].gradients);
     trees_close(&t);
-    folder_remove();
     ck_assert(done);
     ck_assert_uint_eq(n, 2);
     ck_assert_int_eq(trials[0].gradients, VPPS_GRADIENTS_DEFERRED);
@@ -324,7 +321,6 @@ TEST_EACH(the_profile_tries_it_as_the_fastest, 0, gpu_is_simulated()) {
             ck_assert_uint_eq(cublas->rpw, tried.rpw);
             ck_assert_uint_eq(cublas->threads, tried.threads);
         }
-        folder_remove();
     }
 }
 

@@ -119,7 +119,6 @@ TEST(the_profile_finds_the_fastest_and_remembers_it) {
     n = tune(&batches);
     ck_assert_uint_gt(batches, 0);
     ck_assert_uint_eq(count_state(n, VPPS_TRIAL_REMEMBERED), 0);
-    folder_remove();
 }
 
 /* ---- kernels that cannot be compiled */
@@ -166,7 +165,6 @@ TEST(a_choice_whose_kernels_spill_is_rejected) {
     const char *line = story.lines[0];
     ck_assert_msg(strstr(line, "rejected: ") && strstr(line, "frame of 8 bytes"), "%s", line);
     pair_close(&p);
-    folder_remove();
 }
 
 /* Nothing was started: trained parameters stay, and other batches run. */
@@ -181,7 +179,6 @@ TEST(a_batch_without_a_kernel_leaves_the_handle_whole) {
     refused = NULL;
     pair_step(&p, 2);
     pair_close(&p);
-    folder_remove();
 }
 
 TEST(where_all_kernels_spill_one_is_taken) {
@@ -196,7 +193,6 @@ TEST(where_all_kernels_spill_one_is_taken) {
     const char *line = story.lines[story.n - 1];
     ck_assert_msg(strstr(line, "spilling"), "%s", line);
     pair_close(&p);
-    folder_remove();
 }
 
 /* A compiler that works until it is told to end; its requests are checked. */
@@ -246,7 +242,6 @@ TEST(batches_go_on_while_the_next_kernel_is_made) {
     ck_assert_uint_eq(slow.asked, 1);
     ck_assert_uint_eq(slow.alike, 1); /* the right kernel was compiled ahead */
     trees_close(&t);
-    folder_remove();
 }
 
 /* Returns the number of cells of the n-th kernel that was made; 0: none was. */
@@ -425,7 +420,6 @@ TEST_EACH(a_checkpoint_moves_between_devices, 0, 2) {
         trees_close(&t);
     }
     for (uint32_t b = 0; b < 4; b++) ck_assert_float_eq_tol(losses[0][b], losses[1][b], 1e-5f);
-    folder_remove();
 }
 
 TEST(without_a_gpu_there_is_a_reason) {
@@ -650,7 +644,7 @@ static vpps_status read_idle(vpps_driver *d, void *to, uint64_t from, size_t byt
 /* Buffers grow with batches whose kernels are queued. */
 TEST(memory_in_use_is_not_given_back) {
     static vpps_driver_table driver;
-    vpps_node losses[12];
+    enum { BATCHES = 12 };
     const vpps_options o = options_for("simt", false);
     driver = vpps_driver_simt;
     driver.launch = launch_busily;
@@ -658,10 +652,11 @@ TEST(memory_in_use_is_not_given_back) {
     driver.release = release_idle;
     driver.read = read_idle;
     AT_END(trees_close) gpu_trees t = trees_driven_by(&driver, HIDDEN, HIDDEN, &o);
-    for (uint32_t n = 1; n <= VPPS_COUNT(losses); n++) { /* by less than the pool grows at once */
+    for (uint32_t n = 1; n <= BATCHES; n++) { /* by less than the pool grows at once */
         vpps_graph_clear(t.g);
-        for (uint32_t i = 0; i < n; i++) losses[i] = trees_add(&t, i);
-        TEST_OK(vpps_fb(t.h, t.g, vpps_sum(t.g, n, losses), NULL));
+        vpps_node loss = trees_add(&t, 0); /* additions of two: a sum of n would take another kernel for each n */
+        for (uint32_t i = 1; i < n; i++) loss = vpps_add(t.g, loss, trees_add(&t, i));
+        TEST_OK(vpps_fb(t.h, t.g, loss, NULL));
     }
     ck_assert_uint_gt(released, 4);
     TEST_OK(vpps_read_parameters(t.h));
@@ -670,7 +665,7 @@ TEST(memory_in_use_is_not_given_back) {
 /* ---------------------------------------------------------------- names */
 
 /* Names of parameters and cells change nothing: the kernel's text has them as comments. */
-TEST_EACH(names_are_only_comments, 0, 2) {
+GPU_EACH(names_are_only_comments, 1, 2) {
     static const char *const names[][5] = {
         {"W", "U", "b", "cell", "head"},
         {"enc*/W", "*/ } #error /*", "b \\", "*/ cell ?\?/", "// \xe2\x82\xac \"*/\""}};
@@ -734,8 +729,8 @@ static void train_deep(const vpps_options *o, uint32_t products, float *losses) 
 }
 
 /* If rows are shared out, each product is a stage of its own, of which there may be any number. */
-TEST_EACH(cells_have_any_number_of_stages, 0, 3) {
-    static const uint32_t products[] = {34, 40, 200};
+TEST_EACH(cells_have_any_number_of_stages, 0, 2) {
+    static const uint32_t products[] = {40, 200};
     const gpu_layout two = {2, 256, 4, 1};
     const uint32_t n = products[_i];
     float one_vp[2], losses[2];

@@ -167,7 +167,6 @@ TEST(without_any_pool_the_parameters_stay_on_the_host) {
     expect_kept(&t, before, n);
     ck_assert_float_eq(trees_step(&t, 2), losses[2]);
     close_trees(&t);
-    folder_remove();
 }
 
 /* ---------------------------------------------------------------- kernels */
@@ -213,7 +212,6 @@ TEST(a_broken_handle_refuses_to_save) {
     free(before);
     free(after);
     close_trees(&t);
-    folder_remove();
 }
 
 int main(void) { return gpu_main("gpu memory"); }

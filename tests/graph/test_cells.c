@@ -396,41 +396,33 @@ TEST(applying_checks_counts_and_shapes) {
     v = vpps_apply(g, VPPS_APPLICATION(.cell = c.leaf, .n_indices = 1, .indices = &word));                             \
     two[0] = two[1] = v;                                                                                               \
     TEST_OK(vpps_graph_status(g))
-#define BAD(call, status, a, b) fails_sticky(g, (call) == VPPS_NO_VERTEX, VPPS_##status, #call, a, b)
+#define BAD(call, status, a, b)                                                                                        \
+    fails_sticky(g, (call) == VPPS_NO_VERTEX, VPPS_##status, #call, a, b);                                             \
+    FRESH
     FRESH;
     BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 1, .children = &v)), ARGUMENT, "inner",
         "1 children");
-    FRESH;
     BAD(vpps_apply(g,
                    VPPS_APPLICATION(.cell = c.leaf, .n_children = 1, .children = &v, .n_indices = 1, .indices = &word)),
         ARGUMENT, "leaf", "1 children");
-    FRESH;
     BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.leaf)), ARGUMENT, "leaf", "0 indices");
-    FRESH;
     BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.leaf, .n_indices = 1, .indices = &far)), ARGUMENT, "leaf", "lookup");
-    FRESH;
     BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.child_sum, .n_indices = 1, .indices = &word)), ARGUMENT, "child-sum",
         "at least 1");
-    FRESH;
     BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.head, .n_indices = 1, .indices = &word)), ARGUMENT, "head",
         "given 0 children, 0 pulls, 1 indices; expected 0 children, 1 pulls, 1 indices");
-    FRESH;
     vpps_node h = vpps_scattered(g, v, 0);
     const uint32_t label = CLASSES;
     BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.head, .n_pulls = 1, .pulls = &h, .n_indices = 1, .indices = &label)),
         ARGUMENT, "head", "cross_entropy");
-    FRESH;
     h = vpps_lookup(g, n.E, 0);
     BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.head, .n_pulls = 1, .pulls = &h, .n_indices = 1, .indices = &word)),
         SHAPE, "head", "17 x 1");
-    FRESH;
     two[1] = 77;
     BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 2, .children = two)), ARGUMENT, "apply", "77");
-    FRESH;
     two[1] = vpps_source(g, 1, &(vpps_node){vpps_scattered(g, v, 0)});
     BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 2, .children = two)), ARGUMENT, "source",
         "output 1");
-    FRESH;
     h = vpps_lookup(g, n.E, 0);
     two[1] = vpps_source(g, 2, (vpps_node[]){h, h});
     BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 2, .children = two)), SHAPE, "inner", "17 x 1");
@@ -441,23 +433,17 @@ TEST(applying_checks_counts_and_shapes) {
     TEST_OK(vpps_scatter(r, x));
     TEST_OK(vpps_scatter(r, x));
     const vpps_cell words = end_cell(r);
-    FRESH;
     two[1] = vpps_apply(g, VPPS_APPLICATION(.cell = words, .n_indices = 1, .indices = &word));
     BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 2, .children = two)), SHAPE, "inner",
         "child 1 gives 17 x 1");
-    FRESH;
     two[1] = vpps_apply(g, VPPS_APPLICATION(.cell = words, .n_indices = 1, .indices = &word));
     BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.child_sum, .n_children = 2, .children = two, .n_indices = 1,
                                        .indices = &word)),
         SHAPE, "child-sum", "17 x 1");
-    FRESH;
     BAD(vpps_apply(g, VPPS_APPLICATION(.cell = 99)), ARGUMENT, "apply", "cell");
-    FRESH;
     BAD(vpps_pushed(g, v, 0), ARGUMENT, "leaf", "0");
-    FRESH;
     BAD(vpps_scattered(g, v, 2), ARGUMENT, "leaf", "2");
     /* a failed apply changes nothing, and its result makes later calls fail */
-    FRESH;
     const uint32_t size = vpps_graph_size(g);
     v = vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 1, .children = two));
     ck_assert_uint_eq(v, VPPS_NO_VERTEX);

@@ -82,7 +82,6 @@ TEST(unwritable_paths) {
     long_name[256] = '\0';
     CHECK_STATUS(save_version(folder_path(long_name), 1), VPPS_IO);
     ck_assert_int_eq(count_files(folder), 3);
-    folder_remove();
 }
 
 TEST(mode_and_links) {
@@ -107,7 +106,6 @@ TEST(mode_and_links) {
     ck_assert_int_eq(count_files("."), 4);
     ck_assert_int_eq(fchdir(back), 0); /* later tests read files of the source's folder */
     close(back);
-    folder_remove();
 }
 
 /* Links are followed to their end, from folder to folder, even to a file that does not exist yet; a circle fails. */
@@ -133,7 +131,6 @@ TEST(links_are_followed) {
                "circle: cannot be followed: Too many levels of symbolic links");
     ck_assert_int_eq(count_files(folder), 6);
     unlink(folder_path("sub/second"));
-    folder_remove();
 }
 
 enum { STRANGER = 54321 };
@@ -175,7 +172,6 @@ TEST(strangers_links_are_not_followed) {
     ck_assert_int_eq(chown(folder_path("all"), STRANGER, STRANGER), 0); /* the folder's owner may do everything there */
     TEST_OK(save_version(folder_path("all/new"), 5));
     ck_assert_int_eq(check_version(folder_path("none")), 5);
-    folder_remove();
 }
 
 /* A file that cannot be examined may exist nevertheless. */
@@ -189,7 +185,6 @@ TEST(what_cannot_be_looked_at) {
     TEST_FAILS(vpps_output_check(folder_path("through")), VPPS_IO, "its folder cannot be opened: Not a directory");
     ck_assert_int_eq(symlink(name, folder_path("long")), 0);
     TEST_FAILS(vpps_output_check(folder_path("long")), VPPS_IO, "File name too long");
-    folder_remove();
 }
 
 /* A replaced file keeps its mode and owner, whatever name is used to write it. */
@@ -209,7 +204,6 @@ TEST(mode_is_kept) {
         ck_assert_int_eq(info.st_uid, user);
         ck_assert_int_eq(unlink(folder_path("f")), 0);
     }
-    folder_remove();
 }
 
 /* A file has one claim at a time, by whatever path; what is no regular file needs none. */
@@ -227,7 +221,6 @@ TEST(claims) {
     close(first);
     TEST_OK(vpps_output_claim(&first, "/dev/null"));
     ck_assert_int_eq(first, -1);
-    folder_remove();
 }
 
 /* What is no regular file stays what it is, and gets the bytes. */
@@ -253,7 +246,6 @@ TEST(no_regular_files) {
     ck_assert_int_eq(lstat("/dev/null", &info), 0);
     ck_assert(S_ISCHR(info.st_mode));
     ck_assert_int_eq(count_files(folder), 2);
-    folder_remove();
 }
 
 /* /dev/stdout is its file: it is continued, not replaced, whatever was printed to it before. */
@@ -275,7 +267,6 @@ TEST(standard_output) {
     ck_assert_str_eq(text, "first second third");
     close(file);
     CHECK_STATUS(vpps_output_check("/dev/fd/12345"), VPPS_IO);
-    folder_remove();
 }
 
 /* A killed process's files are removed by the next save, whichever process it was; files still being written, and files that are no temporary files
@@ -300,7 +291,6 @@ TEST(left_over_temporary_files) {
     TEST_OK(vpps_output_commit(&writing));
     ck_assert_int_eq(count_files(folder), (int)VPPS_COUNT(others) + 1);
     free((char *)(uintptr_t)path);
-    folder_remove();
 }
 
 /* A limit on file sizes makes write() fail in mid-file, as a full disk does: the old file stays, and no other remains. */
@@ -322,7 +312,6 @@ TEST(no_space_by_limit) {
     }
     TEST_OK(save_version(folder_path("f"), 3));
     ck_assert_int_eq(check_version(folder_path("f")), 3);
-    folder_remove();
 }
 
 /* Fills a file system of 128 KiB in a child's own mount namespace. Exit status: 0: fine; 1: wrong; 2: mounting is not allowed. */
@@ -353,7 +342,6 @@ TEST(no_space_on_disk) {
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert(WIFEXITED(status));
     ck_assert_int_ne(WEXITSTATUS(status), 1);
-    folder_remove();
     if (WEXITSTATUS(status) == 2) TEST_SKIP("no_space_on_disk: this user may not mount a file system");
 }
 
@@ -385,5 +373,4 @@ TEST(killed_while_saving) {
     ck_assert_int_gt(advanced, 0); /* the children did save */
     TEST_OK(save_version(path, last + 1));
     ck_assert_int_eq(count_files(folder), 1); /* nothing of theirs remains */
-    folder_remove();
 }

@@ -57,7 +57,7 @@ static void check_compressed(const form *f, const char *text, size_t n, bool who
     }
 }
 
-TEST_GROUP("compressed", .seconds = 60, .before_each = (SFun)folder_make, .after_each = folder_remove);
+TEST_GROUP("compressed", .seconds = 60, .before_each = (SFun)folder_make);
 
 TEST_EACH(every_form_is_decompressed, 0, n_forms) {
     const form *f = &forms[_i];

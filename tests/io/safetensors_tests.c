@@ -55,7 +55,6 @@ TEST(bytes_are_the_formats) {
     ck_assert_uint_eq(n, GOLDEN_BYTES);
     ck_assert_mem_eq(bytes, golden, GOLDEN_BYTES);
     free(bytes);
-    folder_remove();
 }
 
 TEST(golden_bytes_are_read) {
@@ -111,7 +110,6 @@ TEST(what_is_written_is_read) {
     ck_assert_ptr_null(value);
     walk(file);
     vpps_safetensors_close(file);
-    folder_remove();
 }
 
 TEST(bad_arguments_write_nothing) {
@@ -142,7 +140,6 @@ TEST(bad_arguments_write_nothing) {
                    cases[i].message);
         ck_assert_ptr_null(fopen(folder_path("f"), "rb"));
     }
-    folder_remove();
 }
 
 TEST(every_truncation_fails) {
@@ -164,7 +161,6 @@ TEST(every_truncation_fails) {
     memcpy(longer, golden, GOLDEN_BYTES);
     TEST_FAILS(vpps_safetensors_parse(&file, "g", longer, sizeof longer), VPPS_FORMAT,
                "expected 12 bytes of data, found 13");
-    folder_remove();
 }
 
 TEST(every_bit_flip_of_the_header_is_harmless) {
@@ -332,5 +328,4 @@ TEST(unreadable_files) {
     TEST_FAILS(vpps_checkpoint_metadata("/dev/zero", "k", &value), VPPS_IO,
                "/dev/zero: cannot be read: not a regular file");
     ck_assert_ptr_null(value);
-    folder_remove();
 }

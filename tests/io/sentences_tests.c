@@ -382,5 +382,4 @@ TEST(files) {
     ck_assert_str_eq(sentences_shown(t), "[a|O] [b] \n");
     vpps_sentences_destroy(s);
     vpps_sentences_destroy(t);
-    folder_remove();
 }

@@ -225,7 +225,6 @@ TEST(files) {
         fclose(full);
     }
     vpps_treebank_destroy(tb);
-    folder_remove();
 }
 
 /* The table in the data set's description: trees, leaves, nodes and word types of each file. */

@@ -138,7 +138,6 @@ TEST_EACH(all_forms_give_the_same, 0, N_FORMS) {
     for (int i = 0; i < ASKED * SIZE; i++) values[i] = NOTHING;
     TEST_OK(vpps_vectors_read(folder_path("vectors"), words, SIZE, values, NULL));
     check_asked(form_names[_i], values, found);
-    folder_remove();
     CHECK_STATUS(read_bytes(bytes, n, words, SIZE - 1, values, NULL), VPPS_ARGUMENT);
     ck_assert_str_eq(vpps_error_message(), "t: expected vectors of 2 elements, found some of 3");
 }

@@ -14,8 +14,6 @@ const char *fake_root_open(void) {
     return root;
 }
 
-void fake_root_close(void) { folder_remove(); }
-
 void fake_root_put(const char *text, const char *path, ...) {
     char below[PATH_MAX / 2], all[PATH_MAX];
     va_list arguments;

@@ -80,7 +80,6 @@ static const machine machines[] = {
 TEST_EACH(machines_are_read, 0, VPPS_COUNT(machines)) {
     const machine *m = &machines[_i];
     const vpps_places p = read_places(put_machine(m), 0, cpus_of(m));
-    fake_root_close();
     const vpps_place_counts n = vpps_count_places(&p);
     ck_assert_uint_eq(n.cpus, cpus_of(m));
     ck_assert_uint_eq(n.cores, cores_of(m));
@@ -103,7 +102,6 @@ TEST(offline_and_forbidden_cpus_are_no_places) {
     const char *root = put_machine(&machines[0]);
     fake_root_put("0-2,5,8-15,40\n", CPU "/online");
     const vpps_places p = read_places(root, 1, 12);
-    fake_root_close();
     static const uint32_t expected[] = {1, 2, 5, 8, 9, 10, 11};
     ck_assert_uint_eq(p.n, VPPS_COUNT(expected));
     for (uint32_t i = 0; i < p.n; i++) ck_assert_uint_eq(p.at[i].cpu, expected[i]);
@@ -134,7 +132,6 @@ TEST(what_is_not_told_is_one_socket) {
         ck_assert_int_eq(vpps_hold_of(&p, 6, chosen), VPPS_HOLD_ANYWHERE);
         free(p.at);
     }
-    fake_root_close();
 }
 
 /* Four fast cores with two threads each and eight slow ones, according to x86's list or to the cores' capacity. */
@@ -151,7 +148,6 @@ TEST_EACH(slow_cores_come_last, 0, 2) {
     }
     if (!_i) fake_root_put("8-15\n", "/sys/devices/cpu_atom/cpus");
     const vpps_places p = read_places(root, 0, 16);
-    fake_root_close();
     const vpps_place_counts n = vpps_count_places(&p);
     ck_assert(n.cores == 12 && n.slow_cores == 8);
     uint32_t chosen[16];
@@ -199,7 +195,6 @@ static const choice choices[] = {
 TEST_EACH(vps_take_places, 0, VPPS_COUNT(choices)) {
     const choice *c = &choices[_i];
     const vpps_places p = read_places(put_machine(&c->m), 0, cpus_of(&c->m));
-    fake_root_close();
     uint32_t chosen[16];
     char cpus[128] = "";
     TEST_OK(vpps_choose_places(&p, c->n_vps, c->here, chosen));

@@ -3,7 +3,7 @@
 #include "graph/model.h"
 #include "runtime/small_network.h"
 
-TEST_GROUP("resume", .before_each = (SFun)folder_make, .after_each = folder_remove);
+TEST_GROUP("resume", .before_each = (SFun)folder_make);
 
 TEST_EACH(a_resumed_run_gives_the_same_bits, 0, 5) {
     vpps_options o = sn_options(2 + _i % 2, (vpps_optimizer_kind)_i);

@@ -481,7 +481,5 @@ TEST_EACH(a_sanitizer_is_refused, 0, VPPS_SIMT_TSAN) {
 int main(void) {
     cache_folder_make();
     draw_input();
-    const int result = test_main("simt");
-    folder_remove();
-    return result;
+    return test_main("simt");
 }

@@ -29,7 +29,7 @@ static small_network without_state(const small_network *from) {
     return n;
 }
 
-TEST_GROUP("states", .before_each = (SFun)folder_make, .after_each = folder_remove, .seconds = 60);
+TEST_GROUP("states", .before_each = (SFun)folder_make, .seconds = 60);
 
 /* A new handle with the same optimiser takes over state; one with another optimiser begins anew. */
 TEST_EACH(a_new_handle_takes_over_state_of_its_kind, 0, VPPS_OPTIMIZERS *VPPS_OPTIMIZERS) {

@@ -111,7 +111,6 @@ TEST(the_cache_remembers) {
     free(file);
     ck_assert_uint_gt(run_process(1, false, false, NULL).current_products, 1); /* a damaged file counts as missing */
     ck_assert_uint_eq(run_process(1, false, false, NULL).current_products, 0);
-    folder_remove();
 }
 
 TEST(wide_levels_have_a_rule_of_their_own) {
@@ -142,7 +141,6 @@ TEST(processes_agree) {
     for (int i = 0; i < PROCESSES; i++) ck_assert_int_eq(read(ends[0], &ns[i], sizeof ns[i]), (ssize_t)sizeof ns[i]);
     while (wait(NULL) > 0) {}
     for (int i = 0; i < PROCESSES; i++) ck_assert(ns[i] > 0 && ns[i] == ns[0]);
-    folder_remove();
 }
 
 static char heard[512];
@@ -189,7 +187,6 @@ TEST(splits_are_tried_and_remembered) {
     ck_assert_uint_eq(run_process(3, false, false, NULL).splits, 0);      /* another number of virtual processors */
     ck_assert_uint_eq(run_process(1, true, false, &batches).splits, 0);   /* one processor: nothing to share out */
     ck_assert_uint_eq(batches, 1);
-    folder_remove();
 }
 
 /* ---------------------------------------------------------------- choices in checkpoints */
@@ -243,7 +240,6 @@ TEST(a_resumed_run_keeps_its_choice) {
     o.precision = VPPS_PRECISION_FP32;
     c = resume(odd, o, file);
     ck_assert_uint_eq(c.kernels, last);
-    folder_remove();
 }
 
 /* A run with AUTO continues in the precision that it had, with the bits that it would have had. */
@@ -283,7 +279,6 @@ TEST_EACH(auto_goes_on_as_it_was, 0, 2) {
         vpps_handle_destroy(h[i]);
         sn_close(&n[i]);
     }
-    folder_remove();
 }
 
 /* ---------------------------------------------------------------- what no choice changes */
