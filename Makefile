@@ -312,8 +312,8 @@ sanitized-check: $(COMMAND) test-programs
 	    TOGETHER='$(TOGETHER)' LEFT_OUT='$(filter $(NOT_THREADED) $(UNSANITIZED),$(TESTS) $(CLI_TESTS)) $(OTHER_PARTS)' \
 	    SHARED='$(if $(VPPS_TEST_PART),$(SHARED))' tools/run_tests.sh $(SANITIZED_TESTS)
 
-MORE_KERNELS = $(addprefix $(BUILD)/tests/,$(addprefix gpu_test_gpu_,agreement cells cublas faults) \
-                 $(addprefix runtime_test_,halves inference keep requests states steps sums) comm_test_share codegen_test_specialise models_test_networks)
+MORE_KERNELS = $(addprefix $(BUILD)/tests/,$(addprefix gpu_test_gpu_,agreement cells cublas faults handle) \
+                 $(addprefix runtime_test_,halves inference keep random requests states steps sums) comm_test_share codegen_test_specialise models_test_networks)
 check-kernels: ## kernels of every network, for sm_90, and kernels on software SIMT that make test leaves out (VPPS_TEST_SCALE=full: in every precision, and for every architecture; VPPS_TEST_ARCH=all, too: an hour)
 	$(submake) all $(MORE_KERNELS)
 	$(Q)VPPS_TEST_KERNELS=networks TEST_LIMIT=$(or $(TEST_LIMIT),14400) BUILD=$(BUILD) VPPS=$(COMMAND) tools/run_tests.sh tests/codegen/test_kernels.sh $(MORE_KERNELS)

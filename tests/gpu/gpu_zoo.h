@@ -5,7 +5,7 @@
 #include "common/episode.h"
 #include "common/gpu_tests.h"
 
-enum { ZOO_SIZES = 4, ZOO_WORDS = 7, ZOO_OUTPUTS = 40 };
+enum { ZOO_SIZES = 4, ZOO_WORDS = 7, ZOO_OUTPUTS = 10 };
 
 typedef struct gpu_zoo {
     vpps_model *model;

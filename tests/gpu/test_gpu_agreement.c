@@ -112,7 +112,7 @@ static void count_levels(const vpps_handle *h, uint32_t *levels) {
 TEST_GROUP("levels", .seconds = 300);
 
 /* Weights in registers; also in shared memory; also streamed. */
-GPU_EACH(levels_agree, 1, test_everyday("levels", 2, 5)) {
+GPU_EACH(levels_agree, 1, test_everyday("levels", 2, 6)) {
     static const struct {
         vpps_precision precision;
         uint32_t size[ZOO_SIZES], chains[2];
@@ -120,7 +120,7 @@ GPU_EACH(levels_agree, 1, test_everyday("levels", 2, 5)) {
         vpps_resident_level farthest;
         bool wide;
     } cases[] = {
-        {VPPS_PRECISION_FP32, {65, 50, 512, 24}, {2, 20}, {2, 128, 1, 1}, VPPS_RESIDENT_STREAM, true},
+        {VPPS_PRECISION_FP32, {65, 50, 512, 24}, {20, 20}, {2, 128, 1, 1}, VPPS_RESIDENT_STREAM, true},
         {VPPS_PRECISION_FP32, {64, 48, 512, 24}, {6, 60}, {2, 320, 1, 1}, VPPS_RESIDENT_STREAM, true},
         {VPPS_PRECISION_BF16X3, {65, 50, 512, 24}, {9, 9}, {2, 128, 1, 1}, VPPS_RESIDENT_STREAM, false},
         {VPPS_PRECISION_FP32, {33, 40, 90, 2048}, {1, 2}, {4, 384, 2, 1}, VPPS_RESIDENT_STREAM, true},

@@ -158,7 +158,10 @@ static struct right {
 
 static void train_without_faults(void) {
     char message[VPPS_MESSAGE_BYTES];
-    for (where kind = ONCE; kind <= WIDE; kind++) {
+    const where last = test_full() || test_kernels("all") || test_kernels("networks")
+                           ? WIDE
+                           : IN_PARTS; /* everyday faults need no other */
+    for (where kind = ONCE; kind <= last; kind++) {
         rights[kind].values = train(NULL, kind, 0, &rights[kind].n, message);
         ck_assert_msg(rights[kind].values != NULL, "without a fault: %s", message);
     }
@@ -174,7 +177,7 @@ static bool is_right(const float *values, where kind) {
 
 TEST_GROUP("faults", .seconds = 120, .before = train_without_faults, .after = forget_rights);
 
-GPU_EACH(a_planted_fault_is_caught, 8, VPPS_COUNT(faults)) {
+GPU_EACH(a_planted_fault_is_caught, 4, VPPS_COUNT(faults)) {
     const struct fault *fault = &faults[_i];
     char message[VPPS_MESSAGE_BYTES];
     size_t n;

@@ -46,9 +46,10 @@ class Net:
         return self
 
     def on_device(self):
-        with self.model.graph():
-            return {p.name: np.stack(self.trainer.forward([p[i] for i in range(SHAPES[p.name][0])])) if isinstance(p, vpps.Lookup)
-                    else self.trainer.forward(p.node()) for p in self.model.parameters}
+        with self.model.graph():  # all at once: a GPU's kernel would grow with each call
+            nodes = {p.name: [p[i] for i in range(SHAPES[p.name][0])] if isinstance(p, vpps.Lookup) else [p.node()] for p in self.model.parameters}
+            values = iter(self.trainer.forward(sum(nodes.values(), [])))
+            return {name: np.stack([next(values) for _ in of]) if len(of) > 1 else next(values) for name, of in nodes.items()}
 
 
 def same(got, expected):

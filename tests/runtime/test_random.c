@@ -4,6 +4,7 @@
  * VPPS_TEST_SEED draws other cases; VPPS_TEST_CASES=FIRST:END runs only those; VPPS_TEST_UNVERIFIED=1 runs scripts that
  * `verify` might refuse. */
 #include "common/episode.h"
+#include "common/gpu_tests.h"
 
 /* ---------------------------------------------------------------- how a case is run */
 
@@ -133,7 +134,8 @@ enum { CASES = 2000, EVERYDAY_CASES = 500, CHUNKS = 20, RUNS = 3 };
 
 TEST_GROUP("random graphs", .seconds = 120);
 
-TEST_EACH(engine_is_the_reference, 0, CHUNKS) {
+/* make check-kernels runs the second half. */
+GPU_EACH(engine_is_the_reference, test_small() ? CHUNKS : CHUNKS / 2, CHUNKS) {
     const uint32_t cases = test_full() ? CASES : test_scaled(EVERYDAY_CASES);
     uint64_t first = (uint64_t)_i * cases / CHUNKS, end = (uint64_t)(_i + 1) * cases / CHUNKS;
     const char *only = getenv("VPPS_TEST_CASES");
