@@ -186,26 +186,26 @@ check "--patience without measuring" fails_with 1 "--eval-every" "${train[@]}" -
 
 # ---------------------------------------------------------------- signals
 
-hang_up() { # hang_up [nohup]: a run that gets SIGHUP; its exit status
+hang_up() { # SIGNAL [nohup]: a run that gets this signal; its exit status
     rm -f hang.ckpt hang.jsonl
-    "$@" "$vpps" train tree-lstm --examples 4000 --hidden 32 --embed 16 --batch 16 --vps 1 --max-batches 400 \
+    "${@:2}" "$vpps" train tree-lstm --examples 4000 --hidden 32 --embed 16 --batch 16 --vps 1 --max-batches 400 \
         --eval-every 0 --save hang.ckpt --log hang.jsonl --json >out 2>err </dev/null &
     local pid=$!
     for _ in $(seq 2400); do
         [ "$(grep -c '"batch"' hang.jsonl 2>/dev/null)" -ge 3 ] 2>/dev/null && break
         sleep 0.05
     done
-    kill -HUP $pid
+    kill "-$1" $pid
     wait $pid
 }
 hung_up() {
-    hang_up
+    hang_up "$1"
     [ $? -eq 130 ] && json out "o['interrupted'] and o['save'] == 'hang.ckpt'" &&
         exits 0 "$vpps" eval tree-lstm --model hang.ckpt
 }
-no_hang_up() { hang_up nohup && json out "not o['interrupted'] and o['batches'] == 400"; }
+no_hang_up() { hang_up HUP nohup && json out "not o['interrupted'] and o['batches'] == 400"; }
 set -m
-check "SIGHUP saves" hung_up
+for signal in HUP TERM INT; do check "SIG$signal saves" hung_up $signal; done
 check "SIGHUP under nohup is ignored" no_hang_up
 set +m
 
