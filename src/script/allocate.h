@@ -3,15 +3,15 @@
 
 #include "base/base.h"
 
-/* A tensor with its lifetime. Tensors whose lifetimes have a phase in common share no memory. */
+/* A tensor with its lifetime. Tensors that are in use in a common phase (time between two barriers) get no common words. */
 typedef struct vpps_tensor_life {
     uint64_t words; /* size in words; multiples of 16 keep all tensors aligned */
-    /* first and last phase in which the tensor is in use; last UINT32_MAX: in use until the end */
+    /* first and last phase (time between two barriers) in which the tensor is in use; last UINT32_MAX: in use until the end */
     uint32_t first, last;
     uint64_t at;      /* result: offset of the tensor's first word */
     uint32_t *offset; /* for the caller: the variable that shall get the offset `at` */
 } vpps_tensor_life;
 
-/* Places n tensors from word 0 on. *words becomes the number of words that the placement takes; *live, the most words that are live in one phase,
- * a lower bound for any placement. Returns false if out of memory. */
+/* Places n tensors from word 0 on. *words: number of words that the placement takes; *live: the most words in use in one phase (time
+ * between two barriers), a lower bound for any placement. Returns false if out of memory. */
 bool vpps_allocate(vpps_tensor_life *all, uint32_t n, uint64_t *words, uint64_t *live);

@@ -66,7 +66,7 @@ static void encode(uint32_t encoding, vpps_walk *w, frontier *f) {
 
 #define NONE UINT32_MAX
 
-/* Returns the number of the known state that encodes these ready vertices; NONE: the automaton has no such state. */
+/* Returns the number of the known state that encodes frontier f (the types with ready vertices); NONE: the automaton has no such state. */
 static uint32_t find(const vpps_automaton *a, const frontier *f) {
     const uint64_t hash = vpps_hash_words(f->words, f->n_words);
     for (uint32_t at = vpps_index_first(hash), i; (i = vpps_index_next(&a->numbers, hash, &at)) != UINT32_MAX;) {
@@ -81,7 +81,7 @@ static bool note_state(vpps_automaton *a, uint32_t i) {
     return vpps_index_add(&a->numbers, vpps_hash_words(a->words + s->first, s->n_words), i);
 }
 
-/* Appends to the automaton the state that encodes these ready vertices; its Q values are zero. */
+/* Appends to the automaton the state that encodes frontier f (the types with ready vertices); its Q values are zero. */
 static bool append_state(vpps_automaton *a, const frontier *f) {
     const size_t end = a->n_values + (size_t)f->n_words;
     if (!VPPS_RESERVE(a->states, a->n_states + 1u) || !VPPS_RESERVE(a->words, end) || !VPPS_RESERVE(a->q, end))
@@ -136,8 +136,8 @@ enum { BOOTSTRAP = 10 };
 typedef struct learner {
     vpps_automaton *a;
     vpps_walk walk;
-    uint32_t *state, *chosen; /* for each batch of a trial: the state before the batch; index of the chosen Q value */
-    uint32_t *followed; /* for each state: index of the Q value of the type chosen in this trial; NONE: none yet */
+    uint32_t *state, *chosen; /* for each batch of a run: state before it; index of the chosen Q value */
+    uint32_t *followed;       /* for each state: index of the Q value of the type chosen in this run; NONE: none yet */
     double *reward;
     float *best_q; /* copy of the Q values that gave the fewest batches so far, for the first best_states states */
     uint32_t best_states, best_values;

@@ -59,8 +59,8 @@ enum {
 
 /* Learns, for graph g, an automaton: a policy that divides a graph into batches (sets of vertices of one type that run together). Tries
  * each way of encoding a state (vpps_encoding) with its own number of learning trials; *a becomes the automaton that divides g into the
- * fewest batches. Learning ends when no policy can do with fewer batches, or when all trials are used up. Equal graphs give equal automata.
- * Returns false if out of memory. */
+ * fewest batches. Ends when no policy can do with fewer batches, or when all trials are used up. Equal graphs give equal automata. False:
+ * no memory. */
 bool vpps_automaton_learn(vpps_automaton *a, const vpps_typed_graph *g);
 void vpps_automaton_free(vpps_automaton *a);
 

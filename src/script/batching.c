@@ -28,7 +28,7 @@ static void count_vertices(chooser *c) {
     }
 }
 
-/* Returns the properties by which a device chooses the number of groups. Cells are not compiled yet: backward is taken as twice forward's flops. */
+/* Returns the properties by which a device chooses the number of groups of virtual processors. Backward is taken as twice forward's flops. */
 static vpps_batch_extent extent_of(const chooser *c) {
     const vpps_reading *r = c->needs->reading;
     const vpps_model *model = r->g->model;

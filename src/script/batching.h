@@ -28,8 +28,7 @@ typedef struct vpps_batching {
     uint32_t *cell_numbers, n_kernel;
 } vpps_batching;
 
-/* Chooses the level of each vertex (vertices of one level run together) and the number of groups into which the virtual processors are divided.
- * Leaves out->cells unset. Fails with MEMORY. */
+/* Chooses the level of each vertex (vertices of one level run together) and the number of groups of virtual processors. Fails with MEMORY. */
 vpps_status vpps_choose_batching(const vpps_batch_needs *n, const vpps_history *history, const vpps_target *target,
                                  const vpps_batch_request *request, vpps_arena *arena, vpps_batching *out);
 

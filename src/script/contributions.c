@@ -72,8 +72,7 @@ static uint32_t find_run(const vpps_contributions *all, const uint32_t *offsets,
     return t->first + t->n;
 }
 
-/* Gradient x is for one input or table lookup of v's cell. Returns whether vertex v computes it: whether an output of v that depends on
- * this input or lookup has a gradient. */
+/* Returns whether vertex v computes gradient x: whether an output of v that depends on x's input (or lookup) has a gradient. */
 static inline bool contributes(const vpps_steps *s, const contribution *x, const vpps_ordered_vertex *v) {
     return x->all || vpps_reached(x->reads, s->needs->gradients[v->vertex]) >> x->to->index & 1;
 }
@@ -106,7 +105,8 @@ static inline void each_input_of(const vpps_steps *s, const contribution *x, uin
     const vpps_ordered_vertex *v = vpps_vertices_of(s, x->block);
     const vpps_input_place place = vpps_place_of_input(x->cell, x->to->index);
     const uint32_t *sources = s->reading->source_outputs + place.n[0];
-    if (x->all && !x->cell->n_lists) { /* usual case: every vertex computes gradient x, and no input is a list */
+    /* usual case: each vertex reads one node and has a gradient for it */
+    if (x->all && !x->cell->n_lists) {
         for (uint32_t p = first; p < end; p++) take_shares(*x, p, words, &cursors[sources[v[p].first_source]]);
         return;
     }

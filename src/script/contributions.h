@@ -5,7 +5,7 @@
 #include "script/phases.h"
 #include "script/task.h"
 
-/* A mark at a row of a lookup table. `entry`: number of the row among the rows that the batch trains; valid only if `stamp` is the batch's stamp. */
+/* A mark at a row of a lookup table: the batch trains the row if `stamp` is the batch's stamp; `entry` is the row's number among these. */
 typedef struct vpps_row_mark {
     uint32_t stamp, entry;
 } vpps_row_mark;
@@ -26,9 +26,9 @@ typedef struct vpps_entry {
     uint32_t number; /* the entry's number among the table's trained entries, in the order of their first use */
 } vpps_entry;
 
-/* For a block (vertices of one type, group, slice of the batch): the index of its first element in two arrays of vpps_contributions: in `runs`,
- * which lists the block's tasks by stage and level (level 0 for a task over all levels), and in `uses`, which lists the table entries to whose
- * gradients the block's vertices add. */
+/* For a block (vertices of one type in one group of virtual processors and one part of the batch): the index of its first element in two
+ * arrays of vpps_contributions: in `runs`, which lists the block's tasks by stage and level (level 0 for a task over all levels), and in
+ * `uses`, which lists the table entries to whose gradients the block's vertices add. */
 typedef struct vpps_block_uses {
     uint32_t runs, uses;
 } vpps_block_uses;

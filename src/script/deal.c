@@ -93,7 +93,7 @@ static uint64_t words_of(const vpps_batching *b, uint32_t vertex) {
 
 /* Sums over the vertices of classifier heads (that only the loss reads) of one wave (part of the batch) and group of virtual processors. */
 typedef struct share {
-    /* number of words that the vertices keep for backward: all vertices (words); the vertices that have got a slice so far (before) */
+    /* number of words that the vertices keep for backward: of all (words); of those with a slice (part of the wave) already (before) */
     uint64_t words, before;
     uint32_t n; /* number of sets of vertices that read each other, which must stay together */
 } share;

@@ -58,7 +58,7 @@ static void write_entries(const encoder *e, const vpps_step_block *b, const vpps
     for (uint32_t p = 0, n = b->n; p < n; p++) at[p] = places.first + vpps_row_of(e->s, &v[p], l) * places.words;
 }
 
-/* Sets output_at[] for all outputs: the offset of the output's kept value, or, if the output is a parameter, the parameter's offset. */
+/* Sets output_at[] for all outputs: the offset of the output's value in memory or, if the output is a parameter, the parameter's offset. */
 static void place_outputs(encoder *e) {
     for (uint32_t i = 0; i < e->s->n_blocks; i++) {
         const vpps_step_block *b = &e->s->blocks[i];
@@ -271,8 +271,7 @@ static void encode_blocks(encoder *e, uint32_t address) {
 
 /* ---------------------------------------------------------------- seeds: the loss's gradient, or gradients given by the host */
 
-/* Assigns memory, after all other tensors, to the loss and the gradients that the host gives. Returns the end of this memory. If
- * e->given.gradients is NULL: out of memory. */
+/* Assigns memory after all other tensors to the loss and gradients that the host gives. Returns its end. e->given.gradients NULL: failed. */
 static uint64_t place_given(encoder *e, vpps_arena *arena) {
     enum { GRAIN = 16 };
     const uint64_t first = (e->placed->end + GRAIN - 1) / GRAIN * GRAIN;
@@ -296,7 +295,7 @@ static void encode_given(encoder *e) {
     }
 }
 
-/* Sets constants[g].n to the number of constants of each group g; returns the sum of these numbers. */
+/* Sets constants[g].n to the number of constants of each group g of virtual processors; returns the sum of these numbers. */
 static uint32_t count_constants(encoder *e) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < e->r->n_seeds; i++) {
@@ -452,7 +451,8 @@ static void encode_outers(encoder *e, uint32_t first, uint32_t end) {
     }
 }
 
-/* Writes a group's tasks of one slice: stage tasks from *task on, a barrier for all virtual processors, then OUTER tasks, which add up gradients. */
+/* Writes the tasks of group g of virtual processors for one slice (part of the batch): the stage tasks from *task on, a barrier for all
+ * virtual processors, then OUTER tasks, which add up parameters' gradients. */
 static void encode_slice(encoder *e, uint32_t slice, uint32_t g, uint32_t *task, uint32_t *barriers) {
     const vpps_stage_task *tasks = e->tasks->all;
     const uint32_t n_tasks = e->tasks->n, first = vpps_first_of_slice(e->s, slice),
@@ -496,7 +496,7 @@ static bool meets_before_norm(const encoder *e) {
     return e->request->goal == VPPS_GOAL_STEP && vpps_all_slices(e->s) > 1 && e->n_tables;
 }
 
-/* Writes all tasks of a group; each virtual processor of the group will run all of them, for the rows and table entries that it owns. */
+/* Writes all tasks of a group of virtual processors; each processor runs all of them, for the rows and table entries that it owns. */
 static void encode_group(encoder *e, uint32_t g, uint32_t *task, uint32_t *barriers) {
     const uint32_t n = vpps_all_slices(e->s);
     const bool training = e->r->training;

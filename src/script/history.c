@@ -192,7 +192,8 @@ uint32_t vpps_kernel_set(const vpps_history *h, uint32_t n, vpps_compiled_cell *
                 out[n_out++] = m->cell;
         }
     if (loaded || n_out <= most) return n_out;
-    for (uint32_t i = 0; i < n_out; i++) /* keeps the cells' order, since kernels are compared by lists of cells */
+    /* in their order, since kernels are compared by lists of cells */
+    for (uint32_t i = 0; i < n_out; i++)
         if (has_cell(n, cells, out[i])) out[own++] = out[i];
     return own;
 }

@@ -20,8 +20,8 @@ typedef struct vpps_type {
     uint32_t n_params;
 } vpps_type;
 
-/* A guess for the next batch: the number of the type's strongly connected component (scc), and the type's `differentiable` outputs, as they were
- * in the latest batch. scc VPPS_NONE: no batch yet. */
+/* A guess for the next batch, from the latest one: number of the type's strongly connected component (scc); outputs that depend on a
+ * trained parameter, as bits (differentiable). scc VPPS_NONE: no batch yet. */
 typedef struct vpps_type_guess {
     uint32_t scc;
     uint64_t differentiable;
@@ -107,8 +107,7 @@ vpps_status vpps_compiled_for(vpps_history *h, const vpps_model *model, uint32_t
 
 /* Chooses the cells of the GPU kernel for a batch that needs these n cells. Writes them, at most h->n_compiled, to `out`; returns their
  * number. If the kernel in use has the n cells, the choice is all cells of that kernel. Else it is the n cells, and all cells that are or
- * soon will be in a kernel and can share this one, except those that a later cell of their type replaces; if there are more than `most`,
- * only the n cells. */
+ * soon will be in a kernel and can share this one, except cells that a later cell of their type replaces; if more than `most`, only the n. */
 uint32_t vpps_kernel_set(const vpps_history *h, uint32_t n, vpps_compiled_cell *const *cells, uint32_t most,
                          vpps_compiled_cell **out);
 

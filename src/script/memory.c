@@ -32,11 +32,11 @@ typedef struct placer {
     bool *requested;
     /* for each level of each block of vertices (index: block.levels + level): the last phase (time between two barriers) of the level's backward */
     uint32_t *level_ends;
-    /* for each level of each block (index: block.levels + level): last phase that reads the gradients which its vertices compute for inputs */
+    /* for each level of each block (index: block.levels + level): last phase (between barriers) that reads the level's input gradients */
     uint32_t *last_reads;
     /* for each level and pass: offset and index in `lives` of the values that no other pass uses (level 0: of an array for all levels) */
     uint32_t *pass_record_at, *pass_record_life;
-    /* for each vertex type: for the block of this type that the current block reads, the last backward phase of each level */
+    /* for each vertex type: for the block of this type that the current block reads, the last phase of each level's backward */
     const uint32_t **ends_of_type;
 } placer;
 
@@ -72,8 +72,7 @@ static bool is_term(const vpps_steps *s, uint32_t block) {
     return false;
 }
 
-/* A block has the vertices of one type, one slice (part of the batch) and one group of virtual processors. Returns the number of the block
- * of this type and slice and of b's group. */
+/* Returns the number of the block with the vertices of this type in this slice (part of the batch) and in b's group of processors. */
 static uint32_t block_beside(const vpps_steps *s, const vpps_step_block *b, uint32_t type, uint32_t slice) {
     return s->first_block[type] + slice * s->batching->n_groups + b->group;
 }
@@ -307,7 +306,7 @@ static uint32_t first_slice_end(const placer *p) {
     return end;
 }
 
-/* Places a group's tensors after the preceding groups' tensors. Advances *task to the next group's first task. False: out of memory. */
+/* Places the tensors of a group of virtual processors after those of preceding groups. *task: advances to the next group. False: no memory. */
 static bool place_group(placer *p, uint32_t group, uint32_t *task) {
     p->n_lives = 0;
     for (uint32_t i = 0; i < p->s->n_blocks; i++) {

@@ -10,7 +10,7 @@ typedef struct vpps_placement {
     const uint32_t *pass_record, *contributions;
     uint32_t entry_gradients; /* offset of the array with the gradients of all trained table entries */
     uint64_t end;             /* offset of the first word after all tensors */
-    uint64_t live_words;      /* the most words of tensors that are live at once (as in vpps_batch.live_words) */
+    uint64_t live_words;      /* the most words of tensors that are in use at the same time */
 } vpps_placement;
 
 /* Places a batch's tensors from word `begin` of the pool on. Offsets are invalid if out->end is beyond the pool. False: out of memory. */

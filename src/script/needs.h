@@ -22,7 +22,7 @@ typedef struct vpps_batch_needs {
     const vpps_type_needs *types;
     /* bit matrix with a row and a column for each vertex type: whether the row's type reads the column's type */
     const uint64_t *edges;
-    uint32_t edge_words; /* number of words in a row of `edges` */
+    uint32_t edge_words; /* number of 64-bit words in a row of the bit matrix `edges` */
     uint32_t n_sccs;
 } vpps_batch_needs;
 

@@ -126,7 +126,7 @@ static void find_others(phases *p, uint32_t scc) {
         for (uint32_t u = 0; u < p->s->reading->n_types; u++) {
             links made = p->types[u].made;
             if (needs->types[u].scc == scc || !cells[u]) continue;
-            /* one virtual processor computes all rows of a type with an owner: the others wait as for another's rows */
+            /* one processor alone runs a cell with an owner, so the others own no rows of its values */
             if (cells[t]->needs.owner || cells[u]->needs.owner)
                 made.outputs.own = made.outputs.others, made.contributions.own = made.contributions.others;
             if (vpps_reads(needs, t, u)) others->outputs = later(others->outputs, made.outputs);
@@ -135,8 +135,7 @@ static void find_others(phases *p, uint32_t scc) {
     }
 }
 
-/* Adds the tasks of the forward or the backward pass over an SCC. `place`: slice (part of the batch) and group of virtual processors, as
- * one number (vpps_steps.place). */
+/* Adds the tasks of the forward or backward pass over an SCC. `place`: part of the batch, and group of processors (vpps_steps.place). */
 static void add_pass(phases *p, uint32_t scc, uint32_t place, bool backward) {
     const vpps_pass eager = backward ? VPPS_PASS_BACK_EAGER : VPPS_PASS_EAGER;
     const uint32_t levels = last_level(p, place);

@@ -21,12 +21,12 @@ typedef struct vpps_tasks {
     /* all tasks, sorted by group of virtual processors and phase (time between two barriers) */
     const vpps_stage_task *all;
     const vpps_block_phases *blocks;
-    /* for each group of virtual processors: number of its phases (times between two barriers), one at the end of each slice included */
+    /* for each group of virtual processors: number of its phases (times between two barriers); each slice (part of the batch) ends with one */
     const uint32_t *group_phases;
     /* for each group of virtual processors: first phase (between two barriers) after the pause for the host's gradients; NULL: no pause */
     const uint32_t *pauses;
     uint32_t n;
-    /* the most phases (times between two barriers) that any group of virtual processors has, without those at the ends of slices */
+    /* the most phases (times between two barriers) of a group of virtual processors; those at the ends of slices are not counted */
     uint32_t n_phases;
 } vpps_tasks;
 

@@ -1,4 +1,4 @@
-/* print.c - prints a script: header, blocks of vertices, then each group's tasks with their costs, and the sum. */
+/* print.c - prints a script: header, blocks of vertices, the tasks of each group of virtual processors with their costs, and the sum. */
 #include "cell/print.h"
 #include "script/cost.h"
 #include "script/task.h"

@@ -8,7 +8,7 @@ typedef struct loss_sum {
     float first, others;
 } loss_sum;
 
-/* A vertex's depth in the whole graph, and its level in its type's strongly connected component. */
+/* A vertex's depth (most reads on a path that ends at it), and its level (the same count within its type's strongly connected component). */
 typedef struct vertex_at {
     uint32_t depth, level;
 } vertex_at;
@@ -85,7 +85,7 @@ static vpps_status type_of_op(reader *r, const vpps_op_node *op, const vpps_node
     return vpps_type_of_op(r->history, g, op, r->shapes, index);
 }
 
-/* Gives the number in the batch of a vertex's type. `op`: the op that the vertex is; NULL if the vertex applies a cell. */
+/* Gives the index, in the batch's array of types, of a vertex's type. `op`: the op that the vertex is; NULL if the vertex applies a cell. */
 static vpps_status type_of_record(reader *r, const vpps_record *record, const vpps_op_node *op, uint32_t *out) {
     const vpps_graph *g = r->out->g;
     uint32_t index;

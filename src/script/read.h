@@ -5,11 +5,11 @@
 #include "script/script.h"
 
 /* A vertex of the batch's graph. Loops over vertices are limited by memory bandwidth, so the struct has only the members that most loops
- * read; vpps_vertex_lists has the others. */
+ * read; vpps_vertex_lists has all other members. */
 typedef struct vpps_read_vertex {
     uint32_t type;         /* index of the vertex's type in vpps_reading.types */
     uint32_t first_source; /* index in `sources` of the vertex's first read (node that the vertex reads) */
-    uint32_t first_output; /* number of the vertex's first node */
+    uint32_t first_output; /* number of the graph's node that is the vertex's first output */
     uint32_t depth;        /* the vertex's depth in the graph: 0 if it reads nothing */
     /* if the vertex applies a cell: start of its indices in the graph's words; if it is an op: the op's integer */
     uint32_t words;
@@ -32,8 +32,7 @@ typedef struct vpps_output_ref {
 } vpps_output_ref;
 
 /* A read: vertex `reader` reads vertex `vertex`. All reads are in one array, since one long loop is faster than many short ones. If the
- * list inputs of two vertices read the same nodes, the array has these reads only once; but each vertex that reads anything is the reader
- * of at least one. */
+ * list inputs of two vertices read the same nodes, the array has these reads only once; but it has a read of each vertex that reads any. */
 typedef struct vpps_read {
     uint32_t vertex, reader;
 } vpps_read;
@@ -124,8 +123,7 @@ static inline uint64_t vpps_output_bit(const vpps_reading *r, vpps_output_ref x)
     return (uint64_t)1 << (x.output - r->vertices[x.vertex].first_output);
 }
 
-/* The position of an input among its cell's inputs. n[0]: number of preceding inputs that read one node; n[d]: of preceding inputs that
- * read list number d - 1. */
+/* The position of an input among its cell's inputs. n[0]: preceding inputs that read one node; n[d]: preceding inputs of list d - 1. */
 typedef struct vpps_input_place {
     uint32_t n[VPPS_AXES];
     uint32_t axis; /* 0: the input reads one node; d: the input reads list number d - 1 */

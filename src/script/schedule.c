@@ -136,7 +136,7 @@ static vpps_status make_script(search *x) {
                      least.words * 4);
 }
 
-/* Sets what the caller is told about the batch: numbers of levels, phases, steps and choices. */
+/* Sets what the caller is told about the batch: numbers of levels, barriers' phases, steps, recurrences of several cells, words. */
 static void describe(vpps_batch *b) {
     const vpps_schedule *s = b->schedule;
     b->n_levels = s->steps.n_levels;

@@ -257,7 +257,7 @@ vpps_status vpps_choose_levels(const vpps_batch_needs *n, const vpps_batch_reque
     const size_t n_vertices = n->reading->n_vertices;
     uint32_t *levels;
     *out = n->levels;
-    /* the default policy needs no work: a vertex's level is its depth */
+    /* the default batching policy needs no work: a vertex's level is its depth */
     if (!request->policy || request->policy == vpps_policies) return VPPS_OK;
     if (!VPPS_TAKE(arena, levels, n_vertices)) return vpps_no_memory();
     memcpy(levels, n->levels, n_vertices * sizeof *levels);

@@ -22,7 +22,7 @@ vpps_status vpps_scope_of_scc(const vpps_batch_needs *n, uint32_t scc, vpps_scop
 vpps_status vpps_scope_of_all(const vpps_batch_needs *n, vpps_scope *out);
 void vpps_scope_free(vpps_scope *s);
 
-/* Chooses each vertex's level (vertices of one level run together): by the request's policy in strongly connected components of several types,
- * elsewhere by the depth in the component. Fails with MEMORY. */
+/* Chooses each vertex's level (vertices of one level run together): in recurrences of several vertex types by the request's batching
+ * policy, elsewhere by the vertex's depth. Fails with MEMORY. */
 vpps_status vpps_choose_levels(const vpps_batch_needs *n, const vpps_batch_request *request, vpps_arena *arena,
                                const uint32_t **out);

@@ -62,7 +62,7 @@ typedef struct vpps_batch_request {
     bool no_dropout; /* whether dropout is off in training */
     /* number of groups of virtual processors, number of waves (parts of the batch that run in turn); 0: chosen by estimated cost */
     uint32_t groups, waves;
-    bool keeps_groups;         /* whether even a batch of one connected component is run by all `groups` groups */
+    bool keeps_groups;         /* whether even a batch of one connected component has `groups` groups of processors */
     uint32_t slices;           /* least number of parts (slices) in which the classifiers run in turn; 0: one */
     const vpps_policy *policy; /* batching policy for recurrences of several cells; NULL: "depth" */
     vpps_learned *learned;     /* learned policies (automata), if `policy` is a learned one */
@@ -91,7 +91,7 @@ typedef struct vpps_wave_rule {
     uint64_t kept_words; /* most words that vertices of a wave (part of the batch) keep for backward */
     /* most words that a wave (part of the batch) writes, so that these words stay in caches */
     uint64_t cached_words;
-    /* waves are made smaller for the caches only while a step has at least this many vertices per virtual processor */
+    /* waves (parts of the batch) are made smaller for the caches only while a step has at least this many vertices per virtual processor */
     uint32_t cached_vertices;
 } vpps_wave_rule;
 
@@ -106,7 +106,7 @@ typedef struct vpps_target {
     bool scales, in_place;
     uint32_t most_cells;  /* most cells of one compiled kernel; 0: the device compiles no kernels */
     bool ahead;           /* whether the device compiles kernels ahead, while batches run */
-    uint32_t most_groups; /* most groups of a batch, unless its request gives their number */
+    uint32_t most_groups; /* most groups of virtual processors that run a batch, unless its request gives the number */
     /* function that gives the number of groups of processors, if most_groups is more than 1 */
     vpps_group_rule *choose_groups;
     uint32_t level_flops; /* least time of a level (step), as flops that one virtual processor could do in this time */

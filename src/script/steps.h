@@ -1,4 +1,4 @@
-/* steps.h - sorts a batch's vertices into blocks (one type, one group of processors, one slice of the batch), and blocks by level. */
+/* steps.h - sorts a batch's vertices into blocks (one type, one group of virtual processors, one part of the batch), and blocks by level. */
 #pragma once
 
 #include "script/batching.h"
@@ -28,9 +28,9 @@ typedef struct vpps_steps {
     const vpps_batching *batching;
     const vpps_batch_needs *needs; /* vertices and gradients that must be computed (batching->needs) */
     const vpps_reading *reading;
-    /* For each vertex: number of its slice times n_groups, plus number of its group. A wave is a part of the batch and consists of n_slices slices,
-     * which run one after the other; slices are numbered through all waves. Vertices of classifier heads are distributed over a wave's slices. All
-     * other vertices belong to the wave's last slice: their forward runs in the wave's first slice, their backward in its last. */
+    /* For each vertex: number of its slice times n_groups, plus number of its group of virtual processors. A wave is a part of the batch;
+     * its n_slices slices run one after the other, numbered through all waves. Vertices of classifier heads are distributed over a wave's
+     * slices. All other vertices belong to the wave's last slice: their forward runs in the wave's first slice, their backward in its last. */
     const uint32_t *place;
     /* blocks of vertices, sorted by strongly connected component of the types' graph, by type, by slice (part of the batch), by group */
     const vpps_step_block *blocks;
@@ -48,8 +48,8 @@ typedef struct vpps_steps {
     uint32_t n_steps;  /* number of steps; a step is a block together with a level at which the block has vertices */
 } vpps_steps;
 
-/* Divides the batch into at most n_waves waves (parts that run in turn), each into at most n_slices slices, and sorts it into blocks. There
- * are fewer waves if there are fewer connected components, fewer slices if there are fewer classifiers. Returns false if out of memory. */
+/* Divides the batch into at most n_waves waves (parts that run in turn) of at most n_slices slices (parts) each, and these into blocks by
+ * type. There are fewer waves if there are fewer connected components, fewer slices if there are fewer classifiers. False: no memory. */
 bool vpps_choose_steps(const vpps_batching *b, uint32_t n_waves, uint32_t n_slices, vpps_arena *arena, vpps_steps *out);
 
 /* Returns the position in the block of the first vertex of a level; for level n_levels or more, the number of the block's vertices. */
@@ -72,7 +72,7 @@ static inline uint32_t vpps_block_of(const vpps_steps *s, uint32_t vertex) {
 
 static inline uint32_t vpps_group_of(const vpps_steps *s, uint32_t vertex) {
     const uint32_t place = s->place[vertex], n = s->batching->n_groups;
-    /* place is slice * n + group: if less than n, it is the group's number without a division */
+    /* place is (part of the batch) * n + group, so a place below n is the group's number itself */
     return n && place >= n ? place % n : place;
 }
 
@@ -83,7 +83,7 @@ static inline uint32_t vpps_first_member(const vpps_steps *s, const vpps_step_bl
     return s->first_members[vpps_vertices_of(s, b)[at].vertex].of[axis - 1];
 }
 
-/* Returns the number of slices of the whole batch; each of its waves has n_slices slices. */
+/* The batch is divided into n_waves waves, each wave into n_slices slices. Returns the number of all slices. */
 static inline uint32_t vpps_all_slices(const vpps_steps *s) { return s->n_waves * s->n_slices; }
 
 /* Returns the last slice of the wave to which a slice belongs (waves are parts of the batch, slices parts of a wave). */

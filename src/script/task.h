@@ -131,7 +131,7 @@ static inline const vpps_task *vpps_task_at(const uint32_t *script, uint32_t add
     return (const vpps_task *)(const void *)(script + address);
 }
 
-/* Return a group's first task, and the end of its tasks. */
+/* Return the first task of a group of virtual processors, and the end of its tasks. */
 static inline const vpps_task *vpps_first_task(const uint32_t *script, uint32_t group) {
     return vpps_task_at(script, vpps_task_starts(script)[group]);
 }
@@ -139,7 +139,7 @@ static inline const vpps_task *vpps_end_of_tasks(const uint32_t *script, uint32_
     return vpps_first_task(script, group + 1);
 }
 
-/* Returns a group's PAUSE task, at which the host steps in; if the group has none, the end of its tasks. */
+/* Returns the task PAUSE of a group of virtual processors, at which the host steps in; if the group has none, the end of its tasks. */
 static inline const vpps_task *vpps_find_pause(const uint32_t *script, uint32_t group) {
     const vpps_task *t = vpps_first_task(script, group), *end = vpps_end_of_tasks(script, group);
     while (t < end && t->kind != VPPS_TASK_PAUSE) t++;

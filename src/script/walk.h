@@ -45,11 +45,9 @@ bool vpps_walk_open(vpps_walk *w, const vpps_typed_graph *g);
 void vpps_walk_restart(vpps_walk *w);
 void vpps_walk_close(vpps_walk *w);
 
-/* Runs one batch, all ready vertices of a type, and returns their number. Unless steps is NULL, sets steps[v] to the batch's number for
- * each. */
+/* Runs one batch (all ready vertices of a type) and returns their number. Unless steps is NULL, sets steps[v] to the batch's number. */
 uint32_t vpps_walk_run(vpps_walk *w, uint32_t type, uint32_t *steps);
 
 /* Returns the number of ready vertices of a type, divided by the number of its vertices that have not run and depend on no other vertex of
- * the type that has not run (ED-Batch: |Frontier_a(G)| / |Frontier(G^a)|). If the ratio is 1, a shortest sequence of batches begins with
- * the type. */
+ * the type that has not run (ED-Batch: |Frontier_a(G)| / |Frontier(G^a)|). 1: a shortest sequence of batches begins with it. */
 double vpps_walk_ratio(vpps_walk *w, uint32_t type);

@@ -27,5 +27,5 @@ void vpps_write_task(vpps_writer *w, vpps_task task);
 /* Appends a PAUSE task, at which the launch ends. It signals no barrier, since the tasks after it belong to another launch. */
 void vpps_write_pause(vpps_writer *w);
 
-/* Makes the group's latest task signal a barrier, and the group's next task wait until the barrier has `signals` signals. */
+/* Makes the latest task of the group of virtual processors signal a barrier, and its next task wait for `signals` signals of the barrier. */
 void vpps_write_barrier(vpps_writer *w, uint32_t barrier, uint32_t signals);

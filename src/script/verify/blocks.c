@@ -57,8 +57,8 @@ bool vpps_check_add_kept(vpps_checker *c, const vpps_checked_block *b, uint32_t 
     return true;
 }
 
-/* Reserves, for each gradient that a block's cell computes for what it reads (contribution), a bit for each vertex or list member, set once the
- * gradient is used. */
+/* The cell of block b computes gradients (contributions) for the values that it reads. Reserves bits, one for each contribution of each
+ * vertex or list member; a bit will be set once the contribution is added to a gradient. */
 static void count_contributions(vpps_checker *c, const vpps_checked_block *b) {
     const vpps_compiled_cell *cell = b->cell->c;
     for (uint32_t j = 0; j < cell->n_contributions; j++) {

@@ -8,12 +8,12 @@
 
 /* ---- compiled cells */
 
-/* How much of a value in memory a stage (part of a cell's program) reads or writes. */
+/* Which words of a value in memory a virtual processor reads or writes in a stage (part of a cell's program). */
 typedef enum vpps_extent {
-    /* The rows that the virtual processor owns if rows are dealt to processors; else whole values, of the vertices that the processor runs. */
+    /* The rows that the processor owns, if each processor computes some rows; else whole values, of the vertices that the processor runs. */
     VPPS_EXTENT_OWN,
-    VPPS_EXTENT_WHOLE, /* all rows of the value, which every virtual processor of the group reads */
-    /* the rows that the processor owns, of every processor's partial sum; the value is the sum of the partial sums */
+    VPPS_EXTENT_WHOLE, /* all rows of the value; every virtual processor of the group reads all of them */
+    /* the rows that the processor owns, in each of the partial sums that all processors of its group have made; it adds the sums up */
     VPPS_EXTENT_SHARES
 } vpps_extent;
 
@@ -36,8 +36,7 @@ typedef struct vpps_checked_cell {
     bool output_trained[VPPS_CELL_MOST]; /* for each output: whether it depends on trained parameters */
     /* For each output, as bits: the output itself, and the outputs that it depends on. Set only if gradients are requested. */
     uint64_t output_made_of[VPPS_CELL_MOST];
-    /* For each input, and for each lookup's table entry: the set, as bits, of outputs whose gradients flow into the gradient that the cell computes
-     * for that input or entry. */
+    /* for each input, and each lookup's table entry: outputs, as bits, whose gradients flow into the gradient that the cell computes for it */
     uint64_t into_input[VPPS_CELL_MOST], into_entry[VPPS_CELL_MOST];
     uint32_t input_rows[VPPS_CELL_MOST], input_cols[VPPS_CELL_MOST];
     vpps_stage_info *stages;
@@ -49,7 +48,7 @@ typedef struct vpps_checked_cell {
 
 /* Kinds of tensors. A tensor is a set of values in memory: item (vertex, list member) first + i has `words` words at offset + i * stride. */
 typedef enum vpps_tensor_kind {
-    VPPS_TENSOR_INITIAL, /* memory before the script runs: parameters below target->batch, nothing above it */
+    VPPS_TENSOR_INITIAL, /* memory before the script runs: parameters at offsets below target->batch; no values above */
     VPPS_TENSOR_KEPT,
     VPPS_TENSOR_CONTRIBUTION,
     VPPS_TENSOR_CONSTANT,
@@ -62,10 +61,10 @@ typedef struct vpps_tensor {
     uint8_t kind;
     uint32_t offset, stride, words, items;
     uint32_t first; /* number of the tensor's first item (vertex or list member) */
-    /* index: number of the value, contribution (gradient for an input) or table; CONSTANT: the number's bits; GIVEN: number of the output, VPPS_NONE
-     * for the loss. */
+    /* index: number of the value, of the contribution (gradient for an input) or of the table; the bits of a constant; for values that the
+     * host writes (GIVEN), the number of the output, or VPPS_NONE for the loss. */
     uint32_t block, index, share;
-    /* CONTRIBUTION (gradient for an input): number, in the bit set `taken`, of the bit of the block's item 0 */
+    /* for gradients for an input (kind CONTRIBUTION): index in `taken` of the bit of the block's first vertex or list member */
     uint64_t first_bit;
 } vpps_tensor;
 
@@ -77,15 +76,15 @@ typedef struct vpps_checked_block {
     uint32_t **sources;
     uint32_t **rows;       /* for each table lookup of the cell, and each vertex: number of the entry that is read */
     uint32_t first_output; /* output k of vertex p has the number first_output + k * n + p */
-    uint32_t *kept;        /* for each value: number of its tensor; VPPS_NONE: not kept, or kept for one pass only */
-    /* for each value that is kept only during a pass, and each vertex: number of its tensor; 0: no task has made it */
+    /* for each value: number of its tensor; VPPS_NONE: the value is not in memory, or only during one pass */
+    uint32_t *kept;
+    /* for each value that is in memory only during one pass (forward, backward), and each vertex: number of its tensor; 0: not made yet */
     uint32_t **pass_record;
     /* for each input for which the current task computes a gradient (contribution): number of the gradient's first tensor */
     uint32_t *contributions;
-    /* for each input for which the cell computes a gradient (contribution): number of the first of its bits in `taken`, one for each vertex or list
-     * member */
+    /* for each contribution (gradient for an input): index in the bit set `taken` of its first bit; one bit for each vertex or list member */
     uint64_t *contribution_bits;
-    /* for each stage of the cell: number, in the bit set `ran`, of the bit of the block's vertex 0 */
+    /* for each stage of the cell: index in the bit set `ran` of the first of its bits, one for each vertex of the block */
     uint64_t *stage_bits;
 } vpps_checked_block;
 
@@ -98,13 +97,14 @@ typedef struct vpps_location {
 
 typedef struct vpps_word {
     uint32_t tensor;
-    /* Writer of the word: 1 + number of the virtual processor, and number of the task in its group that wrote; 0: written before the script runs. */
+    /* the last write of the word: writer: 1 + number of the virtual processor (0: none); written: number of the task, in its group's order */
     uint32_t writer, written;
-    uint32_t readers; /* number of the set (vpps_reader_sets) of readers of the word since it was written */
+    /* number of the set (vpps_reader_sets) of processors that have read the word since it was written */
+    uint32_t readers;
 } vpps_word;
 
-/* A reader or writer of memory. `unit`: the virtual processor of that number or, if unit = n_vps + group, all virtual processors of a group
- * together. */
+/* A reader or writer of memory. `unit`: the virtual processor of that number or, if unit = n_vps + group, all of a group together. `place`:
+ * number of the task, in its group's order, that reads or writes. */
 typedef struct vpps_actor {
     uint32_t unit, group, place;
 } vpps_actor;
@@ -113,7 +113,8 @@ typedef struct vpps_reader {
     uint32_t unit, place;
 } vpps_reader;
 
-/* Sets of readers of words, each stored once. There are few different sets, since all words of a tensor have the same readers. */
+/* For each word of memory, the checker needs the set of its readers (virtual processors and their tasks). Equal sets are stored once: all
+ * words of a tensor have the same readers, so there are few sets. */
 typedef struct vpps_reader_sets {
     vpps_reader *readers;
     uint32_t *first, n;
@@ -125,13 +126,14 @@ typedef struct vpps_term_of_loss {
     vpps_node node;
     float factor;
     uint32_t output;
-    uint32_t given; /* index in the request of the term's output, if the host gives the output's gradient */
-    bool taken;     /* whether the term's factor was already used as a term of the output's gradient */
-    bool added;     /* whether the value was added to the loss */
+    uint32_t given; /* if the host gives the gradient of the output `node`: the output's index in the request */
+    bool taken;     /* whether `factor` is already a term in the sum that makes the output's gradient */
+    bool added;     /* whether a task has added the output's value to the loss */
 } vpps_term_of_loss;
 
 typedef struct vpps_stream {
-    uint32_t at, end, place; /* script address of the group's next task, and of the end; number of tasks done */
+    /* script address of the next task of the group of virtual processors, and of the end; number of tasks done */
+    uint32_t at, end, place;
     bool ended, waiting, paused, normed, updated;
     uint32_t norm_place, loss_place;
 } vpps_stream;
@@ -160,22 +162,23 @@ typedef struct vpps_checker {
     /* what the request needs of the graph; the arrays have an element for each record (vertex) */
     uint32_t n_records;
     uint8_t *needed;
-    uint8_t *whole;    /* whether the vertex's gradient is requested; a sum is then one term of the loss, not several */
-    uint32_t *dropout; /* number of the vertex's first element under dropout */
+    uint8_t *whole;    /* whether the vertex's gradient is requested (then a sum is not split into terms of the loss) */
+    uint32_t *dropout; /* number of the vertex's first element under dropout, counted through all vertices */
     uint32_t *block_of, *position_of;
     vpps_term_of_loss *terms;
     uint32_t n_terms, n_added;
 
-    /* Compiled cells, and blocks; a block is the batch's vertices of one cell (in one group of virtual processors and slice). */
+    /* expressions (formulas of values); compiled cells; blocks (vertices of one cell that one group of processors runs) */
     vpps_expressions expressions;
     vpps_checked_cell *checked;
     vpps_checked_block *blocks;
     uint32_t n_outputs;
     uint32_t *output_block; /* for each output: number of the block of vertices that computes it */
-    uint8_t *asked;         /* for each output: whether the request asks for the output's gradient */
-    uint8_t *trainable;     /* for each output: whether it depends on a trained parameter or on an output in `asked` */
-    uint8_t *live;          /* for each output: whether the loss depends on it */
-    uint32_t *due;          /* for each output: number of terms that must be summed up to its gradient */
+    uint8_t *asked;         /* for each output: whether the request asks for its gradient */
+    /* for each output: whether it depends on a trained parameter or on an output whose gradient is requested */
+    uint8_t *trainable;
+    uint8_t *live; /* for each output: whether the loss depends on it */
+    uint32_t *due; /* for each output: number of terms that must be summed up to its gradient */
     /* For each output: index of its first term of the loss in `terms`, which is sorted by output; n_outputs + 1 numbers. */
     uint32_t *first_term;
     vpps_tensor *tensors;
@@ -190,7 +193,7 @@ typedef struct vpps_checker {
     /* the abstract machine that executes the script: a stream of tasks for each group of processors */
     vpps_stream *streams;
     bool goes_on; /* whether the host has ended the pause between forward and backward */
-    /* For each two groups g and h: number of h's tasks that barriers order before g's next task. */
+    /* For each two groups of virtual processors g and h: number of h's tasks that barriers order before g's next task. */
     uint32_t *known;
     /* for each barrier and group of processors: number of tasks that the group had run before the barrier's last signal */
     uint32_t *carried;
@@ -198,7 +201,7 @@ typedef struct vpps_checker {
     uint32_t *signals, *totals;
     /* for each group of processors and vertex, a bit: whether the group's gradients of parameters include the vertex */
     uint64_t *outer_done;
-    /* for each entry of each table: whether an earlier slice of the batch has summed up its gradient */
+    /* for each entry of each table: whether an earlier part of the batch has summed up its gradient */
     uint8_t **entries_made;
     /* for each parameter and group of processors: 1 + number of the group's latest task that reads the parameter */
     uint32_t *matrix_read;
@@ -252,7 +255,7 @@ typedef struct vpps_record_view {
 vpps_record_view vpps_check_view(const vpps_graph *g, uint32_t record);
 /* Returns the signature (op and shape) of a node. */
 const vpps_signature *vpps_check_signature(const vpps_graph *g, vpps_node x);
-/* Finds what the request needs of the graph: records (vertices), terms of the loss, numbers of dropout elements. */
+/* Finds what the request needs of the graph: the vertices, the terms of the loss, the number of each vertex's first dropout element. */
 bool vpps_check_demands(vpps_checker *c);
 /* Finds which outputs have gradients, and how many terms each gradient sums up. Call it when the blocks are known. */
 bool vpps_check_gradients(vpps_checker *c);
@@ -285,13 +288,12 @@ bool vpps_check_blocks(vpps_checker *c);
 vpps_location vpps_check_location(const vpps_checker *c, uint32_t output);
 /* Returns the number of the output that node x is; VPPS_NONE: no block of vertices has it, and the script is refused. */
 uint32_t vpps_check_output(vpps_checker *c, vpps_node x);
-/* Returns the number of the block that computes an output; *k becomes the output's number in its vertex, *position the vertex's position in the
- * block. */
+/* Returns the number of the block that computes an output. *k: the output's number in its vertex; *position: the vertex's, in the block. */
 uint32_t vpps_check_block_of(const vpps_checker *c, uint32_t output, uint32_t *k, uint32_t *position);
 /* Adds tensor t at this offset and returns its number; VPPS_NONE: words are outside the batch's memory, and the script is refused. */
 uint32_t vpps_check_add_tensor(vpps_checker *c, uint64_t offset, vpps_tensor t);
-/* Adds tensors, one for each share, for value v of n items (vertices or list members) of a block, from item `first` on; the value lies in
- * a record at this offset. Returns false if the script is refused. */
+/* Adds a tensor (a place in memory) for value v of n items (vertices or list members) of a block, from item `first` on; if each virtual
+ * processor stores a partial sum, a tensor for each. `record`: offset of the first item's memory. False: the script is refused. */
 bool vpps_check_add_kept(vpps_checker *c, const vpps_checked_block *b, uint32_t v, uint32_t record, uint32_t first,
                          uint32_t n);
 
@@ -299,20 +301,21 @@ bool vpps_check_add_kept(vpps_checker *c, const vpps_checked_block *b, uint32_t 
 
 bool vpps_check_open_pool(vpps_checker *c);
 void vpps_check_close_pool(vpps_checker *c);
-/* Makes `unit`, a virtual processor or a whole group, the unit whose reads and writes in the current task are checked next. */
+/* Makes `unit` (number of a virtual processor, or n_vps + number of a group) the reader and writer of all memory that is checked next. */
 void vpps_check_act(vpps_checker *c, uint32_t unit);
-/* Returns the number of a virtual processor, given its number in the current group. vpps_check_act_as also makes it the current unit. */
+/* Returns the number, among all virtual processors, of processor number `member` of the current group. vpps_check_act_as makes this
+ * processor the reader and writer of all memory that is checked next. */
 static inline uint32_t vpps_check_vp(const vpps_checker *c, uint32_t member) {
     return c->group * c->group_size + member;
 }
 static inline void vpps_check_act_as(vpps_checker *c, uint32_t member) { vpps_check_act(c, vpps_check_vp(c, member)); }
-/* Lets the current unit (vpps_check_act) read n words: checks that the words hold the tensor, and that a barrier comes between their writing and this
- * read. */
+/* Lets the current processor or group (set by vpps_check_act) read n words: checks that the words hold the tensor, and that a barrier comes
+ * between their writing and this read. */
 bool vpps_check_read(vpps_checker *c, uint32_t offset, uint32_t n, uint32_t tensor);
-/* Lets the current unit (vpps_check_act) write n words of an item of the tensor: checks that barriers order all earlier accesses before this
- * write. */
+/* Lets the current processor or group (set by vpps_check_act) write n words of an item of the tensor: checks that barriers order all
+ * earlier accesses before this write. */
 bool vpps_check_write(vpps_checker *c, uint32_t offset, uint32_t n, uint32_t tensor, uint32_t item);
-/* Writes to `text` what the tensor has at this offset in the pool, for messages. */
+/* Describes in words, for messages, which value of the tensor lies at this offset in the pool of memory; writes the words to `text`. */
 void vpps_check_describe(const vpps_checker *c, uint32_t tensor, uint32_t offset, char *text, size_t size);
 
 /* ---- tasks.c, parameters.c */
@@ -327,7 +330,7 @@ vpps_location vpps_check_operand(const vpps_checker *c, const vpps_checked_block
  * gradient of a table's entry. The term must belong to this gradient and be unused. Returns its tensor; VPPS_NONE: the script is refused. */
 uint32_t vpps_check_take(vpps_checker *c, uint32_t offset, uint32_t words, uint32_t output, uint32_t table,
                          uint32_t row);
-/* Marks a term of a gradient that is stored as a pair of factors as used in the sum of an output's gradient. */
+/* A term of a gradient can be stored as two factors. Marks such a term as used in the gradient of `output`. pair: the factors' offsets. */
 bool vpps_check_take_pair(vpps_checker *c, const uint32_t *pair, uint32_t words, uint32_t output);
 bool vpps_check_outer(vpps_checker *c, uint32_t block, uint32_t first, uint32_t n);
 bool vpps_check_entries(vpps_checker *c, uint32_t table, uint32_t address);

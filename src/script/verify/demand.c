@@ -1,5 +1,5 @@
-/* demand.c - finds what the request needs of the graph: vertices (records), terms of the loss, numbers of dropout elements; and, once the vertices'
- * blocks are known, which outputs have gradients and how many terms each gradient sums up. */
+/* demand.c - finds what the request needs of the graph: vertices (records), terms of the loss, elements under dropout; and, once the blocks
+ * of vertices are known, which outputs have gradients and how many terms each gradient sums up. */
 #include "script/verify/checker.h"
 
 #include <inttypes.h>
@@ -104,7 +104,7 @@ static bool find_whole(vpps_checker *c) {
     return true;
 }
 
-/* In a training step in two halves, the outputs whose gradients the host gives stand for the terms of the loss: makes these terms. */
+/* Makes the terms of the loss for a training step in two halves: the outputs whose gradients the host gives. */
 static bool find_given(vpps_checker *c) {
     const uint32_t n = c->request->n_given;
     if (n > c->request->n_outputs) return VPPS_REFUSE(c, "%u given gradients for %u outputs", n, c->request->n_outputs);
@@ -214,8 +214,8 @@ uint64_t vpps_check_live(const vpps_checker *c, const vpps_checked_block *b, uin
 
 static bool has_gradient(const vpps_checked_block *b, uint32_t k) { return b->cell->c->needs.gradient_out >> k & 1; }
 
-/* Vertex p reads output `source`. If the loss depends on the output through p, marks the output as live and counts the terms that p adds to its
- * gradient. Refuses the script if the output depends on a trained parameter but gets no gradient. */
+/* Vertex p reads output `source` through input i. If the loss depends on the output through p, marks the output as live and counts the
+ * terms that p adds to its gradient. Refuses the script if the output depends on a trained parameter but gets no gradient. */
 static bool spread_live(vpps_checker *c, const vpps_checked_block *b, uint32_t p, uint32_t i, uint32_t source) {
     const vpps_compiled_cell *cell = b->cell->c;
     const uint64_t live = vpps_check_live(c, b, p);

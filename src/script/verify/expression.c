@@ -35,7 +35,7 @@ static bool same(const vpps_expressions *s, const vpps_expression *a, const vpps
            !memcmp(a->a, b->a, sizeof a->a) && (!b->n || !memcmp(s->terms + a->first, terms, b->n * sizeof *terms));
 }
 
-/* Returns the number of an expression equal to x, with these terms, which must not lie in s->terms; adds the expression if it is new. */
+/* Returns the number of the expression that equals x with these terms; adds the expression if it is new. `terms` must not be in s->terms. */
 static uint32_t intern(vpps_expressions *s, vpps_expression x, const vpps_term *terms) {
     if (s->failed) return fail(s);
     const uint64_t h = hash(&x, terms);
@@ -68,7 +68,7 @@ uint32_t vpps_express_of(vpps_expressions *s, vpps_expression_kind kind, uint32_
                          uint32_t a0, uint32_t a1) {
     if (x == VPPS_NONE) return x;
     const vpps_term term = {x, 0};
-    /* the new expression takes only the axis (vertex, or list member) from x's expression; callers check the rest */
+    /* takes only the axis (vertex, or list member) from x; the caller has checked rows and cols */
     const uint8_t axis = kind == VPPS_X_OVER_LIST ? 0 : s->at[x].axis;
     const vpps_expression y = {.kind = (uint8_t)kind, .axis = axis, .rows = rows, .cols = cols, .a = {a0, a1}, .n = 1};
     return intern(s, y, &term);
@@ -93,8 +93,7 @@ static bool is_zero(const vpps_expressions *s, uint32_t x) {
 
 /* ---------------------------------------------------------------- sums */
 
-/* Returns the axis of an expression with operands of axes a and b: that of the list if one operand has a value for each list member, else 0 (one
- * value for the vertex). */
+/* Returns the axis of an expression with operands of axes a and b: a list's (a value for each member) if one of them is; else 0 (vertex). */
 static uint8_t common_axis(uint8_t a, uint8_t b) { return a > b ? a : b; }
 
 static int by_term(const void *a, const void *b) {
@@ -108,7 +107,7 @@ static bool is_of_terms(const vpps_expressions *s, const vpps_expression *x) {
     return x->kind == VPPS_X_SUM || (x->kind == VPPS_X_STACK && !(s->terms[x->first].mark & VPPS_ALL_MEMBERS));
 }
 
-/* Writes the terms of expression x (a sum, or a stack, whose terms become PLACE expressions) times `factor` to `to`. */
+/* Writes the terms of expression x times `factor` to `to`. If x is a stack, its terms become values placed among zeros (PLACE expressions). */
 static void write_terms(vpps_expressions *s, uint32_t x, float factor, vpps_term *to) {
     const vpps_expression of = s->at[x];
     for (uint32_t k = 0, row = 0; k < of.n; k++) {
@@ -127,9 +126,9 @@ static int by_mark(const void *a, const void *b) {
     return x->mark < y->mark ? -1 : x->mark > y->mark;
 }
 
-/* If the terms are PLACE expressions whose rows follow each other without gaps, returns the stack of their operands; else VPPS_NONE. */
+/* If all terms are PLACE expressions (values among zeros) whose rows follow without gaps, returns the stack of the values; else VPPS_NONE. */
 static uint32_t stack_terms(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t n, const vpps_term *terms) {
-    vpps_term *parts = malloc(n * sizeof *parts); /* operands of PLACE expressions, each at its first row */
+    vpps_term *parts = malloc(n * sizeof *parts); /* the placed values, each with its first row */
     if (!parts) return fail(s);
     uint32_t row = 0, placed = 0, below = 0;
     for (; placed < n; placed++) {
@@ -226,8 +225,7 @@ uint32_t vpps_express_member(vpps_expressions *s, uint32_t rows, uint32_t cols, 
     return x == VPPS_NONE ? x : intern(s, member, &term);
 }
 
-/* Returns the term of a stack that has all of `rows` rows from row *first on, and sets *first to the row within the term; VPPS_NONE: no single term
- * has all these rows. */
+/* Returns the term of a stack that has all of `rows` rows from row *first on, else VPPS_NONE. *first becomes the row within the term. */
 static uint32_t find_part(const vpps_expressions *s, const vpps_expression *stack, uint32_t rows, uint32_t *first) {
     for (uint32_t i = 0; i < stack->n; i++) {
         const uint32_t part = s->terms[stack->first + i].x, part_rows = s->at[part].rows;
@@ -316,7 +314,7 @@ static uint32_t scale(vpps_expressions *s, const vpps_run *run, uint32_t x, floa
     return linear(s, &one, factor, 0);
 }
 
-/* 1 - x */
+/* Returns 1 - x, where x is the instruction's operand. */
 static uint32_t one_minus(vpps_expressions *s, const vpps_run *run) {
     vpps_term operands[] = {{express_constant(s, run->rows, run->cols, 1), 0}, run->operands[0]};
     const vpps_run difference = {.rows = run->rows, .cols = run->cols, .operands = operands, .n = 2};

@@ -12,7 +12,7 @@
 
 typedef enum vpps_expression_kind {
     VPPS_X_INPUT,  /* input number a[0] */
-    VPPS_X_LOOKUP, /* an entry of lookup table a[0]; a[1], a[2]: source of the entry's number */
+    VPPS_X_LOOKUP, /* an entry of table a[0]; a[1]: source of its number (vpps_operand_source); a[2]: index or number */
     VPPS_X_DATA,
     VPPS_X_CONSTANT,  /* a constant; a[0] has the bits of the float */
     VPPS_X_PARAMETER, /* parameter number a[0]: a vector (as a bias, repeated in every column) or a matrix */
@@ -23,12 +23,12 @@ typedef enum vpps_expression_kind {
     VPPS_X_PRODUCT,   /* the product of matrix parameter a[0] and the expression's only term */
     VPPS_X_PRODUCT_T, /* the product of the transpose of matrix parameter a[0] and the expression's only term */
     VPPS_X_RUN,       /* the result of an instruction (vpps_run) whose operands are the terms */
-    VPPS_X_POSITIONS, /* the positions of the elements that MAX_OF or MIN_OF, the only term, selects */
+    VPPS_X_POSITIONS, /* the positions of the selected elements in the only term, a MAX_OF or MIN_OF instruction */
     VPPS_X_ARGMAX,
     VPPS_X_ENTRY, /* an entry of lookup table a[0]; the term's value is the entry's number */
     VPPS_X_SLICE, /* some rows of the expression's only term, from row a[0] on */
     VPPS_X_PLACE, /* a matrix of zeros, except rows a[0] and following, which are the only term */
-    /* the terms on top of each other; a term with VPPS_ALL_MEMBERS is all members of a list, and zeros below */
+    /* the terms on top of each other; with mark VPPS_ALL_MEMBERS: all members of a list on top of each other, and zeros below them */
     VPPS_X_STACK,
     VPPS_X_MEMBER /* the rows of one list member; the only term is a stack of all members of the list */
 } vpps_expression_kind;
@@ -64,9 +64,10 @@ typedef struct vpps_expressions {
 typedef enum vpps_operand_source {
     VPPS_OPERAND_NONE,
     VPPS_OPERAND_STATIC,
-    VPPS_OPERAND_INDEX,   /* index number `u` that the vertex gave to its cell */
-    VPPS_OPERAND_OWN,     /* for a vertex that is one op: the graph's integer of the op */
-    VPPS_OPERAND_POSITION /* u, plus lists[d] for each member of list d; for a list member, plus the member's number */
+    VPPS_OPERAND_INDEX, /* index number `u` that the vertex gave to its cell */
+    VPPS_OPERAND_OWN,   /* for a vertex that is one op: the integer that the graph has for the op, such as a class */
+    /* position of an argument: u + sum over lists d of lists[d] * (members of list d) + own member's number */
+    VPPS_OPERAND_POSITION
 } vpps_operand_source;
 
 typedef struct vpps_run {
@@ -74,11 +75,12 @@ typedef struct vpps_run {
     uint8_t f_source, u_source;
     float f;
     uint32_t u;
-    uint32_t e_add; /* DROPOUT: number of the first element: e_add + lists[d] for each member of list d */
+    /* number of the first element under dropout: e_add + sum over lists d of lists[d] * (members of d) */
+    uint32_t e_add;
     /* lists[d]: factor by which the number of members of list input d is multiplied; lists[0] is not used */
     uint32_t lists[VPPS_AXES];
-    bool average; /* SUM, SCALE: whether f is 1 / (u + sum over lists d of lists[d] * members), an average */
-    /* 0: the result is one value per vertex; d: one per member of list d; used where operands do not tell (DROPOUT, positions) */
+    bool average; /* SUM, SCALE: whether the factor is 1 / (u + sum over lists d of lists[d] * (members of d)) */
+    /* 0: the result is one value per vertex; d: one per member of list d; needed only for instructions whose operands do not show it */
     uint8_t axis;
     uint32_t rows, cols;
     vpps_term *operands; /* the operands, in the order in which isa.def lists the instruction's operands */
@@ -88,7 +90,7 @@ typedef struct vpps_run {
 void vpps_expressions_clear(vpps_expressions *s);
 void vpps_expressions_free(vpps_expressions *s);
 
-/* Returns an array of n terms to fill. The next call reuses it, and so do vpps_express_over_list, and vpps_express_run of WHEN. NULL: no memory. */
+/* Returns an array of n terms to fill. Later calls, also of vpps_express_over_list and vpps_express_run, may reuse it. NULL: no memory. */
 vpps_term *vpps_express_room(vpps_expressions *s, uint32_t n);
 
 /* vpps_express returns the number of an expression without terms; vpps_express_of, the number of an expression with the single term x. */

@@ -3,7 +3,7 @@
 
 /* ---------------------------------------------------------------- an instruction's numbers */
 
-/* Returns the description of the vertex's integer in the script from which an instruction takes number operand n; NULL: there is none. */
+/* Returns the description of the integer (one per vertex in the script) from which an instruction takes number n; NULL: there is none. */
 static const vpps_cell_word *word_of(const vpps_proof *p, const vpps_cell_number *n) {
     return n->word < p->c->n_words ? &p->c->words[n->word] : NULL;
 }
@@ -52,7 +52,7 @@ static bool set_u(const vpps_proof *p, const vpps_cell_number *u, vpps_run *run)
     }
 }
 
-/* Sets the number operands of `run` that the instruction's letters ask for. False: one is missing, or there is one too many. */
+/* Sets the numbers of `run` (float f, integer u or e) that the instruction's letters in isa.def ask for. False: too few or too many. */
 static bool set_numbers(const vpps_proof *p, const char *letters, vpps_run *run) {
     const vpps_cell_run *x = &p->step->run.of;
     if (strchr(letters, 'f') ? !set_f(p, &x->f, run) : x->f.kind != VPPS_NUMBER_NONE) return false;
@@ -62,14 +62,14 @@ static bool set_numbers(const vpps_proof *p, const char *letters, vpps_run *run)
 
 /* ---------------------------------------------------------------- instructions */
 
-/* Returns the letter of isa.def (t, s, v, *) for operand i of the step. */
+/* Returns the letter that isa.def has for operand i of the instruction: t (tensor), s (scalar), v (weights), * (any number of tensors). */
 static char letter_of(const vpps_proof *p, uint32_t i) {
     const vpps_program_step *s = p->step;
     const uint32_t scalars = s->run.tensors, weights = scalars + s->run.scalars, list = weights + s->run.weights;
     return i < scalars ? 't' : i < weights ? 's' : i < list ? 'v' : '*';
 }
 
-/* Returns whether the step has as many operands of each kind (t, s, v, *) as the instruction's letters say. */
+/* Returns whether the instruction has as many operands of each kind (tensors, scalars, weights) as its letters in isa.def (t, s, v, *) say. */
 static bool counts_fit(const vpps_proof *p, const char *letters) {
     const vpps_program_step *s = p->step;
     uint32_t tensors = 0, scalars = 0, weights = 0;
@@ -82,7 +82,7 @@ static bool counts_fit(const vpps_proof *p, const char *letters) {
 /* Returns the number (axis) of the list input whose members an instruction takes all at once. */
 static uint32_t list_of(const vpps_proof *p) { return p->step->axis ? p->step->axis : vpps_proof_operand(p, 0)->axis; }
 
-/* Returns whether the step's instruction may take all members of a list at once. Without weights, the members must be scalars. */
+/* Returns whether the instruction may take all members of a list at once. If it is no weighted sum, each member must be a scalar. */
 static bool over_list_fits(const vpps_proof *p) {
     const vpps_program_step *s = p->step;
     const uint32_t opcode = s->run.of.opcode;
@@ -93,7 +93,7 @@ static bool over_list_fits(const vpps_proof *p) {
     return vectors && s->axis && vpps_operand_words(&s->to) == 1;
 }
 
-/* Returns whether operand i of the step reads the elements that its letter in isa.def asks for. */
+/* Returns whether operand i of the instruction reads the elements that its letter in isa.def asks for. */
 static bool fits(const vpps_proof *p, uint32_t i) {
     const vpps_program_step *s = p->step;
     const vpps_operand *a = vpps_proof_operand(p, i);
@@ -124,7 +124,8 @@ static bool fits(const vpps_proof *p, uint32_t i) {
     return a->rows == first->rows && a->cols == first->cols && (made == 1 || (made == first->cols && s->to.cols == 1));
 }
 
-/* If the step is marked `uniform`: returns whether one call of the instruction can do all vertices, or list members, of a tile. Else returns true. */
+/* An instruction marked `uniform` runs in one call for several vertices (or list members) whose values follow each other in memory. Returns
+ * whether the mark is right, or absent. */
 static bool uniform_fits(const vpps_proof *p) {
     const vpps_program_step *s = p->step;
     const vpps_cell_number *f = &s->run.of.f, *u = &s->run.of.u;
@@ -293,7 +294,7 @@ static bool reads_factor(vpps_proof *p, const vpps_operand *a) {
            vpps_proof_refuse(p, "wrong access to a factor of a product");
 }
 
-/* Returns the expression of the value that is added to a product; VPPS_NONE: none, or the cell is refused. */
+/* Returns the expression of the value, such as a bias, that the step adds to its product; VPPS_NONE: none, or an error (p->check->status). */
 static uint32_t express_start(vpps_proof *p) {
     const vpps_operand *start = &p->step->product.start, *x = &p->step->to;
     if (start->place == VPPS_PLACE_NONE) return VPPS_NONE;

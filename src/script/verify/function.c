@@ -104,7 +104,7 @@ bool vpps_function_of_cell(vpps_function *f, const vpps_graph *g, const vpps_cel
 
 bool vpps_function_of_op(vpps_function *f, const vpps_graph *g, const vpps_signature *s, uint32_t imm) {
     if (!open_function(f, g, g->matrices, 1, f->n_inputs)) return false;
-    /* the first row of a slice belongs to the op; other integers belong to the vertex */
+    /* two slices with different first rows are different functions; other ops get their integer from each vertex */
     const bool own = s->op != VPPS_OP_SLICE;
     f->nodes[0] = (vpps_function_node){
         .s = s, .n = f->n_inputs, .imm = own ? 0 : imm, .imm_source = own ? VPPS_OPERAND_OWN : VPPS_OPERAND_STATIC};
@@ -125,7 +125,7 @@ static void shape_of(const vpps_function *f, uint32_t arg, uint32_t *rows, uint3
     *cols = input ? f->inputs[arg & ~VPPS_CELL_INPUT].cols : f->nodes[arg].s->cols;
 }
 
-/* Sets the number operands (f, u, e) that an instruction has for node t, by letters of ops.def. */
+/* Sets the numbers that the instruction for node t takes: float (letters f, p, o, n of ops.def), integer (u), first dropout element (e). */
 static void set_numbers(const vpps_function *f, uint32_t t, const char *letters, vpps_run *run) {
     const vpps_function_node *node = &f->nodes[t];
     for (; *letters; letters++) {
@@ -320,7 +320,7 @@ static uint32_t run_part(const derivative *d, uint32_t k) {
 
 /* Returns the gradient of a weighted sum's weights: a dot product for each weight. */
 static uint32_t weights_part(const derivative *d) {
-    /* a weighted sum has one argument of weights, then n values */
+    /* args[0]: the weights; args[1] to args[n]: the weighted values */
     const uint32_t n = d->node->n - 1, *args = d->f->args + d->node->first;
     vpps_term *dots = vpps_express_room(d->s, n);
     for (uint32_t i = 0; dots && i < n; i++) {
@@ -358,7 +358,7 @@ static void differentiate_affine(const derivative *d) {
     for (uint32_t i = 0; i < d->node->n; i++) {
         const uint32_t arg = d->f->args[d->node->first + i];
         const vpps_param matrix = d->f->matrices[s->first_matrix + i];
-        /* the gradient of an argument that all list members share is one product, of the sum of the members' gradients */
+        /* all list members share an argument of axis 0: its gradient is the matrix times the sum of the members' gradients */
         const uint32_t axis = axis_of(d->f, arg), dy = axis ? d->d : over;
         if (is_trained(d->f, matrix)) vpps_owe_matrix(d->owed, matrix, if_taken(d, value_of(d->f, arg)), axis, dy);
         uint32_t rows, cols;

@@ -18,25 +18,27 @@ typedef struct vpps_function_node {
 
 typedef struct vpps_function {
     const vpps_graph *g;
-    /* matrices of all affine nodes; a node's signature tells the index of its first matrix */
+    /* matrices that affine nodes multiply by; a node's are matrices[s->first_matrix] and following */
     const vpps_param *matrices;
     bool drops, fixed; /* drops: whether dropout is on; fixed: whether no parameter is trained */
     vpps_function_input inputs[VPPS_CELL_MOST];
     uint32_t n_inputs, n_nodes;
     uint32_t holds; /* value (numbered as in args) that is > 0 where the cell's condition holds; VPPS_NONE: none */
     vpps_function_node *nodes;
-    uint32_t *args;     /* the nodes' arguments: number of a node, or VPPS_CELL_INPUT | number of an input */
-    uint32_t *value;    /* for each node: number of the expression of its value */
-    uint64_t *reads;    /* for each node: inputs that it depends on, as bits */
-    uint8_t *trained;   /* for each node: whether it depends on a trained parameter within the vertex */
+    uint32_t *args;  /* the nodes' arguments: number of a node, or VPPS_CELL_INPUT | number of an input */
+    uint32_t *value; /* for each node: number of the expression of its value */
+    uint64_t *reads; /* for each node: inputs that it depends on, as bits */
+    /* for each node: whether it depends on a trained parameter, inputs of the vertex not considered */
+    uint8_t *trained;
     uint32_t *gradient; /* for each node: expression of its gradient; VPPS_NONE: it has none */
-    /* for each node and list axis: number of dropout elements in the nodes before this node */
+    /* for each node: number of elements under dropout in all nodes before: [0]: per vertex; [d]: per member of list input d */
     uint32_t (*dropout)[VPPS_AXES];
-    uint64_t dropout_elems[VPPS_AXES]; /* for each list axis: number of dropout elements in all nodes */
+    /* number of elements under dropout in all nodes: [0]: per vertex; [d]: per member */
+    uint64_t dropout_elems[VPPS_AXES];
     uint32_t input_value[VPPS_CELL_MOST], input_gradient[VPPS_CELL_MOST];
 } vpps_function;
 
-/* What a vertex computes a gradient for: an input, a table's entry, a parameter that is added (SUM of dy), a matrix that multiplies x (dy x^T). */
+/* For what a vertex computes a gradient: an input, a table's entry, a parameter that is added (SUM of dy), a matrix (dy x^T). */
 typedef enum vpps_owed_kind { VPPS_OWED_INPUT, VPPS_OWED_ENTRY, VPPS_OWED_SUM, VPPS_OWED_MATRIX } vpps_owed_kind;
 
 typedef struct vpps_owed {
@@ -59,8 +61,7 @@ void vpps_owe_matrix(vpps_owed_list *list, vpps_param matrix, uint32_t x, uint32
 /* Sorts a list of gradients that a vertex computes, so that two lists can be compared. */
 void vpps_owed_sort(vpps_owed_list *list);
 
-/* Make a vertex's function: of the cell that it applies, or of the one op that it is, with inputs' shapes in f->inputs. Return false if out of
- * memory. */
+/* Make the function that a vertex computes: of the cell that it applies, or of one op (inputs' shapes: f->inputs). False: out of memory. */
 bool vpps_function_of_cell(vpps_function *f, const vpps_graph *g, const vpps_cell_data *cell);
 bool vpps_function_of_op(vpps_function *f, const vpps_graph *g, const vpps_signature *s, uint32_t imm);
 void vpps_function_free(vpps_function *f);
@@ -68,6 +69,6 @@ void vpps_function_free(vpps_function *f);
 /* Sets f->value to the expressions of all nodes. */
 void vpps_function_express(vpps_function *f, vpps_expressions *s);
 
-/* Lists the gradients that a vertex owes, given that node outputs[k] gets the gradient of output k. */
+/* Lists the gradients that a vertex computes for inputs, table entries, parameters; node outputs[k] gets the gradient of output k. */
 void vpps_function_differentiate(vpps_function *f, vpps_expressions *s, uint32_t n_outputs, const uint32_t *outputs,
                                  uint64_t with_gradient, vpps_owed_list *owed);

@@ -1,7 +1,7 @@
-/* operands.c - checks that a step of a program finds the values that its operands name: in slots (buffers), kept values and elsewhere. */
+/* operands.c - checks that a step of a cell's program finds the values that its operands name, in a slot (buffer) or in memory. */
 #include "script/verify/proof.h"
 
-/* Returns whether this stage computes only partial sums of value v, one in each virtual processor. Later stages load the sum of these. */
+/* Returns whether this stage computes value v only as partial sums, one in each virtual processor. Later stages load the sum of them. */
 bool vpps_proof_is_share(const vpps_proof *p, uint32_t v) {
     return vpps_proof_value(p, v)->stage == p->stage && vpps_makes_shares(vpps_proof_value(p, v));
 }
@@ -34,7 +34,7 @@ bool vpps_proof_is_sound(const vpps_proof *p, const vpps_operand *o) {
     return !p->program->rows || o->cols == 1 || vpps_proof_refuse(p, "shared-out rows of a value with several columns");
 }
 
-/* Checks that the operand's slot (buffer) holds the operand's value now, with the same rows. */
+/* Checks that the slot (buffer for one value) that the operand names holds the operand's value now, and the rows that the operand reads. */
 bool vpps_proof_holds(const vpps_proof *p, const vpps_operand *o) {
     if (!vpps_proof_is_sound(p, o)) return false;
     if (o->place != VPPS_PLACE_SLOT || o->at >= p->program->slots.n || p->held[o->at] != o->value)
@@ -45,8 +45,7 @@ bool vpps_proof_holds(const vpps_proof *p, const vpps_operand *o) {
            p->step->kind == VPPS_STEP_CONTRIBUTE || vpps_proof_refuse(p, "reads a share instead of the sum of shares");
 }
 
-/* Returns whether the operand's place is where the operand's value lies: an input, a table entry, a parameter, or the value's place among kept
- * values. */
+/* Returns whether o->place (an input, a table entry, a parameter, or the vertex's memory) is where the value lies that operand o names. */
 static bool is_its_place(const vpps_proof *p, const vpps_operand *o) {
     const vpps_cell_value *x = vpps_proof_value(p, o->value);
     switch (o->place) {

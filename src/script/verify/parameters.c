@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-/* Makes all virtual processors of the group together the unit whose reads and writes are checked next. */
+/* Makes all virtual processors of the group together the reader and writer of all memory that is checked next. */
 static void act_together(vpps_checker *c) { vpps_check_act(c, c->group_size > 1 ? c->n_vps + c->group : c->group); }
 
 /* ---------------------------------------------------------------- gradients of parameters */
@@ -60,7 +60,7 @@ static vpps_rows own_entries(const vpps_checker *c, uint32_t n, uint32_t vp) {
     return (vpps_rows){(uint32_t)((uint64_t)n * vp / c->n_vps), (uint32_t)((uint64_t)n * (vp + 1) / c->n_vps)};
 }
 
-/* Adds up the terms of the gradient of a table's entry. If earlier slices (shares of the batch) have begun the sum, that sum is the first term. */
+/* Adds up the terms of the gradient of a table's entry. The sum that earlier slices (parts of the batch) have begun is the first term. */
 static bool add_up(vpps_checker *c, uint32_t number, uint32_t entry, const uint32_t *list, uint32_t n) {
     const vpps_table *t = vpps_table_at(c->script, number);
     const uint32_t tensor = c->table_tensors[number], words = c->tensors[tensor].words;
@@ -69,7 +69,7 @@ static bool add_up(vpps_checker *c, uint32_t number, uint32_t entry, const uint3
     uint32_t *due = &c->due_entries[t->param][row], k = 0;
     if (*made && (!n || list[0] != to))
         return VPPS_REFUSE(c, "table %u, entry %u: the gradient of earlier waves is lost", number, row);
-    for (uint32_t e = 0; e < words && *made; e++) /* checks the contents; vpps_check_write checks the order */
+    for (uint32_t e = 0; e < words && *made; e++) /* the sum of earlier slices must still be in memory */
         if (c->pool[to + e].tensor != tensor)
             return VPPS_REFUSE(c, "table %u, entry %u: the gradient of earlier waves is overwritten", number, row);
     k += *made;
@@ -122,8 +122,8 @@ static int by_offset(const void *a, const void *b) {
     return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* Returns the term of the loss for which two words of the script stand (offset of the term's value, bits of its factor); NULL: there is none. If
- * several terms fit, since waves (shares of the batch) reuse an offset, prefers the term whose value lies there now. */
+/* Returns the term of the loss that has its value at offset key->offset and a factor with the bits key->bits; NULL: there is none. Parts of
+ * the batch that run in turn (waves) reuse offsets: if several terms fit, prefers the term whose value lies there now. */
 static const pair *find_term(const vpps_checker *c, const pair *key, const pair *want, uint32_t n) {
     const pair *other = NULL;
     uint32_t low = 0, high = n;
@@ -155,7 +155,7 @@ static bool add_terms(vpps_checker *c, const uint32_t *words, uint32_t n, const 
     return true;
 }
 
-/* Returns the number of terms to add: all terms of the loss, or, in a training step in two halves, the one term that the host writes. */
+/* Returns the number of terms to add: all terms of the loss, or 1 in a training step in two halves, for which the host computes the loss. */
 static uint32_t terms_of_loss(const vpps_checker *c) { return c->request->halves ? 1 : c->n_terms; }
 
 static bool add_given_loss(vpps_checker *c, const uint32_t *words) {
@@ -246,7 +246,8 @@ static bool is_known(const vpps_checker *c, uint32_t group, uint32_t place) {
     return place < c->known[(size_t)c->group * c->n_groups + group];
 }
 
-/* Checks that barriers order the norms of all groups of virtual processors before the group's update and, for a guard against NaN, also the loss. */
+/* Checks that barriers come between what the group's update reads and its computation: the norms of all groups' gradients and, if the
+ * update is skipped when the loss is not finite (guard), the loss. */
 static bool knows_norms(vpps_checker *c) {
     const vpps_task_header *h = c->header;
     for (uint32_t g = 0; g < c->n_groups && (h->guard || h->clip > 0); g++)

@@ -1,13 +1,13 @@
-/* program.c - runs the programs of a compiled cell with formulas instead of numbers. The run finds each value's formula. It checks that
- * each step finds its operands in slots and records, and that no virtual processor reads results that another one makes in the same stage.
- *
- * A record holds values that earlier stages stored. Whether such a stage has run, and whether its value is still in memory, is checked when
- * the tasks of a script are executed (tasks.c). */
+/* program.c - runs the programs of a compiled cell (vertex function) with formulas instead of numbers, and so finds each value's formula. A
+ * program is a list of steps for each stage, the part of a cell that virtual processors run without waiting for each other. Checks that
+ * each step finds its operands in slots (buffers) or in memory, and reads no result that another processor makes in the same stage. Whether
+ * the stage that stores a value has run, and the value is still in memory, is checked when a script's tasks are executed (tasks.c). */
 #include "script/verify/proof.h"
 
 /* ---------------------------------------------------------------- steps */
 
-/* Notes that the step makes the value of operand `to`, with expression `is`. Refuses a value of another stage or shape, or a second one. */
+/* Notes that the current step makes the value of operand `to`, and that the value is expression `is`. Refuses a value that belongs to
+ * another stage, that has another shape, or that a step has made already. */
 static bool make(vpps_proof *p, const vpps_operand *to, uint32_t is) {
     const vpps_cell_value *x = vpps_proof_value(p, to->value);
     if (p->check->status != VPPS_OK || p->s->failed) return false;
@@ -39,8 +39,7 @@ static bool fill(vpps_proof *p, const vpps_operand *to) {
     return true;
 }
 
-/* Stores a value among its vertex's kept values. If it overwrites another value, that value must be of another stage, and nothing may read that value
- * later. */
+/* Stores a value in its vertex's memory. The value may overwrite only a value of another stage, which nothing will read any more. */
 static bool keep(vpps_proof *p, const vpps_operand *to) {
     const vpps_cell_value *x = vpps_proof_value(p, to->value);
     if (!x->kept || x->stage != p->stage || to->record != x->record || to->at != x->offset || p->stored[to->value]++)
@@ -74,7 +73,7 @@ static bool contribute(vpps_proof *p, const vpps_operand *to) {
     return to->shares == c->partial || vpps_proof_refuse(p, "shares contributed as a whole value, or the reverse");
 }
 
-/* Checks where the result of a product or instruction goes: to a slot, or, if its stage does not read it, to memory (kept values, gradients). */
+/* Checks where a product or instruction puts its result: into a slot (buffer) or, if its stage does not read the result, into memory. */
 static bool place_result(vpps_proof *p, const vpps_operand *to) {
     if (to->place == VPPS_PLACE_SLOT) return fill(p, to);
     if (!vpps_proof_is_sound(p, to)) return false;
@@ -195,7 +194,7 @@ static bool run_step(vpps_proof *p) {
 
 /* ---------------------------------------------------------------- stages */
 
-/* For each value: sets read_until to 1 + number of the stage's last step that reads the value as a kept value; 0: none. */
+/* For each value: sets read_until to 1 + number of the stage's last step that reads the value from its vertex's memory; 0: no step does. */
 static void find_reads(const vpps_proof *p) {
     memset(p->read_until, 0, p->c->n_values * sizeof *p->read_until);
     for (uint32_t i = 0; i < p->program->n; i++) {
@@ -227,8 +226,7 @@ static bool read_otherwise(vpps_proof *p) {
     return ok;
 }
 
-/* Checks that the stage's list of values, which the scheduler uses, has exactly the values that the stage's steps make, and that all kept values are
- * stored. */
+/* Checks that c->order lists for the stage, for the scheduler, just the values that its steps make, and that all kept values are stored. */
 static bool check_list(vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     const vpps_cell_stage *stage = &c->stages[p->stage];
@@ -317,7 +315,7 @@ static bool find_stays(vpps_proof *p) {
     }
     for (uint32_t k = 0; k < c->n_outputs; k++) {
         const uint32_t d = c->gradient_of[k];
-        if (d >= c->n_values) continue; /* check_asked refuses the wrong number d */
+        if (d >= c->n_values) continue; /* VPPS_NONE: no gradient; other wrong numbers are refused in proof.c */
         p->stays[d] = true;
         if (!is_kept(p, d, "gradient for the host is not kept")) return false;
     }
@@ -333,8 +331,8 @@ static bool find_stays(vpps_proof *p) {
     return find_factors(p);
 }
 
-/* Sets the expression of a contribution (gradient for an input) that is stored as two factors to the product of the factors, which no step computes.
- * Returns false if the factors do not fit. */
+/* A contribution (gradient for an input) may be stored as two factors, a vector and a scalar, and then no step computes it. Sets its
+ * expression to their product. Returns false if they cannot be multiplied, or the result has another shape. */
 static bool make_scaled(vpps_proof *p, const vpps_cell_contribution *to) {
     const vpps_cell_value *x = vpps_proof_value(p, to->vector), *by = vpps_proof_value(p, to->scalar),
                           *of = vpps_proof_value(p, to->value);

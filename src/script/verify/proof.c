@@ -31,7 +31,7 @@ static bool check_inputs(const vpps_proof *p, const vpps_function *f) {
            VPPS_REFUSE(p->check, "cell %s: wrong inputs", c->name);
 }
 
-/* Checks that each lookup names a table of the model, even if no step needs it: devices read the entries nevertheless. */
+/* Checks that each lookup names a table of the model, even if no step uses it, since devices read its entries all the same. */
 static bool check_lookups(const vpps_proof *p) {
     for (uint32_t i = 0; i < p->c->n_lookups; i++)
         if (p->c->lookups[i].table != VPPS_NO_PARAM && !vpps_proof_parameter(p, p->c->lookups[i].table, VPPS_LOOKUP))
@@ -115,7 +115,7 @@ static bool is_when(const vpps_proof *p, uint32_t x, uint32_t condition) {
     return e->kind == VPPS_X_RUN && e->a[0] == VPPS_I_WHEN && e->n == 2 && p->s->terms[e->first + 1].x == condition;
 }
 
-/* Returns whether output x, where the condition does not hold, is zero or, if `unless` is an expression, equals `unless`. */
+/* Returns whether output x, where the cell's condition does not hold, is zero or, if `unless` is an expression, equals `unless`. */
 static bool is_otherwise(const vpps_proof *p, uint32_t x, uint32_t condition, uint32_t unless) {
     const vpps_expression *e = &p->s->at[x];
     const bool sum = e->kind == VPPS_X_SUM;
@@ -131,7 +131,8 @@ static bool is_otherwise(const vpps_proof *p, uint32_t x, uint32_t condition, ui
     return found;
 }
 
-/* Checks that each output, where the cell's condition does not hold, has the value that a device writes which skips the stage. */
+/* A device may skip stages for vertices for which the cell's condition does not hold, and write fixed values as their outputs. Checks that
+ * the cell computes just these values for such vertices. */
 static bool check_condition(const vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     if (!c->condition.there) return true;
@@ -212,8 +213,7 @@ static bool check_asked(const vpps_proof *p, const vpps_function *f) {
     return true;
 }
 
-/* Compares the gradients that the cell computes with the derivative of the vertex's function. Leaves out inputs whose source has no
- * gradient. */
+/* Compares the gradients that the cell computes with the function's derivative. Leaves out inputs from outputs that have no gradient. */
 static bool check_gradients(vpps_proof *p, vpps_function *f, vpps_checked_cell *cell) {
     const vpps_compiled_cell *c = p->c;
     uint32_t nodes[VPPS_CELL_MOST];

@@ -10,18 +10,19 @@ typedef struct vpps_proof {
     const vpps_compiled_cell *c;
     vpps_expressions *s;
     uint32_t *is;        /* for each value: number of its expression; VPPS_NONE: no step has computed the value */
-    uint64_t *gradients; /* for each value: bit k: the value depends on the gradient of output k */
+    uint64_t *gradients; /* for each value, as bits: the outputs on whose gradients the value depends */
     uint8_t *stays;      /* for each value: whether it is read after all stages of its vertex are done */
-    uint8_t *stored;     /* for each value: whether a step has stored it among the kept values */
+    uint8_t *stored;     /* for each value: whether a step has stored it in its vertex's memory */
     /* for each value: whether it is in the list of its stage's values, which the scheduler uses */
     uint8_t *listed;
     uint8_t *contributed; /* for each contribution (gradient for an input): whether a step has made it */
-    /* for each value: 1 + number of the stage's last step that reads it among the kept values; 0: none */
+    /* for each value: 1 + number of the stage's last step that reads it from memory; 0: no step does */
     uint32_t *read_until;
     uint32_t v; /* number of the value v; error messages name it */
 
     /* the present stage */
-    uint32_t stage, number; /* stage: number of the stage whose program is run; number: that of the step */
+    /* stage: number of the stage whose program is run; number: number of the current step in it */
+    uint32_t stage, number;
     const vpps_program *program;
     const vpps_program_step *step;
     uint32_t *held;  /* for each slot (buffer): number of the value in it */
@@ -50,7 +51,7 @@ static inline uint32_t vpps_proof_none(const vpps_proof *p, const char *what) {
 /* ---- operands.c: if a function, except vpps_proof_is_share, returns false, NULL or VPPS_NONE, it has refused the cell */
 
 bool vpps_proof_is_share(const vpps_proof *p, uint32_t v);
-/* Returns the parameter of the model with this number and kind. NULL: there is none, but the cell is not refused. */
+/* Returns the parameter of the model with this number and kind; NULL: there is none (and, unlike other functions here, reports no error). */
 const vpps_parameter_data *vpps_proof_parameter(const vpps_proof *p, vpps_param param, vpps_param_kind kind);
 /* Returns the expression of the table's entry that lookup number `index` of the cell reads. */
 uint32_t vpps_proof_lookup(const vpps_proof *p, uint32_t index);
@@ -67,5 +68,6 @@ uint32_t vpps_proof_product_formula(vpps_proof *p);
 
 /* ---- program.c */
 
-/* Runs the programs of all stages. Then p->is, p->gradients and the stages' reads in p->cell are known. */
+/* Runs the cell's programs with formulas instead of numbers: finds each value's formula (p->is), the output gradients on which it depends
+ * (p->gradients), and what each stage reads (p->cell). */
 bool vpps_proof_run(vpps_proof *p);

@@ -14,7 +14,7 @@ static bool check_source(vpps_checker *c, vpps_checked_block *b, uint32_t p, uin
     b->sources[i][item] = output;
     const vpps_location at = vpps_check_location(c, output);
     const int64_t from = b->view.inputs[i][item], offset = from + b->view.shifts[i];
-    /* Only offsets of the batch's values may be shifted, since the CPU replaces offsets of sharded parameters one by one. */
+    /* A shift may not lead from or to a parameter: where tables are divided among processes, offsets of entries are replaced one by one. */
     if (offset == at.offset && (from == offset || (from >= c->target->batch && offset >= c->target->batch)))
         return true;
     return VPPS_REFUSE(c, "block %u (cell %s), vertex %u: input %u is at %" PRId64 "; node %u lies at %u",
@@ -23,7 +23,7 @@ static bool check_source(vpps_checker *c, vpps_checked_block *b, uint32_t p, uin
 
 static bool check_inputs(vpps_checker *c, vpps_checked_block *b, uint32_t p, const vpps_record_view *view) {
     const vpps_compiled_cell *cell = b->cell->c;
-    /* numbers of nodes that single inputs (or an op's arguments), and list inputs, have read so far */
+    /* how many nodes have been read so far, by single inputs (or an op's arguments), and by list inputs */
     uint64_t own = 0, listed = 0;
     for (uint32_t d = 1; d <= cell->n_lists; d++) {
         const uint32_t first = b->view.lists[d][p], end = b->view.lists[d][p + 1];
@@ -44,7 +44,8 @@ static bool check_inputs(vpps_checker *c, vpps_checked_block *b, uint32_t p, con
            vpps_refuse_vertex(c, b, p, "the graph gives the vertex more inputs");
 }
 
-/* Sets *word to the integer of this kind and number that the graph has for vertex (record) r. False: there is none. */
+/* Sets *word to the integer that vertex r of the graph has: its first dropout element, its op's integer, or the index number `value` that
+ * it gave to its cell (`kind`). False: there is none. */
 static bool word_of(const vpps_checker *c, uint32_t r, const vpps_record_view *view, uint32_t kind, uint32_t value,
                     uint32_t *word) {
     if (kind == VPPS_WORD_DROPOUT) return *word = c->dropout[r], true;
@@ -88,8 +89,7 @@ static bool check_words(vpps_checker *c, vpps_checked_block *b, uint32_t p, cons
            vpps_refuse_vertex(c, b, p, "wrong data");
 }
 
-/* Allocates an array for each of n inputs (or table lookups) of a block, with an entry for each vertex or, if the input is a list, for each list
- * member. */
+/* Allocates an array for each of n inputs (or lookups) of a block, with an element for each vertex or, for list inputs, each list member. */
 static uint32_t **take_arrays(vpps_checker *c, const vpps_block *block, uint32_t n, const uint8_t *axes) {
     uint32_t **arrays = vpps_check_zeros(c, n, sizeof *arrays);
     for (uint32_t i = 0; arrays && i < n; i++) {

@@ -20,7 +20,7 @@ typedef struct share {
     const vpps_checked_block *b;
     const vpps_stage_info *info;
     uint32_t stage, member;
-    /* number of the STAGE task's first vertex; offset of the task's values of one pass only */
+    /* number of the task's first vertex; offset of the values that only the task's pass (forward or backward) uses */
     uint32_t task_first, pass_record;
     uint32_t first[VPPS_AXES], end[VPPS_AXES];
 } share;
@@ -49,7 +49,7 @@ static vpps_rows rows_of(const share *s, const vpps_cell_value *x) {
 
 /* ---------------------------------------------------------------- reads */
 
-/* Checks that a value that is kept during one pass only (pass record) lies where the operands of the STAGE task say. */
+/* Checks that a value that is in memory only during one pass (forward or backward) lies where the task, which runs a stage, looks for it. */
 static bool is_where_expected(vpps_checker *c, const share *s, uint32_t value, uint32_t item, vpps_location at) {
     const vpps_cell_value *x = &s->b->cell->c->values[value];
     const uint64_t stride = s->b->cell->c->kept_words[x->record];
@@ -93,8 +93,8 @@ static bool read_parameters(vpps_checker *c, const share *s, const vpps_program_
     return vpps_check_read(c, c->target->values[start->at] + rows.first, rows.end - rows.first, 0);
 }
 
-/* A term of a gradient may be a pair of factors. Checks these pairs, of `words` words each, for output k of vertex p, and reads the given rows;
- * `take`: marks the pairs as used. */
+/* A term of a gradient may be stored as two factors: a scalar and a vector of `words` words. Checks all such terms for output k of vertex
+ * p, and reads the scalars and rows `rows` of the vectors. `take`: marks the terms as used. */
 static bool read_pairs(vpps_checker *c, const vpps_checked_block *b, uint32_t k, uint32_t p, uint32_t words,
                        vpps_rows rows, bool take) {
     const uint32_t *starts = b->view.pair_starts[k];
@@ -109,8 +109,7 @@ static bool read_pairs(vpps_checker *c, const vpps_checked_block *b, uint32_t k,
     return true;
 }
 
-/* Checks a step that sums up the gradient of an output: the script must list each term once (one from each vertex that reads the output), and none
- * may be missing. */
+/* Checks a step that sums up an output's gradient: the script must list each term, one for each vertex that reads the output, just once. */
 static bool read_gradient(vpps_checker *c, const share *s, const vpps_program_step *gradient) {
     const vpps_checked_block *b = s->b;
     const uint32_t k = gradient->output, *starts = b->view.gradient_starts[k], *list = b->view.gradients[k];
@@ -257,7 +256,7 @@ bool vpps_check_stage(vpps_checker *c, const vpps_task *t) {
     return true;
 }
 
-/* Executes a CONSTANTS task, in which the group's first virtual processor stores n values at given offsets. */
+/* Executes a task of the kind CONSTANTS: the first virtual processor of the group stores n values at given offsets. */
 bool vpps_check_constants(vpps_checker *c, uint32_t address, uint32_t n) {
     const uint32_t *pairs = vpps_check_words(c, address, 2 * (uint64_t)n, "constants");
     if (!pairs) return false;
@@ -271,8 +270,7 @@ bool vpps_check_constants(vpps_checker *c, uint32_t address, uint32_t n) {
     return true;
 }
 
-/* Lets the host write a tensor at the pause between forward and backward. The write comes after all tasks before the pause, and before all tasks
- * after the pause. */
+/* Lets the host write a tensor at the pause between forward and backward: after all tasks before the pause, before all tasks after it. */
 static bool give(vpps_checker *c, uint64_t offset, uint32_t words, uint32_t index) {
     const vpps_tensor t = {.kind = VPPS_TENSOR_GIVEN, .stride = words, .words = words, .items = 1, .index = index};
     const uint32_t tensor = vpps_check_add_tensor(c, offset, t);
@@ -301,7 +299,7 @@ bool vpps_check_pause(vpps_checker *c) {
 
 /* ---------------------------------------------------------------- taking contributions */
 
-/* Marks the gradient that the host gives for output number i of the request as used. It must be unused. */
+/* Marks the gradient that the host gives for output number i of the request as used in a sum; refuses the script if it is used already. */
 static bool take_given(vpps_checker *c, uint32_t output, uint32_t i) {
     for (uint32_t t = c->first_term[output]; t < c->first_term[output + 1]; t++)
         if (!c->terms[t].taken && c->terms[t].given == i) return c->terms[t].taken = true;
@@ -317,7 +315,8 @@ static bool take_term(vpps_checker *c, uint32_t output, uint32_t bits) {
     return VPPS_REFUSE(c, "%g is added to a gradient without such a term of the loss", (double)vpps_bits_float(bits));
 }
 
-/* Returns the vertex of a block that reads member number `item` through the list input of this axis. */
+/* Members are the nodes that vertices read through a list input; those of all vertices of a block are numbered in turn. Returns the vertex
+ * that reads member number `item` through list input axis - 1. */
 static uint32_t vertex_of(const vpps_checked_block *b, uint32_t axis, uint32_t item) {
     /* finds the first vertex whose list ends after the member, by binary search */
     uint32_t low = 0, high = b->block->n;

@@ -1,4 +1,5 @@
-/* verify.c - verifies a script: checks the header, executes the groups' tasks in turn, then checks that all work is done. */
+/* verify.c - verifies a script: checks the header, executes the tasks of all groups of virtual processors, then checks that all work is
+ * done. */
 #include "script/verify/verify.h"
 
 #include "script/verify/checker.h"
@@ -81,7 +82,7 @@ static bool check_header(vpps_checker *c) {
 
 /* ---------------------------------------------------------------- streams of tasks */
 
-/* Returns the group's next task; NULL: the script ends before the task does, and is refused. */
+/* Returns the next task of the group of virtual processors; NULL: the script ends before the task does, and is refused. */
 static const vpps_task *fetch(vpps_checker *c, const vpps_stream *s) {
     c->at = s->at;
     if (s->end - s->at < VPPS_TASK_WORDS) {
@@ -139,7 +140,7 @@ static bool open_streams(vpps_checker *c) {
 
 /* ---------------------------------------------------------------- barriers */
 
-/* Signals a barrier at the end of the current group's latest task. */
+/* Signals a barrier at the end of the latest task of the current group of virtual processors. */
 static void signal(vpps_checker *c, uint32_t barrier) {
     if (barrier == VPPS_NO_BARRIER) return;
     uint32_t *carried = c->carried + (size_t)barrier * c->n_groups;
@@ -149,8 +150,8 @@ static void signal(vpps_checker *c, uint32_t barrier) {
     c->signals[barrier] += c->group_size;
 }
 
-/* Waits for a barrier; if signals are missing, the group of virtual processors stops here. A wait for fewer signals than the barrier ever gets orders
- * nothing, since nobody knows which signals have come. */
+/* Lets the group of virtual processors wait for a barrier; if signals are missing, the group stops here. If the barrier gets more signals
+ * in the whole script than the group waits for, nobody knows which have come: such a wait orders no accesses. */
 static bool wait(vpps_checker *c, uint32_t barrier, uint32_t signals) {
     c->streams[c->group].waiting = false;
     if (barrier == VPPS_NO_BARRIER) return true;

@@ -22,10 +22,11 @@
 
 #include "script/script.h"
 
-/* Checks a script. `outputs`, `gradients`: offsets at which the values of the request's outputs and the gradients of its gradient nodes are read
- * after the script or at its pause; VPPS_NONE: the gradient is taken as zero. `given`: where gradients are written at the pause; NULL: there is none.
- * `cells`: those of the script's blocks. OK: the script does what the request asks of the graph, and no result depends on the virtual processors'
- * timing. Fails with SCRIPT (the message names the task and what was expected) or MEMORY. */
+/* Checks a script. In training in two halves the script pauses after forward, and the host writes gradients. `outputs`, `gradients`:
+ * offsets at which the host reads the requested values (at the pause or at the end) and gradients; VPPS_NONE: the gradient is taken as
+ * zero. `given`: where the host writes at the pause; NULL: no pause. `cells`: the cells of the script's blocks. OK: the script does what
+ * the request asks of the graph, and no result depends on the virtual processors' timing. Fails with SCRIPT (the message names the task and
+ * what was expected) or MEMORY. */
 vpps_status vpps_verify_batch(const uint32_t *script, size_t words, vpps_compiled_cell *const *cells, uint32_t n_cells,
                               const vpps_target *target, const vpps_graph *g, const vpps_batch_request *request,
                               const uint32_t *outputs, const uint32_t *gradients, const vpps_given_array *given);

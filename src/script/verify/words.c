@@ -1,6 +1,6 @@
 /* words.c - tracks every word of the pool: its tensor, its writer, its readers since the write, and whether barriers order these accesses.
- * Each group has a vector clock (Mattern 1989): for each other group, the number of its tasks that barriers order before the group's next
- * task. Virtual processors of a group share a clock, since they run the same tasks. */
+ * Each group of virtual processors has a vector clock (Mattern 1989): for each other group, the number of its tasks that barriers order
+ * before the group's next task. Processors of a group share a clock, since they run the same tasks. */
 #include "script/verify/checker.h"
 
 #include <inttypes.h>
@@ -84,8 +84,7 @@ static uint32_t add_reader(vpps_checker *c, uint32_t set) {
     return intern_set(s, s->scratch, kept);
 }
 
-/* Returns whether barriers order all readers before the current access. With `own`, reads by the same virtual processor in the same task are also
- * accepted. */
+/* Returns whether barriers order all readers before the current access. With `own`, accepts the same processor's reads in its task too. */
 static bool readers_come_before(const vpps_checker *c, uint32_t set, bool own) {
     const vpps_reader_sets *s = &c->sets;
     for (uint32_t i = s->first[set]; i < s->first[set + 1]; i++) {
