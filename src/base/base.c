@@ -55,6 +55,11 @@ int vpps_by_number(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+int vpps_by_word(const void *a, const void *b) {
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
 int vpps_by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
 /* Bytes in front of a growable array's first element, for its capacity; they keep malloc's alignment. */

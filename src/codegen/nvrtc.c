@@ -23,11 +23,6 @@ static vpps_status find_functions(const vpps_library *l, void *handle) {
     return VPPS_OK;
 }
 
-static int compare_ints(const void *left, const void *right) {
-    const int a = *(const int *)left, b = *(const int *)right;
-    return (a > b) - (a < b);
-}
-
 static vpps_status ask(void) {
     int architectures[VPPS_COUNT(library.architectures)], n = 0;
     int result = library.nvrtcVersion(&library.major, &library.minor);
@@ -37,7 +32,7 @@ static vpps_status ask(void) {
     if (result == VPPS_NVRTC_SUCCESS) result = library.nvrtcGetSupportedArchs(architectures);
     if (result != VPPS_NVRTC_SUCCESS)
         return vpps_fail(VPPS_DEVICE, "NVRTC: does not say what it is: %s", library.nvrtcGetErrorString(result));
-    qsort(architectures, (size_t)n, sizeof *architectures, compare_ints);
+    qsort(architectures, (size_t)n, sizeof *architectures, vpps_by_word);
     library.n_architectures = (uint32_t)n;
     for (int i = 0; i < n; i++) library.architectures[i] = (uint32_t)architectures[i];
     return VPPS_OK;

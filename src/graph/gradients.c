@@ -16,11 +16,6 @@ typedef struct numbered_entry {
     uint32_t entry, number;
 } numbered_entry;
 
-static int by_entry(const void *a, const void *b) {
-    const uint32_t x = ((const numbered_entry *)a)->entry, y = ((const numbered_entry *)b)->entry;
-    return (x > y) - (x < y);
-}
-
 vpps_status vpps_take_entry_gradients(vpps_parameter_data *p, uint32_t n, const uint32_t *entries,
                                       const float *gradients) {
     const size_t words = (size_t)p->rows * p->cols;
@@ -30,7 +25,7 @@ vpps_status vpps_take_entry_gradients(vpps_parameter_data *p, uint32_t n, const 
         return vpps_fail(VPPS_MEMORY, "gradient of %s: out of memory", p->name);
     }
     for (uint32_t i = 0; i < n; i++) order[i] = (numbered_entry){entries[i], i};
-    qsort(order, n, sizeof *order, by_entry);
+    qsort(order, n, sizeof *order, vpps_by_word);
     for (uint32_t i = 0; i < n; i++) {
         p->entries[i] = order[i].entry;
         memcpy(p->gradient + i * words, gradients + order[i].number * words, words * sizeof *gradients);

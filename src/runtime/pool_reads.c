@@ -5,11 +5,6 @@
  * copy takes to start. */
 enum { MOST_BETWEEN = 1 << 15 };
 
-static int by_offset(const void *a, const void *b) {
-    const vpps_pool_copy *x = a, *y = b;
-    return x->offset < y->offset ? -1 : x->offset > y->offset;
-}
-
 static uint32_t end_of(const vpps_pool_copy *r) { return r->offset + r->words; }
 
 /* Reads n values within `words` successive words of the pool by one copy to host memory; one by one if there is no memory for this copy. */
@@ -31,7 +26,7 @@ static vpps_status read_run(vpps_device *d, uint32_t n, const vpps_pool_copy *re
 vpps_status vpps_read_pool(vpps_device *d, const vpps_pointers *to, uint32_t n, vpps_pool_copy *reads) {
     if (to->on_device) return n ? d->table->trade(d, false, n, reads, to->stream) : VPPS_OK;
     const bool host = d->table->host_vps; /* in host memory a copy has no fixed cost */
-    if (n && !host) qsort(reads, n, sizeof *reads, by_offset);
+    if (n && !host) qsort(reads, n, sizeof *reads, vpps_by_word);
     for (uint32_t i = 0, next; i < n; i = next) {
         next = i + 1;
         if (reads[i].offset == VPPS_NONE) {

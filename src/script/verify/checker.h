@@ -123,9 +123,9 @@ typedef struct vpps_reader_sets {
 } vpps_reader_sets;
 
 typedef struct vpps_term_of_loss {
+    uint32_t output; /* first, since terms are sorted by it (vpps_by_word) */
     vpps_node node;
     float factor;
-    uint32_t output;
     uint32_t given; /* if the host gives the gradient of the output `node`: the output's index in the request */
     bool taken;     /* whether `factor` is already a term in the sum that makes the output's gradient */
     bool added;     /* whether a task has added the output's value to the loss */

@@ -277,17 +277,12 @@ static bool find_live(vpps_checker *c, const vpps_checked_block *b, uint32_t p) 
     return spread_entries(c, b, p);
 }
 
-static int by_output(const void *a, const void *b) {
-    const vpps_term_of_loss *x = a, *y = b;
-    return x->output < y->output ? -1 : x->output > y->output;
-}
-
 static bool place_terms(vpps_checker *c) {
     for (uint32_t i = 0; i < c->n_terms; i++) {
         c->terms[i].output = vpps_check_output(c, c->terms[i].node);
         if (c->terms[i].output == VPPS_NONE) return false;
     }
-    if (c->n_terms) qsort(c->terms, c->n_terms, sizeof *c->terms, by_output);
+    if (c->n_terms) qsort(c->terms, c->n_terms, sizeof *c->terms, vpps_by_word);
     for (uint32_t i = 0; i < c->n_terms; i++) c->first_term[c->terms[i].output + 1]++;
     for (uint32_t o = 0; o < c->n_outputs; o++) c->first_term[o + 1] += c->first_term[o];
     return true;

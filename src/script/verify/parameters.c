@@ -117,11 +117,6 @@ typedef struct pair {
     uint32_t offset, tensor, bits, term;
 } pair;
 
-static int by_offset(const void *a, const void *b) {
-    const pair *x = a, *y = b;
-    return x->offset < y->offset ? -1 : x->offset > y->offset;
-}
-
 /* Returns the term of the loss that has its value at offset key->offset and a factor with the bits key->bits; NULL: there is none. Parts of
  * the batch that run in turn (waves) reuse offsets: if several terms fit, prefers the term whose value lies there now. */
 static const pair *find_term(const vpps_checker *c, const pair *key, const pair *want, uint32_t n) {
@@ -186,7 +181,7 @@ bool vpps_check_loss(vpps_checker *c, uint32_t address, uint32_t n) {
         const vpps_location at = vpps_check_location(c, c->terms[i].output);
         if (!c->terms[i].added) want[n_want++] = (pair){at.offset, at.tensor, vpps_float_bits(c->terms[i].factor), i};
     }
-    qsort(want, n_want, sizeof *want, by_offset);
+    qsort(want, n_want, sizeof *want, vpps_by_word);
     vpps_check_act(c, 0);
     const bool ok = add_terms(c, words, n, want, n_want);
     free(want);
