@@ -281,36 +281,6 @@ static void expect_equal_parameters(const network n[2], uint32_t vps) {
     }
 }
 
-TEST(training_gives_equal_values) {
-    static const uint32_t vps[] = {1, 2, 3, 8};
-    for (uint32_t k = 0; k < 8; k++) {
-        network n[2] = {open_network(), open_network()};
-        const cells c = record_cells(&n[0]);
-        vpps_options o = default_options();
-        o.vps = vps[k % 4];
-        o.gradients = k < 4 ? VPPS_GRADIENTS_DEFERRED : VPPS_GRADIENTS_ACCUMULATE;
-        o.optimizer.kind = VPPS_MOMENTUM;
-        o.verify = true;
-        vpps_handle *h[2];
-        for (int i = 0; i < 2; i++) TEST_OK(vpps_handle_create(&h[i], n[i].model, &o));
-        for (uint64_t seed = 0; seed < 8; seed++) {
-            float loss[2];
-            for (int i = 0; i < 2; i++) {
-                const vpps_node x = build(&n[i], i ? NULL : &c, seed + k * 100);
-                loss[i] = train_batch(h[i], n[i].g, x);
-            }
-            ck_assert_msg(close_to(loss[0], loss[1]), "batch %u, %u VPs: loss %.9g by cells, %.9g by hand",
-                          (unsigned)seed, o.vps, (double)loss[0], (double)loss[1]);
-        }
-        for (int i = 0; i < 2; i++) TEST_OK(vpps_read_parameters(h[i]));
-        expect_equal_parameters(n, o.vps);
-        for (int i = 0; i < 2; i++) {
-            vpps_handle_destroy(h[i]);
-            close_network(&n[i]);
-        }
-    }
-}
-
 /* Makes h of two gates that share their words' product but not their state's, after two words. */
 static void gates_body(const network *n, vpps_node h, vpps_node x, vpps_node *out) {
     vpps_graph *g = n->g;

@@ -118,7 +118,8 @@ static void live(small_network *n, const vpps_options *o, past what) {
 }
 
 /* Whatever the model's past, Adam's first step of a weight has the length of the learning rate. */
-TEST_EACH(the_first_step_is_a_first_step, 0, n_settings *PASTS) {
+GPU_EACH(the_first_step_is_a_first_step, (n_settings - (n_settings == (int)VPPS_COUNT(settings))) * PASTS,
+         n_settings *PASTS) {
     const sn_setting *s = &settings[_i / PASTS];
     vpps_options o = sn_options_on(s);
     o.optimizer.weight_decay = 0;
