@@ -77,7 +77,7 @@ static void put_constants(const vpps_generation *g) {
         {"VPPS_SHARED_WEIGHTS", p->residents.shared_words},
         {"VPPS_SUM_WORDS", vpps_sum_words(p->threads)},
         {"VPPS_COPY_ITEMS", VPPS_COPY_ITEMS},
-        {"VPPS_WIDE_WORDS", p->residents.wide ? VPPS_WIDE_WORDS : 0},
+        {"VPPS_WIDE_WORDS", p->residents.wide_words},
         {"VPPS_WIDE_ITEMS", VPPS_WIDE_ITEMS},
         {"VPPS_PARTS", p->parts},
         {"VPPS_PACKS", p->packs},
@@ -358,7 +358,8 @@ static uint32_t choose_teams(const vpps_kernel_plan *plan, const vpps_model *mod
 
 vpps_status vpps_generate_kernel(vpps_kernel_plan *plan, const vpps_model *model, const vpps_pool_plan *pool,
                                  const uint32_t *matrix_at, const vpps_kernel_room *room, char **source) {
-    /* A kernel with more registers for weights is lean: threads keep no other values from task to task, since these values would spill. */
+    /* A kernel with more registers for weights, or with wide products in bf16, is lean: threads keep no other values from task to task, since these
+     * values would spill. */
     enum { LEAN_FROM = 96 };
     *source = NULL;
     plan->tile_words = 0;
@@ -372,7 +373,7 @@ vpps_status vpps_generate_kernel(vpps_kernel_plan *plan, const vpps_model *model
         VPPS_TRY(vpps_residents_add(&plan->residents, model, plan->cells[c], room->threads));
     }
     vpps_residents_place(&plan->residents, room);
-    plan->lean = plan->residents.registers > LEAN_FROM;
+    plan->lean = plan->residents.registers > LEAN_FROM || (plan->residents.wide && plan->parts);
     plan->script_words = room->shared_words - vpps_min_u32(plan->residents.shared_words, room->shared_words);
     plan->script_words = vpps_min_u32(plan->script_words, room->script_words) / 4 * 4;
     plan_late_weights(plan, room);

@@ -3,7 +3,8 @@
 
 typedef vpps_stage_work work;
 
-/* An output is a row of product `value`. Of the rows that the VP owns, each block of lanes computes row number block + row * blocks. */
+/* One row of the product that makes `value`. With several blocks of lanes in a warp, block b computes the row whose number among those of the
+ * virtual processor is b + row * blocks. */
 typedef struct output {
     uint32_t value, row;
 } output;
@@ -11,10 +12,11 @@ typedef struct output {
 /* Outputs (rows of products) that a CTA's threads compute together. The rows are divided among `blocks` blocks of lanes. */
 typedef struct pass {
     const output *outputs;
-    uint32_t n, blocks, at, item_words; /* at: number of the word, of item_words words per item, where its sums begin */
+    uint32_t n, blocks, at,
+        item_words; /* item_words: words of shared memory for all sums of one vertex or list member; at: number of the first of these words that the pass fills */
 } pass;
 
-/* Returns whether all passes are wide (tiles.cuh). */
+/* Returns whether the kernel multiplies each weight that it reads from memory with up to 64 vertices (tiles.cuh). */
 static bool is_wide(const work *w) { return w->g->plan->residents.wide; }
 
 static const vpps_resident *resident_of(const work *w, const vpps_program_step *x, vpps_param matrix) {
@@ -31,19 +33,19 @@ static uint32_t rows_of_thread(const work *w, uint32_t v) {
     return (vpps_segment_width(&w->s, v) + blocks - 1) / blocks;
 }
 
-/* Returns the number of a product's class. A pass computes products of one class: with the same number of blocks of lanes; or, if passes are
- * wide, with matrices that are all transposed (2), or all not (1). */
+/* Returns the number of a product's class; products of one class are computed together. The number is 1 plus whether matrices are transposed if the
+ * kernel has wide products, else the number of blocks of lanes that compute different rows. */
 static uint32_t class_of(const work *w, uint32_t v) {
     return is_wide(w) ? 1u + w->s.made_by[v]->product.transposed : blocks_of(w, v);
 }
 
-/* Returns how many words of shared memory a row's sums take: one for each warp, or one if passes are wide, which add up the warps' sums. */
+/* Returns how many words of shared memory one row of a product takes: a sum for each warp, or only the final sum in wide products. */
 static uint32_t sum_words(const work *w) { return is_wide(w) ? 1 : vpps_sum_words(w->g->plan->threads); }
 
 /* Returns whether a value's vectors begin and end at multiples of four words in memory, so that loads of four words are possible. */
 static bool has_quads(const work *w, uint32_t v) { return vpps_has_quads(vpps_stage_value(w, v)); }
 
-/* Writes an operand's last template argument, a function that returns an item's vector in memory (a slot has only the VP's rows). */
+/* Writes an operand's last template argument: a function that returns the address of the operand's vector of a vertex or list member. */
 static void put_place(const work *w, uint32_t operand) {
     fprintf(w->out, ">([&](unsigned item) { return &");
     vpps_put_memory(w, operand, "first_item + item", "0u");
@@ -60,9 +62,9 @@ static void put_streamed_part(const work *w, const pass *p, uint32_t first, uint
     fputc('>', w->out);
 }
 
-/* Writes the matrices by which an operand of a pass is multiplied: those read from memory at each use (`streamed`), or those in registers or
- * shared memory. A product's outputs are consecutive rows. Of several matrices by which a product multiplies the operand, writes number
- * `which`, or all if `which` is VPPS_NONE. Returns one of the matrices, which all have the same layout, or NULL. */
+/* Writes the matrices that multiply the vector `operand`: if `streamed` is set, only matrices that are read from memory at each use, else only
+ * those in registers or shared memory. If a product has several such matrices, `which` selects one by its number; VPPS_NONE selects all.
+ * Returns one of the selected matrices, which all have the same layout, or NULL if there are none. */
 static const vpps_resident *put_matrices(const work *w, const pass *p, uint32_t operand, bool streamed, uint32_t which,
                                          bool write) {
     const vpps_resident *m = NULL;
@@ -84,7 +86,7 @@ static const vpps_resident *put_matrices(const work *w, const pass *p, uint32_t 
     return m;
 }
 
-/* Writes an operand of a pass with the matrices by which it is multiplied. Returns false if there are none. */
+/* Writes vector v as an operand, with the matrices that multiply the vector. Returns false if no matrix does. */
 static bool put_operand(const work *w, const pass *p, uint32_t v, bool streamed, const char *before) {
     const vpps_resident *m = put_matrices(w, p, v, streamed, VPPS_NONE, false);
     if (!m) return false;
@@ -99,12 +101,12 @@ static bool put_operand(const work *w, const pass *p, uint32_t v, bool streamed,
     return true;
 }
 
-/* Writes a wide pass. An operand that a product multiplies by several matrices is written once for each. */
+/* Writes code that computes rows of wide products (tiles.cuh). An operand that several matrices multiply is written once for each matrix. */
 static void put_wide_pass(const work *w, const pass *p) {
     const char *before = "";
     fprintf(w->out, "vpps_wide_pass<%u, %u, %u, %s>{(const float *)a.matrices, part, shared + %uu, n}.run(", p->n,
             p->at, p->item_words, vpps_truth(w->s.made_by[p->outputs->value]->product.transposed),
-            w->g->plan->residents.shared_words - VPPS_WIDE_WORDS);
+            w->g->plan->residents.shared_words - w->g->plan->residents.wide_words);
     for (uint32_t v = 0; v < w->c->n_values; v++) {
         for (uint32_t k = 0; put_matrices(w, p, v, true, k, false); k++, before = ",") {
             fprintf(w->out, "%s\nvpps_wide_operand_at<%u, %s", before, vpps_stage_value(w, v)->rows,
@@ -210,8 +212,8 @@ static void put_fragment(const work *w, const vpps_fragment *f, uint32_t tile) {
     fprintf(w->out, ">");
 }
 
-/* Writes an operand's fragments of weights, those in memory (`streamed`) or else those in registers and shared memory. Returns one, or
- * NULL. */
+/* Writes the fragments (eight rows of weights) that multiply `operand`: if `streamed` is set, only fragments in memory, else only those in
+ * registers and shared memory. Returns the last fragment, or NULL if there is none. */
 static const vpps_fragment *put_fragments(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t operand,
                                           bool streamed, bool write) {
     const vpps_fragment *f, *any = NULL;
@@ -225,7 +227,7 @@ static const vpps_fragment *put_fragments(const work *w, const vpps_product_tile
     return any;
 }
 
-/* Writes an operand of tiles with the fragments of weights that multiply it. Returns false if there are none. */
+/* Writes a vector as an operand, with the fragments (eight rows of weights) that multiply the vector. Returns false if no fragment does. */
 static bool put_tile_operand(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t operand, bool streamed,
                              const char *before) {
     const vpps_fragment *f = put_fragments(w, tiles, n, operand, streamed, false);
@@ -237,10 +239,14 @@ static bool put_tile_operand(const work *w, const vpps_product_tile *tiles, uint
     return true;
 }
 
-/* Writes a pass: code that computes n tiles of eight result rows, from number `first` on (products.cuh). */
+/* Writes a pass: code that computes n tiles of eight result rows, from number `first` on (products.cuh, tiles.cuh). */
 static void put_tiles(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t first, uint32_t item_words) {
-    fprintf(w->out, "vpps_tile_pass<%u, %u, %u>{{w, shared, threadIdx.x, a, vpps_weight_rows}, part, n}.run(", n,
+    const vpps_residents *r = &w->g->plan->residents;
+    fprintf(w->out, "vpps_%s_pass<%u, %u, %u", is_wide(w) ? "wide" : "tile", n,
             first * VPPS_FRAGMENT_ROWS * sum_words(w), item_words);
+    fprintf(w->out, ">{{w, shared, threadIdx.x, a, vpps_weight_rows}, part, ");
+    if (is_wide(w)) fprintf(w->out, "shared + %uu, ", r->shared_words - r->wide_words);
+    fprintf(w->out, "n}.run(");
     bool any = false;
     for (uint32_t v = 0; v < w->c->n_values; v++) {
         any |= put_tile_operand(w, tiles, n, v, false, any ? "," : "");
@@ -251,17 +257,18 @@ static void put_tiles(const work *w, const vpps_product_tile *tiles, uint32_t n,
 
 static bool put_all_tiles(const work *w, const vpps_segment *g) {
     enum { MOST = 8 };
+    const uint32_t most = is_wide(w) ? VPPS_WIDE_TILES : MOST;
     uint32_t n;
     vpps_product_tile *tiles = vpps_tile_products(&w->s, g, &n);
     if (!tiles) return false;
-    for (uint32_t first = 0; first < n; first += MOST)
-        put_tiles(w, tiles + first, vpps_min_u32(n - first, MOST), first, w->item_words[g - w->s.list]);
+    for (uint32_t first = 0; first < n; first += most)
+        put_tiles(w, tiles + first, vpps_min_u32(n - first, most), first, w->item_words[g - w->s.list]);
     free(tiles);
     return true;
 }
 
-/* Writes passes for the outputs of a class of products. Narrow passes with matrices read from memory compute few outputs, so that each weight
- * that is read is multiplied with several items. */
+/* Writes code that computes all rows of a class of products, some rows at a time. If weights are read from memory and products are not wide, few
+ * rows are computed at a time, so that registers have room for sums of several vertices, and each weight is read once for these. */
 static void put_passes(const work *w, const vpps_segment *g, uint32_t class, output *outputs) {
     enum { MOST = 32, MOST_STREAMED = 8, MOST_WIDE = 40 };
     const uint32_t blocks = is_wide(w) ? 1 : class;
@@ -273,7 +280,8 @@ static void put_passes(const work *w, const vpps_segment *g, uint32_t class, out
         if (!all) at = w->part_at[v];
         for (uint32_t r = 0; r < rows_of_thread(w, v); r++) outputs[all++] = (output){v, r};
     }
-    if (is_wide(w) && all) most = (all - 1) / ((all - 1) / most + 1) + 1; /* passes of about as many outputs */
+    if (is_wide(w) && all)
+        most = (all - 1) / ((all - 1) / most + 1) + 1; /* all passes compute nearly equal numbers of rows */
     for (uint32_t first = 0; first < all; first += most) {
         const pass p = {outputs + first, vpps_min_u32(all - first, most), blocks, at + first * blocks * sum_words(w),
                         w->item_words[g - w->s.list]};
@@ -299,7 +307,7 @@ static void put_sum(const work *w, uint32_t v, const vpps_segment *products, con
             w->item_words[products - w->s.list], item);
 }
 
-/* Writes the declaration of sumV, for which one thread multiplies a row of each of product V's matrices, which it reads from memory. */
+/* Writes the declaration of sumV: one thread computes a whole row of product V, with weights that the thread reads from memory. */
 static void put_short_sum(const work *w, uint32_t v) {
     const vpps_program_step *x = w->s.made_by[v];
     const bool transposed = x->product.transposed;
@@ -316,7 +324,7 @@ static void put_short_sum(const work *w, uint32_t v) {
     }
 }
 
-/* The texts that begin and end the body of a loop over the VP's rows of all items. */
+/* The texts that begin and end the body of a loop over all vertices (or list members) and the rows that the virtual processor owns. */
 static const char *const begin_body =
     ", [&](unsigned i, unsigned e, unsigned element) {\nconst unsigned item = first_item + i;\n";
 static const char *const end_body = "});\n";

@@ -51,7 +51,7 @@ static void choose_room(work *w, vpps_stage_room *room) {
     const uint32_t limit = vpps_min_u32(LIMIT, VPPS_TILE_WORDS - copies);
     *room = (vpps_stage_room){.tile = LISTS_TILE};
     if (in_tiles) {
-        const uint32_t whole = vpps_min_u32(MOST, limit / words) / PASS * PASS;
+        const uint32_t whole = vpps_min_u32(most, limit / words) / PASS * PASS;
         const uint32_t some = vpps_min_u32(most, (wide ? limit : vpps_min_u32(WORDS, limit)) / words);
         w->chunk = room->tile = w->g->plan->parts && whole ? whole : vpps_max_u32(1, some);
         w->part_words = room->tile * part;

@@ -40,16 +40,7 @@ void vpps_put_matrix(const vpps_generation *g, vpps_param matrix, bool transpose
 void vpps_put_fragment_rows(const vpps_generation *g, const vpps_fragment *f);
 void vpps_put_fragment_words(const vpps_generation *g, const vpps_fragment *f);
 
-static inline uint32_t vpps_quads_up(uint32_t words) { return (words + 3) / 4 * 4; }
-
 enum { VPPS_COPY_ITEMS = 4 /* VPPS_COPY_ITEMS: number of vertices or members copied together */ };
-
-/* Returns the words of shared memory for one result row's partial sums, one per warp. The sums of a row are adjacent, so that a thread loads
- * four at once; a gap after them spreads rows over memory banks. */
-static inline uint32_t vpps_sum_words(uint32_t threads) {
-    const uint32_t warps = threads / 32;
-    return warps < 4 ? warps : warps == 4 ? 4 : vpps_quads_up(warps) + 4;
-}
 
 /* Returns whether a value's vector in memory begins and ends at a multiple of four words. */
 static inline bool vpps_has_quads(const vpps_operand *x) {

@@ -30,11 +30,11 @@ bool vpps_product_is_short(const vpps_program *p, const vpps_program_step *produ
     return true;
 }
 
-/* A thread's work per vector is one multiplication for each of its weights, and some instructions to sum each of its rows over a block's
- * lanes. More blocks give a thread fewer rows but more columns, and rows that are mostly padding. */
+/* Chooses the number of blocks into which a warp's lanes are divided. For each vector, a thread multiplies all its weights, and lanes of a block
+ * add up their sums of each row. With more blocks, a thread has fewer rows to add up but more columns, and more rows are padding. */
 uint32_t vpps_blocks_of_rows(uint32_t rows, bool transposed, uint32_t threads) {
     enum {
-        COLUMNS = 2 /* columns per thread if a whole warp is one block (512 columns, 256 threads) */,
+        COLUMNS = 2 /* columns of a row that a thread holds if a warp is one block: 512 columns, 256 threads */,
         SUMS = 4 /* instructions that sum one row over a block's lanes */,
         MANY = 8
     };
@@ -50,7 +50,8 @@ uint32_t vpps_blocks_of_rows(uint32_t rows, bool transposed, uint32_t threads) {
     return best;
 }
 
-/* Returns how many adjacent columns of a row one load reads: 4, 2 or 1, the most with which rows need hardly more padding. */
+/* Returns how many adjacent columns of a row one load reads: 4, 2 or 1. The number is the greatest that adds at most a sixteenth of padding to a
+ * row, whose columns `span` threads share. */
 static uint32_t run_of_columns(uint32_t columns, uint32_t span) {
     enum { QUAD = 4, HARDLY = 16 };
     const uint32_t singles = (columns + span - 1) / span;
@@ -161,29 +162,27 @@ static uint32_t place(vpps_residents *r, const vpps_kernel_room *room, uint32_t 
     return at;
 }
 
-static void place_fragments(vpps_residents *r, const vpps_kernel_room *room) {
+/* Places fragments and matrices. Returns the number of a thread's words of weights; *streamed are those of them that are in device memory. */
+static uint64_t place_fragments(vpps_residents *r, const vpps_kernel_room *room, uint64_t *streamed) {
+    uint64_t all = 0;
     for (uint32_t i = 0; i < r->n; i++) r->list[i].level = VPPS_RESIDENT_REGISTERS;
     for (uint32_t i = 0; i < r->n_fragments; i++) {
         vpps_fragment *f = &r->fragments[i];
-        f->at = place(r, room, vpps_fragment_words(f, r->parts), &f->level);
+        const uint32_t words = vpps_fragment_words(f, r->parts);
+        f->at = place(r, room, words, &f->level);
+        all += words;
+        if (f->level == VPPS_RESIDENT_STREAM) *streamed += words;
         for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS; k++) {
             vpps_resident *m = find_resident(r, f->rows[k].matrix, f->rows[k].transposed);
             if (m && m->level < f->level) m->level = f->level;
         }
     }
+    return all;
 }
 
-void vpps_residents_place(vpps_residents *r, const vpps_kernel_room *room) {
-    uint32_t at = 0;
-    for (uint32_t i = 0; i < r->n_vectors; at += r->vectors[i++].rows) r->vectors[i].at = at;
-    r->registers = 0;
-    r->shared_words = (at + room->threads - 1) / room->threads * room->threads;
-    if (r->parts) {
-        place_fragments(r, room);
-        return;
-    }
-    const uint32_t vectors = r->shared_words;
-    uint64_t all = 0, streamed = 0;
+/* Places matrices of products in fp32, which have no fragments; returns and sets what place_fragments does. */
+static uint64_t place_matrices(vpps_residents *r, const vpps_kernel_room *room, uint64_t *streamed) {
+    uint64_t all = 0;
     for (uint32_t i = 0; i < r->n; i++) {
         vpps_resident *m = &r->list[i];
         const uint32_t words = vpps_words_of_thread(m);
@@ -191,14 +190,39 @@ void vpps_residents_place(vpps_residents *r, const vpps_kernel_room *room) {
         if (m->is_short) continue;
         m->at = place(r, room, words, &m->level);
         all += words;
-        if (m->level == VPPS_RESIDENT_STREAM) streamed += words;
+        if (m->level == VPPS_RESIDENT_STREAM) *streamed += words;
     }
-    r->wide = 2 * streamed > all && vectors + VPPS_WIDE_WORDS <= room->shared_words && room->threads > 32 &&
-              room->threads <= 512;
-    if (!r->wide) return;
-    for (uint32_t i = 0; i < r->n; i++) r->list[i].level = VPPS_RESIDENT_STREAM;
+    return all;
+}
+
+void vpps_residents_place(vpps_residents *r, const vpps_kernel_room *room) {
+    enum { WARP = 32, MOST_THREADS = 512 };
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < r->n_vectors; at += r->vectors[i++].rows) r->vectors[i].at = at;
+    const uint32_t vectors = (at + room->threads - 1) / room->threads * room->threads,
+                   words = r->parts ? VPPS_WIDE_TILES * VPPS_FRAGMENT_ROWS * VPPS_FRAGMENT_ROWS *
+                                          vpps_sum_words(room->threads)
+                                    : VPPS_WIDE_WORDS;
+    uint64_t streamed = 0;
     r->registers = 0;
-    r->shared_words = vectors + VPPS_WIDE_WORDS;
+    r->shared_words = vectors;
+    const uint64_t all = r->parts ? place_fragments(r, room, &streamed) : place_matrices(r, room, &streamed);
+    r->wide = 2 * streamed > all && vectors + words <= room->shared_words && room->threads > WARP &&
+              room->threads <= MOST_THREADS;
+    r->wide_words = r->wide ? words : 0;
+    if (!r->wide) return;
+    r->shared_words = vectors;
+    if (r->parts) {
+        vpps_kernel_room rest = *room;
+        rest.shared_words -= words;
+        rest.registers = vpps_min_u32(rest.registers, VPPS_WIDE_REGISTERS);
+        r->registers = 0;
+        place_fragments(r, &rest, &streamed);
+    } else {
+        for (uint32_t i = 0; i < r->n; i++) r->list[i].level = VPPS_RESIDENT_STREAM;
+        r->registers = 0;
+    }
+    r->shared_words += words;
 }
 
 void vpps_residents_free(vpps_residents *r) {

@@ -12,8 +12,9 @@
 
 #include "codegen/fragments.h"
 
-/* Of wide products (tiles.cuh): words of shared memory for their buffers, and the most vertices or list members multiplied at once. */
-enum { VPPS_WIDE_WORDS = 24576, VPPS_WIDE_ITEMS = 64 };
+/* Limits of wide products (tiles.cuh): vertices or list members multiplied at once; in fp32, words of shared memory for buffers; in bf16, tiles of
+ * eight rows that are computed at once, and registers of a thread for weights. */
+enum { VPPS_WIDE_ITEMS = 64, VPPS_WIDE_WORDS = 24576, VPPS_WIDE_TILES = 6, VPPS_WIDE_REGISTERS = 48 };
 
 typedef enum vpps_resident_level {
     VPPS_RESIDENT_REGISTERS,
@@ -26,9 +27,10 @@ typedef struct vpps_resident {
     bool transposed;
     bool is_short; /* whether the matrix multiplies only short vectors; products then read weights in device memory */
     uint8_t level;
-    uint32_t rows, columns; /* rows: most that any VP has; columns: number that each thread holds of each of its rows */
-    uint32_t blocks, run;   /* blocks: number of blocks of lanes in a warp; run: adjacent columns that one load reads */
-    uint32_t at;            /* number of a thread's first register, or shared-memory word, with weights of the matrix */
+    uint32_t rows,
+        columns; /* rows: the most rows that any virtual processor owns; columns: how many columns of each row a thread holds */
+    uint32_t blocks, run; /* blocks: number of blocks of lanes in a warp; run: adjacent columns that one load reads */
+    uint32_t at;          /* number of a thread's first register, or shared-memory word, with weights of the matrix */
 } vpps_resident;
 
 /* The VP's rows of a start vector (a bias to which products are added), stored at the beginning of shared memory. */
@@ -52,12 +54,24 @@ typedef struct vpps_residents {
     vpps_resident *list;
     vpps_resident_vector *vectors;
     uint32_t n, n_vectors, registers, shared_words;
-    /* Whether products in fp32 read all weights from memory, for up to 64 vertices at once (tiles.cuh). The last VPPS_WIDE_WORDS of
-     * shared_words are then buffers for weights and vectors. */
+    /* Whether a product multiplies each weight that it reads from memory with up to 64 vertices (tiles.cuh). In fp32, no weights are then resident.
+     * The last wide_words of shared_words are buffers of such products. */
     bool wide;
+    uint32_t wide_words;
 } vpps_residents;
 
-/* Returns into how many blocks a warp's lanes are divided for a matrix of which a VP has `rows` rows. */
+/* Rounds a number of words up to a multiple of four. */
+static inline uint32_t vpps_quads_up(uint32_t words) { return (words + 3) / 4 * 4; }
+
+/* Returns the words of shared memory for one result row's partial sums, one per warp. The sums of a row are adjacent, so that a thread loads
+ * four at once; a gap after them spreads rows over memory banks. */
+static inline uint32_t vpps_sum_words(uint32_t threads) {
+    const uint32_t warps = threads / 32;
+    return warps < 4 ? warps : warps == 4 ? 4 : vpps_quads_up(warps) + 4;
+}
+
+/* Returns into how many blocks a warp's lanes are divided, so that different blocks multiply different rows; `rows`: number of the matrix's rows
+ * that a virtual processor owns. */
 uint32_t vpps_blocks_of_rows(uint32_t rows, bool transposed, uint32_t threads);
 
 /* Returns the layout of a matrix over a CTA's threads, before registers or memory are assigned. `rows`: most rows that any VP has. */
@@ -67,12 +81,13 @@ static inline uint32_t vpps_rows_of_thread(const vpps_resident *m) { return (m->
 
 static inline uint32_t vpps_words_of_thread(const vpps_resident *m) { return vpps_rows_of_thread(m) * m->columns; }
 
-/* Adds the matrices by which the cell's stages multiply row by row, and the bias vectors of these products. Fails with MEMORY. */
+/* Adds to the list all matrices of the cell whose rows are dealt to virtual processors, and the bias vectors of their products. Fails with
+ * MEMORY. */
 vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const vpps_compiled_cell *c,
                                uint32_t threads);
 
 /* Assigns registers to the matrices in the order in which they were added, then shared memory to those that remain. If more than half of the
- * weights in fp32 would get neither, no weights do: products are `wide`. */
+ * weights would get neither, products are `wide`; in fp32, no weights are then resident. */
 void vpps_residents_place(vpps_residents *r, const vpps_kernel_room *room);
 
 const vpps_resident_vector *vpps_resident_vector_of(const vpps_residents *r, vpps_param vector);

@@ -113,8 +113,8 @@ vpps_status vpps_specialise(const vpps_specialiser *s, vpps_kernel_plan *plan, u
         vpps_status status = generate(s, plan, wanted, &text, description, sizeof description);
         if (status == VPPS_OK) status = s->compile(s->context, plan, text, description, report);
         if (report->frame_bytes) tell(s, description, report);
-        /* a `wide` kernel reads all weights from memory, so a lower limit of registers for weights would change nothing */
-        const bool taken = !report->frame_bytes || plan->residents.wide || (s->spills && wanted == 1);
+        /* a `wide` kernel in fp32 has no weights in registers, so a lower limit of registers for weights would change nothing */
+        const bool taken = !report->frame_bytes || (plan->residents.wide && !plan->parts) || (s->spills && wanted == 1);
         if (status == VPPS_OK && taken && source)
             *source = text;
         else

@@ -93,8 +93,8 @@ struct vpps_weights {
  * codegen/resident.h says which thread holds which weights. A pass makes some outputs of every item; an output is a row of a product. A
  * thread multiplies its columns, and a block of lanes adds up its sums. */
 
-/* A matrix or its transpose: ROWS rows of COLUMNS elements from word FROM of all matrices on, TO_ROW words from one row
- * to the next and TO_ELEMENT words from one element to the next. */
+/* A matrix or its transpose: ROWS rows of COLUMNS elements. The first element is word number FROM of the memory with all matrices; a row begins
+ * TO_ROW words after the row before, an element lies TO_ELEMENT words after the element before. */
 template <unsigned ROWS, unsigned COLUMNS, unsigned FROM, unsigned TO_ROW, unsigned TO_ELEMENT> struct vpps_matrix {
     static constexpr unsigned HEIGHT = ROWS, LENGTH = COLUMNS, AT = FROM, ROW_WORDS = TO_ROW, WORDS = TO_ELEMENT;
 
@@ -109,19 +109,20 @@ template <unsigned ROWS, unsigned COLUMNS, unsigned FROM, unsigned TO_ROW, unsig
     }
 };
 
-/* Returns the first of the thread's RUN columns in a round, where a block of lanes shares SPAN columns per round. */
+/* Threads share the columns of a row in rounds: in each, a block of lanes multiplies SPAN columns, and each thread RUN adjacent ones. Returns the
+ * thread's first column in a round. */
 template <unsigned RUN, unsigned SPAN>
 __device__ __forceinline__ unsigned vpps_column(unsigned thread, unsigned round) {
     constexpr unsigned LANES = SPAN / RUN / VPPS_WARPS;
     return (thread / 32 * LANES + thread % 32 % LANES) * RUN + round * SPAN;
 }
 
-/* ROWS rows of a matrix in registers or shared memory. Their products with an operand belong to the pass's outputs
- * FIRST, FIRST + 1, ... The thread's words of these rows begin at AT. */
+/* ROWS rows of a matrix in registers or shared memory, which compute the outputs number FIRST, FIRST + 1, ... of a pass. AT is the number of the
+ * first register, or shared-memory word, in which the thread has weights of these rows. */
 template <unsigned FIRST, unsigned ROWS, unsigned AT, bool IN_SHARED> struct vpps_matrix_part {
     static constexpr bool LOADED = IN_SHARED; /* weights are loaded at each use */
 
-    /* Adds products with the columns of one round of ROUNDS: the sum of output o of item i is sums[i * OUTPUTS + o]. */
+    /* Adds products with RUN columns of ITEMS vectors. The sum of output o (row of a product) of vector i is sums[i * OUTPUTS + o]. */
     template <unsigned OUTPUTS, unsigned ROUNDS, unsigned ITEMS, unsigned RUN, int SUMS>
     static __device__ __forceinline__ void add(float (&sums)[SUMS], const float (&x)[ITEMS][RUN], unsigned round,
                                                const vpps_weights &weights) {
@@ -170,22 +171,22 @@ template <class MATRIX, unsigned FIRST, unsigned ROWS, unsigned ROW, unsigned BL
     }
 };
 
-/* An operand of a pass: place(item) returns the address of an item's vector of LENGTH words. The thread multiplies RUN
- * adjacent columns in each of ROUNDS rounds, SPAN columns apart. ALIGNED: vectors begin and end at a multiple of four
- * words. COPY_AT: where the vector's copy begins among an item's words in shared memory; VPPS_NONE: not copied.
- * MATRICES multiply it. An operand with both resident and streamed matrices is passed twice. */
+/* A vector of LENGTH words of each item (vertex or list member), which MATRICES multiply; place(item) returns the vector's address. In each of
+ * ROUNDS rounds a thread multiplies RUN adjacent columns; from round to round these advance by SPAN. ALIGNED: vectors begin and end at a
+ * multiple of four words. If COPY_AT is not VPPS_NONE, an item's vector is copied to shared memory, to word COPY_AT of the item's words.
+ * A vector that matrices in registers and matrices in memory multiply is two operands. */
 template <unsigned LENGTH, unsigned RUN, unsigned ROUNDS, unsigned SPAN, bool ALIGNED, unsigned COPY_AT, class PLACE,
           class... MATRICES>
 struct vpps_operand {
     PLACE place;
 
     static constexpr bool COPIED = COPY_AT != VPPS_NONE;
-    /* Rounds are a loop if all weights are loaded: straight-line code would start with all loads, and lack registers for them. */
+    /* Whether the columns are multiplied in a loop. Without a loop the compiler would load all weights first, for which registers do not suffice. */
     static constexpr bool LOOPED = ROUNDS > 1 && (MATRICES::LOADED && ...);
     /* Registers that loading an item's columns ahead takes; 256, more than a thread has, if they cannot be loaded ahead. */
     static constexpr unsigned WORDS = LOOPED ? 256 : ROUNDS * RUN;
 
-    /* The thread's columns of some items. */
+    /* The elements of ITEMS vectors that the thread multiplies. */
     template <unsigned ITEMS> struct columns { float x[ROUNDS][ITEMS][RUN]; };
 
     /* Starts to copy the vectors of ITEMS items from `first` on to shared memory, ITEM_WORDS words per item. */
@@ -203,7 +204,7 @@ struct vpps_operand {
         }
     }
 
-    /* Finds the addresses of ITEMS items from `first` on; `copies` are the copied words of item `first`. */
+    /* Sets x to the addresses of the vectors of items `first` and following. Copied vectors lie at `copies`, which begins with those of item `first`. */
     template <unsigned ITEM_WORDS, unsigned ITEMS>
     __device__ __forceinline__ void find(const float *(&x)[ITEMS], unsigned first, unsigned n,
                                          const float *copies) const {
@@ -217,7 +218,7 @@ struct vpps_operand {
         }
     }
 
-    /* Loads the columns of one round, with zeros past a vector's end. */
+    /* Loads the elements of each vector that the thread multiplies in one round; zeros stand for elements after the vector's end. */
     template <unsigned ITEMS>
     static __device__ __forceinline__ void load(float (&to)[ITEMS][RUN], const float *const (&x)[ITEMS], unsigned round,
                                                 unsigned thread) {
@@ -234,7 +235,7 @@ struct vpps_operand {
         }
     }
 
-    /* Loads the columns of all rounds, if rounds are not LOOPED. */
+    /* Loads all elements of each vector that the thread multiplies. */
     template <unsigned ITEM_WORDS, unsigned ITEMS>
     __device__ __forceinline__ void load(columns<ITEMS> &to, unsigned first, unsigned n, const float *copies,
                                          unsigned thread) const {
@@ -251,7 +252,7 @@ struct vpps_operand {
             (MATRICES::template add<OUTPUTS, ROUNDS>(sums, columns.x[round], round, weights), ...);
     }
 
-    /* Loads the columns and adds their products to the sums. */
+    /* Loads elements of ITEMS vectors and adds their products with the matrices to the sums. */
     template <unsigned OUTPUTS, unsigned ITEM_WORDS, unsigned ITEMS, int SUMS>
     __device__ __forceinline__ void multiply(float (&sums)[SUMS], unsigned first, unsigned n, const float *copies,
                                              const vpps_weights &weights) const {
@@ -280,7 +281,7 @@ vpps_operand_at(const PLACE &place) {
     return {place};
 }
 
-/* The columns of several operands' vectors that a thread multiplies. */
+/* The elements that a thread multiplies, of ITEMS vectors of each operand. */
 template <unsigned ITEMS, class... OPERANDS> struct vpps_columns_of_all : OPERANDS::template columns<ITEMS>... {};
 
 /* Returns the least power of two that is at least n, but at most `most`. */
@@ -290,9 +291,9 @@ constexpr __device__ unsigned vpps_power_up(unsigned n, unsigned most) {
     return power;
 }
 
-/* Computes OUTPUTS outputs (rows of products) of n items, and stores their sums at words AT and following of an item's ITEM_WORDS. The
- * warp's lanes form BLOCKS blocks. COPY_WORDS words of an item's operands are copied to shared memory, to COPY_BUFFERS buffers of
- * VPPS_COPY_ITEMS items. */
+/* Computes OUTPUTS outputs (rows of products) of n items (vertices or list members). An item has ITEM_WORDS words of shared memory for sums; the
+ * outputs' sums are stored from word AT on. A warp's lanes form BLOCKS blocks, which compute different rows. COPY_WORDS words of vectors per item are
+ * copied to shared memory, which has COPY_BUFFERS buffers for VPPS_COPY_ITEMS items each. */
 template <unsigned OUTPUTS, unsigned BLOCKS, unsigned AT, unsigned ITEM_WORDS, unsigned COPY_WORDS,
           unsigned COPY_BUFFERS>
 struct vpps_pass {
@@ -324,7 +325,7 @@ struct vpps_pass {
     }
 
   private:
-    /* Processes all items at once. */
+    /* Computes the outputs of at most ITEMS vertices or list members, without a loop. */
     template <unsigned ITEMS, class... OPERANDS>
     __device__ __forceinline__ void run_few(const OPERANDS &...operands) const {
         if constexpr ((OPERANDS::COPIED || ...)) {
@@ -404,7 +405,8 @@ struct vpps_pass {
         __syncthreads();
     }
 
-    /* A thread's sums. When a block's lanes have added them up, each of HOLDERS lanes has HAS sums, and EACH lanes have the same. */
+    /* A thread's sums of ITEMS items. After the lanes of a block have added up their sums, HAS final sums are in each of HOLDERS different lanes; EACH
+ * adjacent lanes have equal sums. */
     template <unsigned ITEMS> struct sums {
         static constexpr unsigned LANES = 32 / BLOCKS, N = ITEMS * OUTPUTS, HOLDERS = vpps_power_up(N, LANES),
                                   HAS = (N + HOLDERS - 1) / HOLDERS, EACH = LANES / HOLDERS;
@@ -439,7 +441,7 @@ struct vpps_pass {
 /* ---------------------------------------------------------------- in bf16 */
 #if VPPS_PARTS
 
-/* Words of weights that a thread holds of 16 elements of eight rows (codegen/fragments.h): four elements of one row, two words per part. */
+/* Eight rows of 16 weights are divided among a warp's lanes. A lane has four weights: two words for each bf16 number of which a weight is the sum. */
 enum { VPPS_STEP_WORDS = 2 * VPPS_PARTS };
 
 __device__ __forceinline__ void vpps_split_weights(unsigned (&words)[VPPS_STEP_WORDS], vpps_quad q) {
@@ -448,7 +450,7 @@ __device__ __forceinline__ void vpps_split_weights(unsigned (&words)[VPPS_STEP_W
     for (unsigned p = 0; p < VPPS_PARTS; p++) words[2 * p] = low.part[p], words[2 * p + 1] = high.part[p];
 }
 
-/* A fragment's resident words: they begin at AT of the thread's words, in its registers or in shared memory. */
+/* A thread's words of a fragment (eight rows of weights) that stays in registers or, if SHARED, in shared memory, from word number AT on. */
 template <unsigned AT, bool SHARED> struct vpps_fragment_words {
     static __device__ __forceinline__ void load(unsigned (&words)[VPPS_STEP_WORDS], unsigned step,
                                                 const vpps_weights &weights) {
@@ -473,8 +475,8 @@ template <unsigned AT, bool SHARED> struct vpps_fragment_words {
     }
 };
 
-/* The rows of fragment NUMBER in memory. HEIGHT is the number of rows of their matrices, and WORDS the distance of
- * elements; 0: these differ. ALIGNED: rows begin and end at a multiple of four words. */
+/* The eight rows of weights of fragment NUMBER, in memory. HEIGHT: number of rows of each row's matrix; WORDS: words from one element of a row to
+ * the next; 0 if the rows' matrices differ in that number. ALIGNED: rows begin and end at a multiple of four words. */
 template <unsigned NUMBER, unsigned HEIGHT, unsigned WORDS, bool ALIGNED> struct vpps_fragment_rows {
     /* Loads four of 16 elements of a row. */
     template <bool WHOLE, unsigned LENGTH>
@@ -486,11 +488,11 @@ template <unsigned NUMBER, unsigned HEIGHT, unsigned WORDS, bool ALIGNED> struct
     }
 };
 
-/* A fragment in registers or shared memory that is multiplied with an operand, for tile TILE (eight outputs) of the pass. */
+/* A fragment (eight rows of weights) in registers or shared memory. Its products with a vector belong to tile TILE, a pass's eight rows of results. */
 template <unsigned TILE, class RESIDENT> struct vpps_resident_fragment {
     static constexpr bool STREAMED = false;
 
-    /* Adds the fragment's products with 16 elements of 16 items to the sums. */
+    /* Adds products of the eight rows of weights with 16 elements of 16 vectors to the sums. */
     template <int TILES>
     static __device__ __forceinline__ void add(float (&sums)[TILES][4], const vpps_words &x, unsigned step,
                                                const vpps_weights &weights) {
@@ -502,7 +504,7 @@ template <unsigned TILE, class RESIDENT> struct vpps_resident_fragment {
 template <unsigned TILE, class STREAM> struct vpps_streamed_fragment : STREAM {
     static constexpr bool STREAMED = true;
 
-    /* Adds products of the fragment's weights, four of which the lane has loaded (q), with 16 items to the sums. */
+    /* Adds products of eight rows of weights with 16 vectors to the sums; q has the lane's four of the weights. */
     template <int TILES>
     static __device__ __forceinline__ void add(float (&sums)[TILES][4], const vpps_words &x, vpps_quad q) {
         unsigned words[VPPS_STEP_WORDS];
@@ -511,33 +513,41 @@ template <unsigned TILE, class STREAM> struct vpps_streamed_fragment : STREAM {
     }
 };
 
-/* An operand of a pass: place(item) returns the address of an item's vector of LENGTH words. A warp multiplies 16
- * elements of it STEPS times. IN_PARTS: the vector is stored as bf16 parts. ALIGNED: it begins and ends at a multiple of four
- * words. FRAGMENTS are all resident, or all read from memory. */
+/* A vector of LENGTH words of each item (vertex or list member), which FRAGMENTS (eight rows of weights each) multiply; place(item) returns the
+ * vector's address. A warp multiplies STEPS times 16 elements. IN_PARTS: an element is stored as the bf16 numbers whose sum it is. ALIGNED: vectors
+ * begin and end at a multiple of four words. Either all FRAGMENTS are read from memory, or none is. */
 template <unsigned LENGTH, unsigned STEPS, bool IN_PARTS, bool ALIGNED, class PLACE, class... FRAGMENTS>
 struct vpps_tile_operand {
     PLACE place;
 
-    /* Adds the products with 16 items from number `first` on to the sums. */
-    template <int TILES>
-    __device__ __forceinline__ void multiply(float (&sums)[TILES][4], unsigned first, unsigned n,
+    /* Multiplies the vectors of BLOCKS times 16 items, from number `first` on, by all fragments, and adds the products to the sums. */
+    template <int BLOCKS, int TILES>
+    __device__ __forceinline__ void multiply(float (&sums)[BLOCKS][TILES][4], unsigned first, unsigned n,
                                              const vpps_weights &weights) const {
         constexpr unsigned OF_WARP = STEPS * 16;
         const unsigned warp = weights.thread / 32, lane = weights.thread % 32;
         if (OF_WARP * (VPPS_WARPS - 1) >= LENGTH && warp * OF_WARP >= LENGTH) return;
-        const float *const x0 = place(vpps_least(first + lane / 4, n - 1));
-        const float *const x1 = place(vpps_least(first + 8 + lane / 4, n - 1));
+        const float *x[BLOCKS][2];
+#pragma unroll
+        for (unsigned k = 0; k < 2 * BLOCKS; k++) x[k / 2][k % 2] = place(vpps_least(first + k * 8 + lane / 4, n - 1));
         constexpr bool WHOLE = OF_WARP * VPPS_WARPS <= LENGTH, STREAMED = (FRAGMENTS::STREAMED && ...);
-#pragma unroll(STREAMED ? 2 : STEPS)
+#pragma unroll(!STREAMED ? STEPS : BLOCKS == 1 ? 2 : 1)
         for (unsigned step = 0; step < STEPS; step++) {
             const unsigned element = warp * OF_WARP + lane % 4 * 4 + step * 16;
-            const vpps_words x = vpps_take<IN_PARTS, ALIGNED, WHOLE, LENGTH>(x0, x1, element);
+            vpps_words words[BLOCKS];
+#pragma unroll
+            for (unsigned b = 0; b < BLOCKS; b++)
+                words[b] = vpps_take<IN_PARTS, ALIGNED, WHOLE, LENGTH>(x[b][0], x[b][1], element);
             if constexpr (STREAMED) {
                 const vpps_quad q[] = {FRAGMENTS::template load<WHOLE, LENGTH>(element, weights)...};
-                unsigned i = 0;
-                (FRAGMENTS::add(sums, x, q[i++]), ...);
+#pragma unroll
+                for (unsigned b = 0; b < BLOCKS; b++) {
+                    unsigned i = 0;
+                    (FRAGMENTS::add(sums[b], words[b], q[i++]), ...);
+                }
             } else {
-                (FRAGMENTS::add(sums, x, step, weights), ...);
+#pragma unroll
+                for (unsigned b = 0; b < BLOCKS; b++) (FRAGMENTS::add(sums[b], words[b], step, weights), ...);
             }
         }
     }
@@ -548,26 +558,27 @@ vpps_tile_operand_at(const PLACE &place) {
     return {place};
 }
 
-/* Computes eight outputs per tile of n items, and stores their sums at words AT and following of an item's ITEM_WORDS. */
+/* Computes TILES times eight rows of products for n items (vertices or list members). An item has ITEM_WORDS words of shared memory for sums; the
+ * rows' sums are stored from word AT on. */
 template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_tile_pass {
     vpps_weights weights;
-    float *part; /* the sums, in shared memory */
+    float *part; /* shared memory for the sums of all items */
     unsigned n;
 
     template <class... OPERANDS> __device__ __forceinline__ void run(const OPERANDS &...operands) const {
 #pragma unroll 1
         for (unsigned first = 0; first < n; first += 16) {
-            float sums[TILES][4];
+            float sums[1][TILES][4];
 #pragma unroll
-            for (unsigned k = 0; k < 4 * TILES; k++) sums[k / 4][k % 4] = 0.0f;
+            for (unsigned k = 0; k < 4 * TILES; k++) sums[0][k / 4][k % 4] = 0.0f;
             (operands.multiply(sums, first, n, weights), ...);
-            store(sums, first, 0);
-            store(sums, first + 8, 2);
+            store(sums[0], first, 0);
+            store(sums[0], first + 8, 2);
         }
     }
 
   private:
-    /* Stores a lane's sums from number k on for one item. */
+    /* Stores the lane's sums number k and k + 1 of each tile, which belong to one vector. */
     __device__ __forceinline__ void store(const float (&sums)[TILES][4], unsigned first, unsigned k) const {
         const unsigned lane = weights.thread % 32, item = first + lane / 4;
         if (item >= n) return;
@@ -596,14 +607,17 @@ template <unsigned CHUNK, class BODY> __device__ __forceinline__ void vpps_chunk
     }
 }
 
-/* Returns the sum over warps of element e of an item's product, from the partial sums at words AT and following of the item's ITEM_WORDS. */
+/* Returns element e of a product of one item (vertex or list member), by adding up the warps' sums. An item has ITEM_WORDS words of sums; the
+ * product's words begin at word AT. */
 template <unsigned AT, unsigned ITEM_WORDS>
 __device__ __forceinline__ float vpps_product_sum(const float *part, unsigned item, unsigned e) {
-    if constexpr (VPPS_WIDE_WORDS > 0) return part[item * ITEM_WORDS + AT + e]; /* the pass has added up the sum */
+    if constexpr (VPPS_WIDE_WORDS > 0)
+        return part[item * ITEM_WORDS + AT + e]; /* wide products have added up the warps' sums */
     return vpps_sum_of_warps<VPPS_WARPS>(part + item * ITEM_WORDS + e * VPPS_SUM_WORDS + AT);
 }
 
-/* Calls body(item, e, element) for every element of n items, divided among the threads; e is its number among the VP's own rows. */
+/* Calls body(item, e, element) for n items (vertices or list members) and each row that the virtual processor owns, divided among the threads. The
+ * row has number `element` in its vector and number e among the own rows. */
 template <class BODY> __device__ __forceinline__ void vpps_own_rows(unsigned n, vpps_rows own, const BODY &body) {
     const unsigned width = own.end - own.first;
 #pragma unroll 1

@@ -1,9 +1,73 @@
-/* tiles.cuh - products in fp32 with matrices that fit neither registers nor shared memory (codegen/resident.h: wide). A pass copies blocks of
- * columns of the VP's rows, and of many items (vertices or list members), to shared memory. So a CTA reads each weight once for up to 64 items. */
+/* tiles.cuh - products with matrices most of which fit neither registers nor shared memory (codegen/resident.h: wide). A pass multiplies each
+ * weight that it reads from memory with many items (vertices or list members), and adds up the warps' sums itself. */
+#if VPPS_PARTS
 
-/* ROWS rows of MATRIX (a vpps_matrix), from the VP's row number ROW on. Their products belong to the pass's outputs FIRST, FIRST + 1, ... */
+/* ---------------------------------------------------------------- in bf16
+ *
+ * Each warp reads its columns of weights and of vectors from memory, and multiplies a weight with up to 32 vectors. Sums are added in the order of
+ * products.cuh. */
+
+/* Computes TILES times eight rows of products for n items. An item has ITEM_WORDS words of shared memory for sums; the rows' sums are stored from
+ * word AT on. */
+template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_wide_pass {
+    vpps_weights weights;
+    float *part,
+        *buffer; /* in shared memory: the items' sums, and VPPS_WIDE_WORDS for the sums that the warps have of eight items */
+    unsigned n;
+
+    /* Computes the rows. All threads must call it. */
+    template <class... OPERANDS> __device__ __forceinline__ void run(const OPERANDS &...operands) const {
+        unsigned first = 0;
+#pragma unroll 1
+        for (; first + 16 < n; first += 32) multiply<2>(first, operands...);
+        if (first < n) multiply<1>(first, operands...);
+    }
+
+  private:
+    static_assert(TILES * 64 * VPPS_SUM_WORDS <= VPPS_WIDE_WORDS, "buffer of a wide pass");
+
+    /* Computes the rows for BLOCKS times 16 items, from number `first` on. */
+    template <unsigned BLOCKS, class... OPERANDS>
+    __device__ __forceinline__ void multiply(unsigned first, const OPERANDS &...operands) const {
+        float sums[BLOCKS][TILES][4];
+#pragma unroll
+        for (unsigned k = 0; k < 4 * TILES * BLOCKS; k++) sums[k / 4 / TILES][k / 4 % TILES][k % 4] = 0.0f;
+        (operands.multiply(sums, first, n, weights), ...);
+#pragma unroll
+        for (unsigned k = 0; k < 2 * BLOCKS; k++)
+            if (first + k * 8 < n) store(sums[k / 2], first + k * 8, k % 2 * 2);
+    }
+
+    /* Adds up the warps' sums of eight items. A lane has sums number k and k + 1 of each tile, which belong to one item. */
+    __device__ __forceinline__ void store(const float (&sums)[TILES][4], unsigned first, unsigned k) const {
+        constexpr unsigned ROWS = TILES * 8;
+        const unsigned lane = weights.thread % 32;
+        float *const to = buffer + (lane / 4 * ROWS + lane % 4 * 2) * VPPS_SUM_WORDS + weights.thread / 32;
+#pragma unroll
+        for (unsigned tile = 0; tile < TILES; tile++) {
+            to[tile * 8 * VPPS_SUM_WORDS] = sums[tile][k];
+            to[(tile * 8 + 1) * VPPS_SUM_WORDS] = sums[tile][k + 1];
+        }
+        __syncthreads();
+#pragma unroll 1
+        for (unsigned i = weights.thread; i < 8 * ROWS; i += VPPS_THREADS)
+            if (first + i / ROWS < n)
+                part[(first + i / ROWS) * ITEM_WORDS + AT + i % ROWS] =
+                    vpps_sum_of_warps<VPPS_WARPS>(buffer + i * VPPS_SUM_WORDS);
+        __syncthreads();
+    }
+};
+#else
+
+/* ---------------------------------------------------------------- in fp32
+ *
+ * A pass copies blocks of columns of the VP's rows, and of many vectors, to shared memory. A CTA reads each weight once for up to 64 items. */
+
+/* ROWS of the rows of MATRIX (a vpps_matrix) that the virtual processor owns, from its own row number ROW on. They compute the outputs number FIRST,
+ * FIRST + 1, ... of a pass. */
 template <class MATRIX, unsigned FIRST, unsigned ROWS, unsigned ROW> struct vpps_wide_rows {
-    /* If the rows have output o, adds the place of its row to `at`, sets `words` to the distance of its elements, and returns true. */
+    /* If one of the rows computes output o, adds the row's offset in memory to `at`, sets `words` to the words from one element of the row to the next,
+     * and returns true. */
     static __device__ __forceinline__ bool find(const float *&at, unsigned &words, unsigned o) {
         if (o - FIRST >= ROWS) return false;
         const unsigned first = vpps_rows_of(MATRIX::HEIGHT, VPPS_GROUP, blockIdx.x % VPPS_GROUP).first + ROW;
@@ -13,15 +77,15 @@ template <class MATRIX, unsigned FIRST, unsigned ROWS, unsigned ROW> struct vpps
     }
 };
 
-/* An operand of a pass: place(item) returns the address of an item's vector of LENGTH words. ROWS (vpps_wide_rows) multiply it. IN_QUADS:
- * vectors begin and end at a multiple of four words. */
+/* A vector of LENGTH words of each item (vertex or list member), which the rows of ROWS (vpps_wide_rows) multiply; place(item) returns the vector's
+ * address. IN_QUADS: vectors begin and end at a multiple of four words. */
 template <unsigned LENGTH, bool IN_QUADS, class PLACE, class... ROWS> struct vpps_wide_operand {
     PLACE place;
 
     static constexpr unsigned COLUMNS = LENGTH;
     static constexpr bool ALIGNED = IN_QUADS;
 
-    /* Finds the row that computes output o, as vpps_wide_rows does. */
+    /* If one of all rows of ROWS computes output o, sets `at` and `words` as vpps_wide_rows::find does, and returns true. */
     static __device__ __forceinline__ bool row(const float *&at, unsigned &words, unsigned o) {
         return (ROWS::find(at, words, o) || ...);
     }
@@ -36,13 +100,13 @@ constexpr __device__ unsigned vpps_up(unsigned n, unsigned unit) { return (n + u
 constexpr __device__ unsigned vpps_fewer(unsigned a, unsigned b) { return a < b ? a : b; }
 
 enum {
-    VPPS_WIDE_COLUMNS = 64, /* columns of a block */
-    VPPS_WIDE_STRIDE =
-        68, /* words of an item, or a row, in a buffer: four more, so that few threads access the same bank */
+    VPPS_WIDE_COLUMNS = 64, /* columns that are copied and multiplied together: a block */
+    /* words of shared memory for a block of a vector or row: four more than its columns, so that few threads access the same bank */
+    VPPS_WIDE_STRIDE = 68,
     VPPS_WIDE_QUADS = VPPS_WIDE_COLUMNS / 4
 };
 
-/* Returns x. What is computed from the result is not computed earlier, and so takes no registers before. */
+/* Returns x. The compiler cannot move computations with the result before this call, where their results would take registers. */
 __device__ __forceinline__ unsigned vpps_opaque(unsigned x) {
 #ifndef VPPS_SIMT
     asm volatile("" : "+r"(x));
@@ -50,24 +114,27 @@ __device__ __forceinline__ unsigned vpps_opaque(unsigned x) {
     return x;
 }
 
-/* A thread's share of the copies of some items and of OUTPUTS rows to a buffer. Rows are copied four words at a time, or one if the matrices are
- * TRANSPOSED: then the elements of a row are not adjacent. ALIGNED: all operands are. */
+/* Copies blocks of columns of some vectors, and of all rows that compute OUTPUTS outputs, to a buffer; each thread copies a share. Four adjacent words
+ * are copied at once; of TRANSPOSED matrices, whose rows have no adjacent elements, one word. ALIGNED: all vectors begin and end at a multiple of four
+ * words. */
 template <unsigned OUTPUTS, bool TRANSPOSED, bool ALIGNED> struct vpps_wide_copies {
     enum {
         AT_ONCE = VPPS_THREADS / VPPS_WIDE_QUADS, /* items, or rows, that all threads copy at once */
         ROWS = vpps_up(OUTPUTS, 4) * 4,
-        LANES = vpps_power_up(ROWS, 64), /* of transposed matrices: threads that copy a column of all rows */
+        LANES = vpps_power_up(
+            ROWS, 64), /* with transposed matrices: number of threads that together copy one column of all rows */
         COLUMNS = VPPS_THREADS / LANES,
         ITEM_TURNS = vpps_up(VPPS_WIDE_ITEMS, AT_ONCE),
         TURNS = TRANSPOSED ? 1 : vpps_up(ROWS, AT_ONCE)
     };
     const float *items[ITEM_TURNS], *rows[TURNS];
-    unsigned ends[TURNS]; /* the operand's number of columns; 0 if the row does not multiply the operand */
-    unsigned words;       /* words from one column of a row to the next */
-    unsigned at, end;     /* number of the next column to copy, and of the operand's columns */
+    unsigned ends
+        [TURNS]; /* for each row that the thread copies: number of its columns; 0 if the row does not multiply the present vectors */
+    unsigned words;   /* words from one column of a row to the next */
+    unsigned at, end; /* at: index of the next column to copy; end: number of columns */
     bool aligned;
 
-    /* Begins with an operand: finds the addresses of n items and of all rows. */
+    /* Prepares copies for an operand: finds the addresses of its n vectors and of the rows that multiply them. */
     template <class OPERAND>
     __device__ __forceinline__ void begin(const OPERAND &operand, unsigned n, const float *matrices) {
         const unsigned thread = vpps_opaque(threadIdx.x), quad = thread % VPPS_WIDE_QUADS * 4,
@@ -87,8 +154,8 @@ template <unsigned OUTPUTS, bool TRANSPOSED, bool ALIGNED> struct vpps_wide_copi
         }
     }
 
-    /* Starts to copy the next columns of n items and of the rows. Zeros stand for columns after the last one, and for rows that do not multiply
-     * the operand. */
+    /* Starts to copy the next block of columns of n vectors and of all rows. Columns after the last one, and rows that do not multiply the vectors, are
+     * zeros in the copy. */
     __device__ __forceinline__ void next(float *to, unsigned n) {
         const unsigned thread = threadIdx.x, quad = thread % VPPS_WIDE_QUADS * 4, in = thread / VPPS_WIDE_QUADS;
         float *const place = to + in * VPPS_WIDE_STRIDE + quad;
@@ -127,14 +194,14 @@ template <unsigned OUTPUTS, bool TRANSPOSED, bool ALIGNED> struct vpps_wide_copi
     }
 };
 
-/* Computes OUTPUTS outputs (rows of products) of n items, at most VPPS_WIDE_ITEMS, and stores their sums at words AT and following of an item's
- * ITEM_WORDS. A block of columns is multiplied while the next ones are copied. */
+/* Computes OUTPUTS outputs (rows of products) of n items, at most VPPS_WIDE_ITEMS. An item has ITEM_WORDS words of shared memory for sums; the outputs'
+ * sums are stored from word AT on. A block of columns is multiplied while the next ones are copied. */
 template <unsigned OUTPUTS, unsigned AT, unsigned ITEM_WORDS, bool TRANSPOSED> struct vpps_wide_pass {
     const float *matrices;
-    float *part, *buffers; /* in shared memory: the sums, and VPPS_WIDE_WORDS of memory */
+    float *part, *buffers; /* in shared memory: the items' sums, and VPPS_WIDE_WORDS for copied blocks */
     unsigned n;
 
-    /* Runs the pass. All threads must call it. */
+    /* Computes the outputs. All threads must call it. */
     template <class... OPERANDS> __device__ __forceinline__ void run(const OPERANDS &...operands) const {
         unsigned bits = 0; /* 2^bits threads share the items */
         while (K << bits < n) bits++;
@@ -173,14 +240,14 @@ template <unsigned OUTPUTS, unsigned AT, unsigned ITEM_WORDS, bool TRANSPOSED> s
   private:
     enum {
         ROWS = vpps_up(OUTPUTS, 4), /* of a thread */
-        K = ROWS > 6 ? 4 : 8,       /* items of a thread */
+        K = ROWS > 6 ? 4 : 8,       /* number of vectors that a thread multiplies */
         STAGES = 3,                 /* buffers */
         WORDS = (VPPS_WIDE_ITEMS + 4 * ROWS) * VPPS_WIDE_STRIDE
     };
     static_assert(STAGES * WORDS <= VPPS_WIDE_WORDS && VPPS_THREADS * (K * ROWS) <= VPPS_WIDE_WORDS,
                   "buffers of a wide pass");
 
-    /* Begins with operand number `number` of those given. */
+    /* Prepares the copies of operand number `number` of the given operands. */
     template <class COPIES, class OPERAND, class... OTHERS>
     __device__ __forceinline__ void begin(COPIES &copies, unsigned number, const OPERAND &operand,
                                           const OTHERS &...others) const {
@@ -190,7 +257,8 @@ template <unsigned OUTPUTS, unsigned AT, unsigned ITEM_WORDS, bool TRANSPOSED> s
             begin(copies, number - 1, others...);
     }
 
-    /* Adds the products of a thread's items and rows with its share of the columns, every so many quads one. */
+    /* Adds products of the thread's rows and vectors to the sums. Of the block's quads (four columns), the thread multiplies numbers share, share + shares,
+     * and so on. */
     static __device__ __forceinline__ void add(float (&sums)[ROWS][K], const float *x, unsigned to_item, const float *w,
                                                unsigned share, unsigned shares) {
 #pragma unroll 1
@@ -212,7 +280,7 @@ template <unsigned OUTPUTS, unsigned AT, unsigned ITEM_WORDS, bool TRANSPOSED> s
         }
     }
 
-    /* Adds up the sums of the shares, in their order, by way of the buffers. */
+    /* Adds up the sums of all threads that multiplied different columns, in the order of the columns' shares, and stores them. */
     __device__ __forceinline__ void store(const float (&sums)[ROWS][K], unsigned share, unsigned shares, unsigned row,
                                           unsigned item, unsigned bits) const {
         const unsigned all = K << bits, words = 4 * ROWS * all;
@@ -233,3 +301,4 @@ template <unsigned OUTPUTS, unsigned AT, unsigned ITEM_WORDS, bool TRANSPOSED> s
         __syncthreads();
     }
 };
+#endif

@@ -13,7 +13,8 @@ typedef enum where {
     EVERYWHERE, /* in generated code: wherever the text occurs */
     CROWDED,    /* likewise, if registers do not hold all weights */
     IN_PARTS,   /* likewise, if products are in bf16x3 */
-    WIDE        /* likewise, if most weights have no place in registers or shared memory */
+    WIDE,       /* likewise, if most weights have no place in registers or shared memory */
+    WIDE_PARTS  /* likewise, if products are in bf16x3, too */
 } where;
 
 static const struct fault {
@@ -80,6 +81,14 @@ static const struct fault {
      "__syncthreads();\n#pragma unroll 1\n        for (unsigned k = threadIdx.x; k < OUTPUTS * all",
      "#pragma unroll 1\n        for (unsigned k = threadIdx.x; k < OUTPUTS * all", WIDE},
     {"columns after an operand's last one copied", "at + k + column < ends[0]", "true", WIDE},
+    {"vectors after the first 32 left out", "if (first < n) multiply<1>", "if (!first) multiply<1>", WIDE_PARTS},
+    {"16 vectors at once taken for 16 others", "first + k * 8 + lane / 4", "first + k % 2 * 8 + lane / 4", WIDE_PARTS},
+    {"the barrier before the warps' sums are added removed",
+     "__syncthreads();\n#pragma unroll 1\n        for (unsigned i = weights.thread; i < 8 * ROWS",
+     "#pragma unroll 1\n        for (unsigned i = weights.thread; i < 8 * ROWS", WIDE_PARTS},
+    {"the barrier before warps' sums are overwritten removed",
+     "vpps_sum_of_warps<VPPS_WARPS>(buffer + i * VPPS_SUM_WORDS);\n        __syncthreads();",
+     "vpps_sum_of_warps<VPPS_WARPS>(buffer + i * VPPS_SUM_WORDS);", WIDE_PARTS},
 };
 
 static const struct fault *planted; /* NULL: none */
@@ -118,7 +127,7 @@ static vpps_status load(vpps_driver *d, const char *source, const char *descript
 }
 
 static gpu_trees open_trees(const struct fault *fault, where kind) {
-    const uint32_t hidden = kind == WIDE ? 136 : kind == CROWDED ? 64 : 40;
+    const uint32_t hidden = kind >= WIDE ? 136 : kind == CROWDED ? 64 : 40;
     static vpps_driver_table driver;
     driver = vpps_driver_simt;
     driver.load = load;
@@ -128,7 +137,7 @@ static gpu_trees open_trees(const struct fault *fault, where kind) {
     o.no_tuning = true;
     o.pool_bytes = 32 << 20;
     o.watchdog_ms = WATCHDOG_MS;
-    o.precision = kind == IN_PARTS ? VPPS_PRECISION_BF16X3 : VPPS_PRECISION_FP32;
+    o.precision = kind == IN_PARTS || kind == WIDE_PARTS ? VPPS_PRECISION_BF16X3 : VPPS_PRECISION_FP32;
     setenv("VPPS_SIMT_SMS", hidden > 40 ? "2" : "4", 1);
     return trees_driven_by(&driver, hidden, hidden, &o);
 }
@@ -154,12 +163,12 @@ static float *train(const struct fault *fault, where kind, uint32_t seed, size_t
 static struct right {
     float *values;
     size_t n;
-} rights[WIDE + 1];
+} rights[WIDE_PARTS + 1];
 
 static void train_without_faults(void) {
     char message[VPPS_MESSAGE_BYTES];
     const where last = test_full() || test_kernels("all") || test_kernels("networks")
-                           ? WIDE
+                           ? WIDE_PARTS
                            : IN_PARTS; /* everyday faults need no other */
     for (where kind = ONCE; kind <= last; kind++) {
         rights[kind].values = train(NULL, kind, 0, &rights[kind].n, message);
@@ -168,7 +177,7 @@ static void train_without_faults(void) {
 }
 
 static void forget_rights(void) {
-    for (where kind = ONCE; kind <= WIDE; kind++) free(rights[kind].values);
+    for (where kind = ONCE; kind <= WIDE_PARTS; kind++) free(rights[kind].values);
 }
 
 static bool is_right(const float *values, where kind) {
