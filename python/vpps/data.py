@@ -313,7 +313,7 @@ class Treebank(Uncopied):
         return self.arrays().take([i])
 
     def arrays(self) -> Trees:
-        """Returns the arrays of all trees together."""
+        """Returns five arrays that describe all trees: those of tree i + 1 follow those of tree i."""
         n = lib.glue_treebank_nodes(self._c)
         t = Trees(np.empty(len(self) + 1, np.int64), np.empty(n, np.int32), *(np.empty(n, np.int64) for _ in range(3)))
         lib.glue_treebank_arrays(self._c, *(ffi.cast("void *", a.ctypes.data) for a in (t.first, t.label, t.left, t.right, t.word)))
@@ -397,18 +397,18 @@ class Sentences(Uncopied, Sequence[Sentence]):
         self._c = _new(lib.vpps_sentences_create, lib.vpps_sentences_destroy)
 
     def read_tagged(self, path: Path) -> Sentences:
-        """Appends lines of word|TAG tokens."""
+        """Reads a file with a sentence of word|TAG tokens on each line, and appends the sentences."""
         check(lib.vpps_sentences_read_tagged_file(self._c, os.fsencode(path)))
         return self
 
     def read_tagged_text(self, text: Union[str, bytes], name: str = "<text>") -> Sentences:
-        """Appends lines of word|TAG tokens from a text; `name` stands for the file in messages."""
+        """Appends the sentences of a text, one on each line, as word|TAG tokens; `name` stands for the file in messages."""
         data = _text(text)
         check(lib.vpps_sentences_read_tagged_text(self._c, encode(name, "name"), data, len(data)))
         return self
 
     def read_labelled(self, path: Path) -> Sentences:
-        """Appends lines of a label, a tab and a sentence."""
+        """Reads a file with a label, a tab and a sentence on each line, and appends the sentences."""
         check(lib.vpps_sentences_read_labelled_file(self._c, os.fsencode(path)))
         return self
 

@@ -400,7 +400,7 @@ static inline uint32_t vpps_shares_of(const vpps_compiled_cell *c, const vpps_ce
     return vpps_makes_shares(v) ? c->needs.group : 1;
 }
 
-/* Returns the distance in words between two partial sums of a value of this many words. */
+/* Returns the words from the beginning of one partial sum of a value to the beginning of the next; `words`: words of the value. */
 static inline uint32_t vpps_share_words(uint32_t words) { return words < 16 ? words : (words + 15) & ~15u; }
 
 /* Returns the number of words that a kept value takes in its record (area of memory), with all of its partial sums. */

@@ -27,7 +27,7 @@ typedef struct lowering {
     uint32_t axis;
     bool over_list, drops;
     uint32_t imm;
-    /* Where the op's integer is. STATIC: `imm` itself. PULLED: the caller's index number `imm`. OWN: in the batch's program. */
+    /* Where the op's integer comes from. STATIC: it is `imm`. PULLED: it is index `imm` of the vertex's list. OWN: the batch's program has it. */
     enum { IMM_STATIC, IMM_PULLED, IMM_OWN } imm_kind;
 } lowering;
 

@@ -67,7 +67,8 @@ static bool next_x(const strips *all, strip *s) {
     return !seen;
 }
 
-/* Moves s to the next strip (tiles with one x) that has all->tiles tiles; {0} precedes the first one. Returns false after the last. */
+/* Moves s to the next strip (tiles of dy that are multiplied with the same vector x) that has all->tiles tiles; {0} precedes the first strip. Returns
+ * false after the last strip. */
 static bool next_strip(const strips *all, strip *s) {
     row_tile t;
     s->slot += s->slots;

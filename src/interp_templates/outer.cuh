@@ -19,9 +19,9 @@ struct vpps_sum {
     unsigned n, vp;
 };
 
-/* Where values of a task's vertices (index 0), or of the members of their list input d - 1 (index d), lie. They are numbered within a block
- * of vertices (script/task.h). first: number of the task's first vertex or member; n: how many there are; kept: pool word where kept values
- * of number 0 begin. arrays: where inputs and table entries lie. */
+/* Where the values of a task's items lie. Index 0 of an array is for the task's vertices, index d for the members of their list input d - 1. Vertices
+ * and members are numbered within their block (script/task.h). first: number of the task's first item; n: number of its items; kept: first pool word
+ * of the values that number 0 keeps for backward. arrays: where inputs and table entries lie. */
 template <unsigned AXES, unsigned ARRAYS> struct vpps_sum_task {
     float *pool;
     unsigned first[AXES], n[AXES], kept[AXES];

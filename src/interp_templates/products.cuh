@@ -325,7 +325,7 @@ struct vpps_pass {
     }
 
   private:
-    /* Computes the outputs of at most ITEMS vertices or list members, without a loop. */
+    /* Computes the outputs of all n items at once; n is at most ITEMS. */
     template <unsigned ITEMS, class... OPERANDS>
     __device__ __forceinline__ void run_few(const OPERANDS &...operands) const {
         if constexpr ((OPERANDS::COPIED || ...)) {

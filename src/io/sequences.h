@@ -45,7 +45,7 @@ vpps_status vpps_sentences_add_word(vpps_sentences *s, const char *word, size_t 
  * unless the sentences are labelled. */
 vpps_status vpps_sentences_end(vpps_sentences *s, uint32_t line, uint32_t label);
 
-/* Sets the line number that messages name to `line` for all sentences from number `first` on and their words. */
+/* Makes messages about sentence `first` and all later ones, and about their words, name line number `line`. */
 void vpps_sentences_set_line(vpps_sentences *s, uint32_t first, uint32_t line);
 
 /* Adds a line of plain text as a sentence, followed by end_word unless that is NULL (vpps_lines). Fails with MEMORY. */

@@ -161,8 +161,8 @@ static vpps_status resolve(const column_reader *r, const char *names, const char
     return vpps_text_fail(r->t, r->t->begin, expected, found);
 }
 
-/* Takes the columns' names: CoNLL-U's, or those in the text's first line (CoNLL-U Plus). Some programs write spaces
- * instead of tabs between the columns. */
+/* Takes the columns' names: CoNLL-U's, or those in the text's first line (CoNLL-U Plus). Columns end at tabs; if the first line with words has no
+ * tab, columns end at spaces. */
 static vpps_status take_names(column_reader *r) {
     const char *names = conllu_names, *end = conllu_names + sizeof conllu_names - 1;
     vpps_line first = {0}, plain = {0};

@@ -205,7 +205,7 @@ static void note_ends(placer *p) {
     }
 }
 
-/* Returns the set, as bits, of inputs for which the cell's backward stages compute gradients level by level. */
+/* Returns, as bits, the set of the cell's inputs whose gradients are computed for one level of the graph after the other, not for all at once. */
 static uint64_t inputs_of_levels(const vpps_compiled_cell *c) {
     uint64_t inputs = 0;
     for (uint32_t j = 0; j < c->n_contributions; j++) {

@@ -8,7 +8,7 @@ typedef struct vpps_scope {
     vpps_typed_graph graph;
     vpps_graph_kind kind;
     uint32_t *vertices; /* for each vertex of this graph: number of that vertex in the batch */
-    /* for each type of this graph: the type's number in the batch; VPPS_NONE: the type of vertices added for work that only the loss needs */
+    /* for each type of this graph: its number in the batch; VPPS_NONE: the type of vertices that were added to compute the loss */
     uint32_t *types;
     char *names;
     uint8_t *key;

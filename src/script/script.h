@@ -62,8 +62,8 @@ typedef struct vpps_batch_request {
     bool no_dropout; /* whether dropout is off in training */
     /* number of groups of virtual processors, number of waves (parts of the batch that run in turn); 0: chosen by estimated cost */
     uint32_t groups, waves;
-    bool keeps_groups;         /* whether even a batch of one connected component has `groups` groups of processors */
-    uint32_t slices;           /* least number of parts (slices) in which the classifiers run in turn; 0: one */
+    bool keeps_groups; /* whether even a batch of one connected component has `groups` groups of processors */
+    uint32_t slices;   /* least number of parts of the vertices, for which the classifiers run in turn; 0: one */
     const vpps_policy *policy; /* batching policy for recurrences of several cells; NULL: "depth" */
     vpps_learned *learned;     /* learned policies (automata), if `policy` is a learned one */
 } vpps_batch_request;

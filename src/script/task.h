@@ -172,7 +172,7 @@ void vpps_view_block(const uint32_t *script, const vpps_block *block, const vpps
 /* Returns the number of a block's vertices (axis 0), or of all nodes that the block's vertices read through list input axis - 1. */
 static inline uint32_t vpps_items(const vpps_block *b, uint32_t axis) { return axis ? b->members[axis - 1] : b->n; }
 
-/* Returns the offset of the value that an item (vertex or list member) reads through an input. */
+/* Returns the first pool word of the vector that an item (vertex or list member) reads through input number `input`. */
 static inline uint32_t vpps_input_at(const vpps_block_view *view, uint32_t input, uint32_t item) {
     return view->inputs[input][item] + (uint32_t)view->shifts[input];
 }

@@ -376,7 +376,7 @@ static vpps_status step(trainer *t, uint32_t first, uint32_t n) {
     return t->in_flight ? take_loss(t, stale) : VPPS_OK;
 }
 
-/* Trains a batch as several graphs of --batch examples, whose gradients are accumulated and whose scores can be read. */
+/* Trains a batch of n examples as several graphs of --batch examples each: accumulates their gradients, then updates once. */
 static vpps_status step_in_parts(trainer *t, uint32_t first, uint32_t n) {
     vpps_node loss;
     uint32_t n_own;

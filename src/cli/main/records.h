@@ -6,7 +6,7 @@ static void put_value(const answer *a, size_t i);
 static void put_cell(const answer *a, size_t i, char separator, int tabs);
 
 static const char *const answer_names[] = {ANSWER_NAMES};
-enum { ANSWERS = sizeof answer_names / sizeof *answer_names, ADDED = 2 /* fields of the prediction in a table row */ };
+enum { ANSWERS = sizeof answer_names / sizeof *answer_names, ADDED = 2 /* fields that a table's row gets */ };
 
 /* One example of the input: a line, its JSON object, or a table's row. */
 typedef struct example {

@@ -107,8 +107,8 @@ typedef struct settings {
 /* Fills in the defaults that depend on other options; called after parsing, and again after options were read from a checkpoint. */
 void options_complete(settings *s);
 
-/* A row of the table of options. A row without a name is a heading: --help of its commands lists the rows after it;
- * --help-engine lists all other rows. */
+/* A row of the table of options. A row without a name is a heading of a group: the rows up to the next heading. A command's --help lists the groups
+ * whose heading names the command in `commands`, and --help-engine lists the groups that --help leaves out. */
 typedef struct cli_option {
     option_row row;
     int key;

@@ -75,7 +75,7 @@ static bool same_words(const source *s, int vocab) {
     return same;
 }
 
-/* Copies the rows of the file's tensor that fit the parameter. Returns how many. */
+/* Copies a tensor of the file to the parameter: all rows if both have the same rows, else those of words that both have. Returns how many. */
 static uint64_t take_fitting(const source *s, const vpps_safetensors_info *t, const vpps_param_info *p, init_rows rows,
                              const shape *here, char *to) {
     const size_t bytes = here->row_elems * sizeof(float);

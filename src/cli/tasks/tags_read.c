@@ -45,7 +45,7 @@ typedef struct look {
     bool tabs, conllu, plus;        /* tabs: whether every line has a tab; conllu, plus: whether CoNLL-U (Plus) */
     /* So far every line begins with its number, which restarts at 0 or 1 in every sentence, or never. */
     bool numbers;
-    /* number: the number at the beginning of the latest line; first_number: the first line that begins with a number */
+    /* number: the number at the beginning of the latest line; first_number: number of the first line that begins with a number */
     uint32_t number, first_number;
     uint64_t n_following; /* number of lines whose number is one more than the number of the preceding line */
 } look;

@@ -313,8 +313,8 @@ vpps_status vpps_gpu_tune(vpps_device *d);
 
 /* ---- ahead.c */
 
-/* Returns whether the variant `next` of the kernel can be taken without waiting. If not, another thread is compiling its kernel, with the cells of
- * gpu->trained. */
+/* Returns whether the variant `next` of the kernel can be taken without waiting. If not, another thread is compiling that variant of the
+ * kernel with the cells of gpu->trained. */
 bool vpps_gpu_is_ahead(vpps_gpu *gpu, const vpps_trial *next);
 
 /* Implements the device's function compile_ahead. */

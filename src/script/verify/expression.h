@@ -23,9 +23,9 @@ typedef enum vpps_expression_kind {
     VPPS_X_PRODUCT,   /* the product of matrix parameter a[0] and the expression's only term */
     VPPS_X_PRODUCT_T, /* the product of the transpose of matrix parameter a[0] and the expression's only term */
     VPPS_X_RUN,       /* the result of an instruction (vpps_run) whose operands are the terms */
-    VPPS_X_POSITIONS, /* the positions of the selected elements in the only term, a MAX_OF or MIN_OF instruction */
+    VPPS_X_POSITIONS, /* for each element of a MAX_OF or MIN_OF, the expression's only term: the number of the operand that has it */
     VPPS_X_ARGMAX,
-    VPPS_X_ENTRY, /* an entry of lookup table a[0]; the term's value is the entry's number */
+    VPPS_X_ENTRY, /* a vector of lookup table number a[0]; the expression's only term gives the vector's number in the table */
     VPPS_X_SLICE, /* some rows of the expression's only term, from row a[0] on */
     VPPS_X_PLACE, /* a matrix of zeros, except rows a[0] and following, which are the only term */
     /* the terms on top of each other; with mark VPPS_ALL_MEMBERS: all members of a list on top of each other, and zeros below them */
