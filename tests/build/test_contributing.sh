@@ -49,7 +49,7 @@ put('tests/common/meanings.def', 'MEANING(MAX_OF,', line('MEANING(NEGATED_SUM'),
 listed = line('OP(CENTRE, centre, LISTED')
 put('src/graph/ops.def', listed.replace('LISTED', 'UNARY'), listed, instead=True)
 put('include/vpps.h', 'VPPS_API vpps_node vpps_softmax_list(vpps_graph *recorder, vpps_node scores);\n', line('VPPS_API vpps_node vpps_centre_list'))
-put('src/script/policies.c', 'const vpps_policy vpps_policies[] = {', block('choose_greedy'), after=False)
+put('src/script/policies.c', 'const vpps_policy vpps_policies[] = {', block('most_ready'), after=False)
 put('src/script/policies.c', '    {NULL, NULL, false, NULL},', line('{"greedy"'), after=False)
 put('src/runtime/device.h', 'X(cuda)', ' ' + line('X(wafer)').strip())
 PY
