@@ -221,7 +221,7 @@ vpps_status vpps_compile(const char *source, const char *entry, uint32_t arch, c
 vpps_status vpps_compile_ptx(const char *source, uint32_t arch, char **ptx, vpps_cubin_report *report) {
     compile_job job = {.source = source, .entry = "", .ptx = true};
     void *text = NULL;
-    size_t bytes;
+    size_t bytes = 0;
     *ptx = NULL;
     *report = (vpps_cubin_report){0};
     VPPS_TRY(vpps_nvrtc_open(&job.nvrtc));
