@@ -92,9 +92,9 @@ static vpps_status generate(const vpps_specialiser *s, vpps_kernel_plan *plan, u
         return vpps_fail(
             VPPS_POOL,
             "kernel: cell %s: the rows that one of %u VPs owns need %u KiB of shared memory for one vertex and "
-            "their biases, and %s has %u; expected fewer rows%s",
-            largest_cell(plan)->name, plan->group, vpps_kernel_shared_bytes(plan) / 1024, s->machine->name, words / 256,
-            plan->parts ? ", fewer groups or products in fp32" : " or fewer groups");
+            "their biases, and %s has %u; expected fewer rows or fewer groups",
+            largest_cell(plan)->name, plan->group, vpps_kernel_shared_bytes(plan) / 1024, s->machine->name,
+            words / 256);
     }
     vpps_kernel_describe(plan, description, bytes);
     return VPPS_OK;
