@@ -246,8 +246,8 @@ VPPS_API vpps_status vpps_push(vpps_graph *recorder, vpps_node x);
  * classes or rows. *out is UINT32_MAX on failure. */
 VPPS_API vpps_status vpps_cell_end(vpps_graph *recorder, vpps_cell *out);
 
-/* The arguments of one vertex (application of a cell). A cell needs as many children, nodes and integers as its recording asked for by
- * vpps_gather, vpps_pull, vpps_pull_index and their list forms. */
+/* The arguments of one vertex (application of a cell): the children, nodes and integers that the cell's recording numbers by vpps_gather, vpps_pull,
+ * vpps_pull_index and their list forms. */
 typedef struct vpps_application {
     size_t size; /* sizeof(vpps_application) */
     vpps_cell cell;

@@ -383,8 +383,8 @@ VPPS_API const vpps_vocab *vpps_constituents_labels(const vpps_constituents *c);
 
 /* Returns whether the labels look like the Penn Treebank's: NP and VP occur, with function tags or without. */
 VPPS_API bool vpps_constituents_look_penn(const vpps_constituents *c);
-/* Cuts the function tags off the labels of the trees read so far, and numbers the remaining labels anew. If it fails with MEMORY, nothing
- * has changed. */
+/* Removes the function tags from the labels of all trees in c (NP-SBJ becomes NP), and numbers the labels anew. Fails with MEMORY, and then leaves
+ * the trees unchanged. */
 VPPS_API vpps_status vpps_constituents_cut(vpps_constituents *c);
 
 /* Append trees in the bracket format of the Penn Treebank:

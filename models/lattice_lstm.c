@@ -92,7 +92,7 @@ static vpps_status record_character(lattice_lstm_net *t, vpps_model *model) {
     return vpps_cell_end(g, &t->character);
 }
 
-/* Records the cell of a word, eqs. (13) and (14). Child: the node where the word begins; x: the character where the word ends. */
+/* Records the cell of a word, eqs. (13) and (14) of the paper. Child: the node where the word begins; x: the character where the word ends. */
 static vpps_status record_word(lattice_lstm_net *t, vpps_model *model) {
     const net_config *config = &t->base.config;
     const uint32_t d = config->hidden;

@@ -53,7 +53,7 @@ typedef struct net_example {
     const float *numbers; /* networks on graphs: the nodes' features, net_config.numbers per node */
 } net_example;
 
-/* The positions (words, nodes or whole examples) at which a network is asked for losses or predictions. */
+/* The positions (words, nodes or whole examples) for which a network computes losses or predictions. */
 typedef enum net_heads {
     NET_HEADS_LABELLED, /* positions with a known label */
     NET_HEADS_ROOT,     /* in trees only the root, if it has a label; in other data the positions with a known label */

@@ -151,7 +151,7 @@ static void note_read(builder *b, const vpps_program_step *step, const vpps_oper
     vpps_segments *s = b->s;
     if (s->made_in[u] != VPPS_NONE) {
         s->last_read[u] = vpps_max_u32(s->last_read[u], segment + 1);
-        /* u needs a slot (0: offset still open): a later segment, or a thread that did not compute the element, reads it */
+        /* a later segment or another thread reads value u, so u needs a slot (buffer); 0: the slot's offset is still open */
         if (s->made_in[u] != segment || !vpps_reads_alike(step, o)) s->slot[u] = 0;
         return;
     }

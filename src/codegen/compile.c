@@ -142,7 +142,11 @@ static vpps_status take_from_cache(const compile_job *job, void **cubin, size_t 
     usage u;
     VPPS_TRY(vpps_cache_read(&job->key, cubin, bytes, NULL));
     if (!*cubin) return VPPS_OK;
-    if (*bytes <= sizeof u) return free(*cubin), *cubin = NULL, VPPS_OK;
+    if (*bytes <= sizeof u) {
+        free(*cubin);
+        *cubin = NULL;
+        return VPPS_OK;
+    }
     *bytes -= sizeof u;
     memcpy(&u, (const char *)*cubin + *bytes, sizeof u);
     *report = (vpps_cubin_report){u.registers, u.frame_bytes, u.shared_bytes, (uint32_t)*bytes, .cached = true};

@@ -314,7 +314,7 @@ static vpps_status put_kernel(const vpps_generation *g, vpps_kernel_plan *plan) 
     TEMPLATES_BEFORE(X)
     vpps_emit_formulas(g->out);
     TEMPLATES_AFTER(X)
-    if (plan->residents.wide) X(tiles)
+    if (plan->residents.wide_words) X(tiles)
     put_loads(g);
     VPPS_TRY(put_stages(g, plan));
     const uint32_t script_at = plan->residents.shared_words + plan->tile_words;
@@ -373,7 +373,7 @@ vpps_status vpps_generate_kernel(vpps_kernel_plan *plan, const vpps_model *model
         VPPS_TRY(vpps_residents_add(&plan->residents, model, plan->cells[c], room->threads));
     }
     vpps_residents_place(&plan->residents, room);
-    plan->lean = plan->residents.registers > LEAN_FROM || (plan->residents.wide && plan->parts);
+    plan->lean = plan->residents.registers > LEAN_FROM || (plan->residents.wide_words && plan->parts);
     plan->script_words = room->shared_words - vpps_min_u32(plan->residents.shared_words, room->shared_words);
     plan->script_words = vpps_min_u32(plan->script_words, room->script_words) / 4 * 4;
     plan_late_weights(plan, room);

@@ -12,12 +12,12 @@ typedef struct output {
 /* Outputs (rows of products) that a CTA's threads compute together. The rows are divided among `blocks` blocks of lanes. */
 typedef struct pass {
     const output *outputs;
-    uint32_t n, blocks, at,
-        item_words; /* item_words: words of shared memory for all sums of one vertex or list member; at: number of the first of these words that the pass fills */
+    /* item_words: words of shared memory for all sums of one vertex or list member; at: number of the first of these words that the pass fills */
+    uint32_t n, blocks, at, item_words;
 } pass;
 
 /* Returns whether the kernel multiplies each weight that it reads from memory with up to 64 vertices (tiles.cuh). */
-static bool is_wide(const work *w) { return w->g->plan->residents.wide; }
+static bool is_wide(const work *w) { return w->g->plan->residents.wide_words > 0; }
 
 static const vpps_resident *resident_of(const work *w, const vpps_program_step *x, vpps_param matrix) {
     return vpps_resident_of(&w->g->plan->residents, matrix, x->product.transposed);

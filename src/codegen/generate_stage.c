@@ -34,7 +34,7 @@ static void choose_room(work *w, vpps_stage_room *room) {
     enum { WORDS = 6144, MOST = 32, LISTS_TILE = 8, LIMIT = 12288, PART_WORDS = 4096 };
     /* LEAST_WORDS: least words of shared memory for tiles, if vectors are copied there, too; PASS: vectors that one mma multiplies */
     enum { LEAST_WORDS = 3072, PASS = 16 };
-    const bool wide = w->g->plan->residents.wide;
+    const bool wide = w->g->plan->residents.wide_words > 0;
     const uint32_t most = wide ? VPPS_WIDE_ITEMS : MOST;
     uint32_t part = 0, copies = 0;
     for (uint32_t k = 0; k < w->s.n; k++) part = vpps_max_u32(part, w->item_words[k]);

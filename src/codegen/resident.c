@@ -145,8 +145,10 @@ vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const
     return r->parts ? add_fragments(r, c, threads) : VPPS_OK;
 }
 
-/* Assigns registers, else shared memory, else nothing (weights are then read from memory) to `words` words of weights of each thread. */
-static uint32_t place(vpps_residents *r, const vpps_kernel_room *room, uint32_t words, uint8_t *level) {
+/* Assigns registers, else shared memory, else nothing (weights are then read from memory) to `words` words of weights of each thread, and adds them to
+ * the words of their level. */
+static uint32_t place(vpps_residents *r, const vpps_kernel_room *room, uint32_t words, uint8_t *level,
+                      uint64_t *words_at) {
     uint32_t at = 0;
     if (words <= room->registers - r->registers) {
         *level = VPPS_RESIDENT_REGISTERS;
@@ -159,40 +161,39 @@ static uint32_t place(vpps_residents *r, const vpps_kernel_room *room, uint32_t 
     } else {
         *level = VPPS_RESIDENT_STREAM;
     }
+    words_at[*level] += words;
     return at;
 }
 
-/* Places fragments and matrices. Returns the number of a thread's words of weights; *streamed are those of them that are in device memory. */
-static uint64_t place_fragments(vpps_residents *r, const vpps_kernel_room *room, uint64_t *streamed) {
-    uint64_t all = 0;
+static void place_fragments(vpps_residents *r, const vpps_kernel_room *room, uint64_t *words_at) {
     for (uint32_t i = 0; i < r->n; i++) r->list[i].level = VPPS_RESIDENT_REGISTERS;
     for (uint32_t i = 0; i < r->n_fragments; i++) {
         vpps_fragment *f = &r->fragments[i];
-        const uint32_t words = vpps_fragment_words(f, r->parts);
-        f->at = place(r, room, words, &f->level);
-        all += words;
-        if (f->level == VPPS_RESIDENT_STREAM) *streamed += words;
+        f->at = place(r, room, vpps_fragment_words(f, r->parts), &f->level, words_at);
         for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS; k++) {
             vpps_resident *m = find_resident(r, f->rows[k].matrix, f->rows[k].transposed);
             if (m && m->level < f->level) m->level = f->level;
         }
     }
-    return all;
 }
 
-/* Places matrices of products in fp32, which have no fragments; returns and sets what place_fragments does. */
-static uint64_t place_matrices(vpps_residents *r, const vpps_kernel_room *room, uint64_t *streamed) {
-    uint64_t all = 0;
+static void place_matrices(vpps_residents *r, const vpps_kernel_room *room, uint64_t *words_at) {
     for (uint32_t i = 0; i < r->n; i++) {
         vpps_resident *m = &r->list[i];
-        const uint32_t words = vpps_words_of_thread(m);
-        m->level = VPPS_RESIDENT_STREAM;
-        if (m->is_short) continue;
-        m->at = place(r, room, words, &m->level);
-        all += words;
-        if (m->level == VPPS_RESIDENT_STREAM) *streamed += words;
+        if (m->is_short)
+            m->level = VPPS_RESIDENT_STREAM;
+        else
+            m->at = place(r, room, vpps_words_of_thread(m), &m->level, words_at);
     }
-    return all;
+}
+
+/* Places all weights; shared memory begins with `vectors` words of bias vectors. Returns whether more than half of the weights are in device memory. */
+static bool place_weights(vpps_residents *r, const vpps_kernel_room *room, uint32_t vectors) {
+    uint64_t words_at[VPPS_RESIDENT_STREAM + 1] = {0};
+    r->registers = 0;
+    r->shared_words = vectors;
+    (r->parts ? place_fragments : place_matrices)(r, room, words_at);
+    return words_at[VPPS_RESIDENT_STREAM] > words_at[VPPS_RESIDENT_REGISTERS] + words_at[VPPS_RESIDENT_SHARED];
 }
 
 void vpps_residents_place(vpps_residents *r, const vpps_kernel_room *room) {
@@ -200,28 +201,17 @@ void vpps_residents_place(vpps_residents *r, const vpps_kernel_room *room) {
     uint32_t at = 0;
     for (uint32_t i = 0; i < r->n_vectors; at += r->vectors[i++].rows) r->vectors[i].at = at;
     const uint32_t vectors = (at + room->threads - 1) / room->threads * room->threads,
-                   words = r->parts ? VPPS_WIDE_TILES * VPPS_FRAGMENT_ROWS * VPPS_FRAGMENT_ROWS *
-                                          vpps_sum_words(room->threads)
-                                    : VPPS_WIDE_WORDS;
-    uint64_t streamed = 0;
-    r->registers = 0;
-    r->shared_words = vectors;
-    const uint64_t all = r->parts ? place_fragments(r, room, &streamed) : place_matrices(r, room, &streamed);
-    r->wide = 2 * streamed > all && vectors + words <= room->shared_words && room->threads > WARP &&
-              room->threads <= MOST_THREADS;
-    r->wide_words = r->wide ? words : 0;
-    if (!r->wide) return;
-    r->shared_words = vectors;
-    if (r->parts) {
-        vpps_kernel_room rest = *room;
-        rest.shared_words -= words;
-        rest.registers = vpps_min_u32(rest.registers, VPPS_WIDE_REGISTERS);
-        r->registers = 0;
-        place_fragments(r, &rest, &streamed);
-    } else {
-        for (uint32_t i = 0; i < r->n; i++) r->list[i].level = VPPS_RESIDENT_STREAM;
-        r->registers = 0;
-    }
+                   tile_words = VPPS_WIDE_TILES * VPPS_FRAGMENT_ROWS * VPPS_FRAGMENT_ROWS,
+                   words = r->parts ? tile_words * vpps_sum_words(room->threads) : VPPS_WIDE_WORDS;
+    r->wide_words = 0;
+    if (!place_weights(r, room, vectors) || vectors + words > room->shared_words || room->threads <= WARP ||
+        room->threads > MOST_THREADS)
+        return;
+    vpps_kernel_room rest = *room; /* the room that wide products leave for weights */
+    rest.registers = r->parts ? vpps_min_u32(room->registers, VPPS_WIDE_REGISTERS) : 0;
+    rest.shared_words = r->parts ? room->shared_words - words : 0;
+    place_weights(r, &rest, vectors);
+    r->wide_words = words;
     r->shared_words += words;
 }
 

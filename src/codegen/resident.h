@@ -27,8 +27,8 @@ typedef struct vpps_resident {
     bool transposed;
     bool is_short; /* whether the matrix multiplies only short vectors; products then read weights in device memory */
     uint8_t level;
-    uint32_t rows,
-        columns; /* rows: the most rows that any virtual processor owns; columns: how many columns of each row a thread holds */
+    /* rows: the most rows that any virtual processor owns; columns: how many columns of each row a thread holds */
+    uint32_t rows, columns;
     uint32_t blocks, run; /* blocks: number of blocks of lanes in a warp; run: adjacent columns that one load reads */
     uint32_t at;          /* number of a thread's first register, or shared-memory word, with weights of the matrix */
 } vpps_resident;
@@ -54,9 +54,8 @@ typedef struct vpps_residents {
     vpps_resident *list;
     vpps_resident_vector *vectors;
     uint32_t n, n_vectors, registers, shared_words;
-    /* Whether a product multiplies each weight that it reads from memory with up to 64 vertices (tiles.cuh). In fp32, no weights are then resident.
-     * The last wide_words of shared_words are buffers of such products. */
-    bool wide;
+    /* Not 0: products are `wide` (tiles.cuh), that is, multiply each weight that they read from memory with many vertices at once; in fp32, no
+     * weights are then resident. The last wide_words of shared_words are buffers of wide products. */
     uint32_t wide_words;
 } vpps_residents;
 

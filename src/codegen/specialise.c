@@ -6,7 +6,7 @@ void vpps_kernel_describe(const vpps_kernel_plan *plan, char *text, size_t bytes
     snprintf(text, bytes,
              "%u cells, %u VPs of %u threads in groups of %u, rows by %u, %u registers for weights%s%s%s%s",
              plan->n_cells, plan->n_vps, plan->threads, plan->group, plan->row_unit, plan->residents.registers,
-             plan->lean ? ", lean" : "", plan->residents.wide ? ", wide products" : "", products[plan->parts],
+             plan->lean ? ", lean" : "", plan->residents.wide_words ? ", wide products" : "", products[plan->parts],
              plan->packs ? ", gradients by cuBLAS" : "");
 }
 
@@ -114,7 +114,8 @@ vpps_status vpps_specialise(const vpps_specialiser *s, vpps_kernel_plan *plan, u
         if (status == VPPS_OK) status = s->compile(s->context, plan, text, description, report);
         if (report->frame_bytes) tell(s, description, report);
         /* a `wide` kernel in fp32 has no weights in registers, so a lower limit of registers for weights would change nothing */
-        const bool taken = !report->frame_bytes || (plan->residents.wide && !plan->parts) || (s->spills && wanted == 1);
+        const bool taken =
+            !report->frame_bytes || (plan->residents.wide_words && !plan->parts) || (s->spills && wanted == 1);
         if (status == VPPS_OK && taken && source)
             *source = text;
         else

@@ -74,8 +74,10 @@ vpps_status vpps_scatter_else(vpps_graph *g, vpps_node x, vpps_node otherwise) {
     }
     const vpps_node y = zeros ? vpps_when(g, x, c->condition_node) : vpps_select(g, c->condition_node, x, otherwise);
     VPPS_TRY(vpps_graph_status(g));
-    if (!VPPS_RESERVE(c->otherwise, c->n_scattered + 1u))
-        return vpps_graph_fail(g, VPPS_MEMORY, "cell %s: out of memory", c->name), vpps_graph_status(g);
+    if (!VPPS_RESERVE(c->otherwise, c->n_scattered + 1u)) {
+        vpps_graph_fail(g, VPPS_MEMORY, "cell %s: out of memory", c->name);
+        return vpps_graph_status(g);
+    }
     c->otherwise[c->n_scattered] = zeros ? VPPS_NO_NODE : otherwise & ~VPPS_CELL_INPUT;
     return vpps_add_scattered(g, y);
 }

@@ -558,6 +558,18 @@ vpps_tile_operand_at(const PLACE &place) {
     return {place};
 }
 
+/* Stores the thread's sums number k and k + 1 of each tile (eight rows of products), which belong to one item. `to`: the item's words, for each row
+ * VPPS_SUM_WORDS with the sums of all warps. */
+template <int TILES>
+__device__ __forceinline__ void vpps_store_sums(float *to, const float (&sums)[TILES][4], unsigned k, unsigned thread) {
+    to += thread % 4 * 2 * VPPS_SUM_WORDS + thread / 32;
+#pragma unroll
+    for (unsigned tile = 0; tile < TILES; tile++) {
+        to[tile * 8 * VPPS_SUM_WORDS] = sums[tile][k];
+        to[(tile * 8 + 1) * VPPS_SUM_WORDS] = sums[tile][k + 1];
+    }
+}
+
 /* Computes TILES times eight rows of products for n items (vertices or list members). An item has ITEM_WORDS words of shared memory for sums; the
  * rows' sums are stored from word AT on. */
 template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_tile_pass {
@@ -578,16 +590,10 @@ template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_tile_pas
     }
 
   private:
-    /* Stores the lane's sums number k and k + 1 of each tile, which belong to one vector. */
+    /* Stores the lane's sums number k and k + 1 of each tile, which belong to one item, if there is such an item. */
     __device__ __forceinline__ void store(const float (&sums)[TILES][4], unsigned first, unsigned k) const {
-        const unsigned lane = weights.thread % 32, item = first + lane / 4;
-        if (item >= n) return;
-        float *const to = part + item * ITEM_WORDS + AT + lane % 4 * 2 * VPPS_SUM_WORDS + weights.thread / 32;
-#pragma unroll
-        for (unsigned tile = 0; tile < TILES; tile++) {
-            to[tile * 8 * VPPS_SUM_WORDS] = sums[tile][k];
-            to[(tile * 8 + 1) * VPPS_SUM_WORDS] = sums[tile][k + 1];
-        }
+        const unsigned item = first + weights.thread % 32 / 4;
+        if (item < n) vpps_store_sums(part + item * ITEM_WORDS + AT, sums, k, weights.thread);
     }
 };
 #endif

@@ -11,8 +11,8 @@
  * word AT on. */
 template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_wide_pass {
     vpps_weights weights;
-    float *part,
-        *buffer; /* in shared memory: the items' sums, and VPPS_WIDE_WORDS for the sums that the warps have of eight items */
+    /* in shared memory: the items' sums, and VPPS_WIDE_WORDS for the sums that the warps have of eight items */
+    float *part, *buffer;
     unsigned n;
 
     /* Computes the rows. All threads must call it. */
@@ -41,13 +41,7 @@ template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_wide_pas
     /* Adds up the warps' sums of eight items. A lane has sums number k and k + 1 of each tile, which belong to one item. */
     __device__ __forceinline__ void store(const float (&sums)[TILES][4], unsigned first, unsigned k) const {
         constexpr unsigned ROWS = TILES * 8;
-        const unsigned lane = weights.thread % 32;
-        float *const to = buffer + (lane / 4 * ROWS + lane % 4 * 2) * VPPS_SUM_WORDS + weights.thread / 32;
-#pragma unroll
-        for (unsigned tile = 0; tile < TILES; tile++) {
-            to[tile * 8 * VPPS_SUM_WORDS] = sums[tile][k];
-            to[(tile * 8 + 1) * VPPS_SUM_WORDS] = sums[tile][k + 1];
-        }
+        vpps_store_sums(buffer + weights.thread % 32 / 4 * ROWS * VPPS_SUM_WORDS, sums, k, weights.thread);
         __syncthreads();
 #pragma unroll 1
         for (unsigned i = weights.thread; i < 8 * ROWS; i += VPPS_THREADS)
@@ -97,7 +91,6 @@ vpps_wide_operand_at(const PLACE &place) {
 }
 
 constexpr __device__ unsigned vpps_up(unsigned n, unsigned unit) { return (n + unit - 1) / unit; }
-constexpr __device__ unsigned vpps_fewer(unsigned a, unsigned b) { return a < b ? a : b; }
 
 enum {
     VPPS_WIDE_COLUMNS = 64, /* columns that are copied and multiplied together: a block */
@@ -121,15 +114,15 @@ template <unsigned OUTPUTS, bool TRANSPOSED, bool ALIGNED> struct vpps_wide_copi
     enum {
         AT_ONCE = VPPS_THREADS / VPPS_WIDE_QUADS, /* items, or rows, that all threads copy at once */
         ROWS = vpps_up(OUTPUTS, 4) * 4,
-        LANES = vpps_power_up(
-            ROWS, 64), /* with transposed matrices: number of threads that together copy one column of all rows */
+        /* with transposed matrices: number of threads that together copy one column of all rows */
+        LANES = vpps_power_up(ROWS, 64),
         COLUMNS = VPPS_THREADS / LANES,
         ITEM_TURNS = vpps_up(VPPS_WIDE_ITEMS, AT_ONCE),
         TURNS = TRANSPOSED ? 1 : vpps_up(ROWS, AT_ONCE)
     };
     const float *items[ITEM_TURNS], *rows[TURNS];
-    unsigned ends
-        [TURNS]; /* for each row that the thread copies: number of its columns; 0 if the row does not multiply the present vectors */
+    /* for each row that the thread copies: number of its columns; 0 if the row does not multiply the present vectors */
+    unsigned ends[TURNS];
     unsigned words;   /* words from one column of a row to the next */
     unsigned at, end; /* at: index of the next column to copy; end: number of columns */
     bool aligned;

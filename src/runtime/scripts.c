@@ -51,7 +51,7 @@ static void drop_types(vpps_handle *h) {
     vpps_history_drop(&h->history);
 }
 
-/* Returns a copy of the request `asked`, completed by what the handle decides: batching policy, groups of virtual processors, and so on. */
+/* Returns the caller's request with the handle's decisions added: batching policy, groups of virtual processors, and so on. */
 static vpps_batch_request complete(vpps_handle *h, const vpps_target *target, const vpps_batch_request *asked) {
     const bool training = vpps_request_trains(asked);
     vpps_batch_request request = *asked;

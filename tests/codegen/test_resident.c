@@ -131,10 +131,10 @@ static void check_places(const vpps_residents *r, const vpps_kernel_room *room) 
     const uint64_t front = (uint64_t)(vectors + room->threads - 1) / room->threads * room->threads;
     MUST(r->registers, <=, room->registers);
     MUST(r->shared_words, <=, front > room->shared_words ? front : room->shared_words);
-    if (r->wide && !r->parts) MUST(r->registers, ==, 0);
-    if (r->wide && !r->parts) MUST(r->shared_words, ==, front + VPPS_WIDE_WORDS);
-    for (uint32_t i = 0; i < r->n && r->wide && !r->parts; i++) MUST(r->list[i].level, ==, VPPS_RESIDENT_STREAM);
-    for (uint32_t i = 0; i < r->n && !r->wide; i++) {
+    if (r->wide_words && !r->parts) MUST(r->registers, ==, 0);
+    if (r->wide_words && !r->parts) MUST(r->shared_words, ==, front + VPPS_WIDE_WORDS);
+    for (uint32_t i = 0; i < r->n && r->wide_words && !r->parts; i++) MUST(r->list[i].level, ==, VPPS_RESIDENT_STREAM);
+    for (uint32_t i = 0; i < r->n && !r->wide_words; i++) {
         const vpps_resident *m = &r->list[i];
         const uint64_t words = (uint64_t)((m->rows + m->blocks - 1) / m->blocks) * m->columns,
                        of_cta = words * room->threads;
@@ -190,10 +190,11 @@ static void check_fragments(const gpu_batch *b, const vpps_kernel_plan *p, const
 
 static void check_fragment_places(const vpps_residents *r, const vpps_kernel_room *room) {
     FREED uint8_t *registers = calloc(r->registers + 1u, 1), *shared = calloc(r->shared_words + 1u, 1);
-    const uint32_t most = r->wide && room->registers > VPPS_WIDE_REGISTERS ? VPPS_WIDE_REGISTERS : room->registers;
+    const uint32_t most =
+        r->wide_words && room->registers > VPPS_WIDE_REGISTERS ? VPPS_WIDE_REGISTERS : room->registers;
     MUST(r->registers, <=, most);
     for (uint32_t i = 0; i < r->n_vectors; i++) take(shared, r->shared_words, r->vectors[i].at, r->vectors[i].rows);
-    if (r->wide) take(shared, r->shared_words, r->shared_words - r->wide_words, r->wide_words);
+    if (r->wide_words) take(shared, r->shared_words, r->shared_words - r->wide_words, r->wide_words);
     for (uint32_t i = 0; i < r->n_fragments; i++) {
         const vpps_fragment *f = &r->fragments[i];
         const uint32_t words = vpps_fragment_words(f, r->parts);

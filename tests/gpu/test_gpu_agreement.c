@@ -138,7 +138,7 @@ GPU_EACH(levels_agree, 1, test_everyday("levels", 2, 7)) {
     TEST_OK(vpps_handle_create(&zoo.h, zoo.model, &options));
     TEST_OK(vpps_fb(zoo.h, x.g[0], x.loss[0], NULL)); /* makes the kernel */
     count_levels(zoo.h, levels);
-    const bool wide = ((const vpps_gpu *)zoo.h->device)->kernel->plan.residents.wide;
+    const bool wide = ((const vpps_gpu *)zoo.h->device)->kernel->plan.residents.wide_words > 0;
     if (gpu_is_simulated()) ck_assert_int_eq(wide, cases[_i].wide);
     for (uint32_t level = 0; level <= VPPS_RESIDENT_STREAM && gpu_is_simulated() && !wide; level++)
         ck_assert_msg((levels[level] > 0) == (level <= cases[_i].farthest), "%u matrices at level %u", levels[level],

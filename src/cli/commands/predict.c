@@ -177,7 +177,7 @@ static size_t count_pieces(const settings *s, const char *line, size_t len) {
     return n;
 }
 
-/* Adds an example to the examples collected for a batch: its text, and with --gold the given translation, whose probability is asked for.
+/* Adds an example to the examples collected for a batch: its text, and with --gold a translation, whose probability is computed.
  * *added: false where the text holds no example. */
 static vpps_status read_example(predictor *p, const char *text, size_t len, json_t *fields, bool *added) {
     task_text source = {RECORD_NAME, text, len}, target = {.name = RECORD_NAME};

@@ -67,7 +67,7 @@ static void wait_for_reader(int fd) {
 }
 
 /* Waits until the launcher asks all processes to end, which the launcher does after another process's guard has reported the death of its child.
- * Returns whether the launcher asked in time. */
+ * Returns false if the launcher has not done so after MOST_MS. */
 static bool all_are_asked_to_end(void) {
     enum { MOST_MS = 5 * READER_MS };
     for (int ms = 0; ms < MOST_MS && !asked_to_end[0]; ms++) sleep_ms(1);

@@ -174,7 +174,7 @@ typedef struct vpps_checker {
     vpps_checked_block *blocks;
     uint32_t n_outputs;
     uint32_t *output_block; /* for each output: number of the block of vertices that computes it */
-    uint8_t *asked;         /* for each output: whether the request asks for its gradient */
+    uint8_t *asked;         /* for each output: whether the caller wants its gradient */
     /* for each output: whether it depends on a trained parameter or on an output whose gradient is requested */
     uint8_t *trainable;
     uint8_t *live; /* for each output: whether the loss depends on it */
