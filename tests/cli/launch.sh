@@ -25,7 +25,7 @@ for name in openmpi mpich; do
     fi
 done
 
-# launch NAME PROCESSES COMMAND...: in at most a minute.
+# launch NAME PROCESSES COMMAND...: in at most ten minutes.
 launch() {
     local name=$1 n=$2
     local options=()

@@ -239,7 +239,6 @@ check "the same with points joined" many
 # ---------------------------------------------------------------- resuming elsewhere
 
 first() { exits 0 "${train[@]}" --epochs 1 --force --save "$1" && exits 0 "${train[@]}" --epochs 2 --force --save two.ckpt; }
-same_tensors() { holds "parts('$1')[0] == parts('$2')[0] and parts('$1')[1]['vpps.checksum'] == parts('$2')[1]['vpps.checksum']"; }
 from_elsewhere() {
     first away.ckpt && mkdir -p elsewhere && (cd elsewhere && exits 0 "$vpps" train tree-lstm --vps 1 \
         --resume ../away.ckpt --epochs 2) && same_tensors two.ckpt away.ckpt
