@@ -1,39 +1,14 @@
 # shellcheck shell=bash
-# For the tests in this folder: checks that count, and an install staged in a temporary folder. Sourced.
+# For the tests in this folder: an install staged in the scratch folder. Sourced.
 #
 # After `stage`: $root is the DESTDIR, $prefix the installed tree in it, and `pc` asks pkg-config about that tree.
 set -uo pipefail
+# shellcheck source=SCRIPTDIR/../common/checks.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../common/checks.sh"
 
 MAKE=${MAKE:-make}
 BUILD=${BUILD:-build}
 CC=${CC:-cc}
-passed=0 failed=0 skipped=0
-
-# check NAME COMMAND...: one check; its output is shown when it fails.
-check() {
-    local name=$1 output
-    shift
-    if output=$("$@" 2>&1); then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        printf 'failed: %s\n%s\n' "$name" "$output"
-    fi
-}
-
-# skip NAME WHY: a check that cannot be made here.
-skip() {
-    skipped=$((skipped + 1))
-    echo "skipped: $1: $2"
-}
-
-finish() {
-    echo "$passed passed, $failed failed, $skipped skipped"
-    [ "$failed" -eq 0 ]
-}
-
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 root=$work/root prefix=$work/root/opt/vpps
 
 make_here() { "$MAKE" --no-print-directory -s BUILD="$BUILD" DESTDIR="$root" PREFIX=/opt/vpps "$@"; }

@@ -1,23 +1,9 @@
 #!/bin/bash
 # test_bench_train.sh - bench/train.py: its table and JSON file, what it leaves out, and what it refuses. BUILD: the build folder.
-# Prints a line for every failure; the last line is "N passed, N failed, N skipped".
 
+# shellcheck source=SCRIPTDIR/../common/checks.sh
+source "$(dirname "$0")/../common/checks.sh"
 build=${BUILD:-build}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-passed=0
-failed=0
-
-check() {
-    local what=$1
-    shift
-    if "$@"; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $what"
-    fi
-}
 
 train() {
     BUILD=$build python3 bench/train.py --rounds 2 --seconds 0.01 --batches 2 --data "$work" "$@" > "$work/out" 2> "$work/err"
@@ -94,6 +80,4 @@ check "a row of its own" calls 13
 check "which come last" grep -q '^act .*--hidden 256 --embed 256 --hidden 512: 1 8$' "$work/predict/calls"
 check "which the log says" lines 1 '"with": "--hidden 512"' "$work/log.jsonl"
 check "and whose table has no others" lines 1 '^\| act \| fp32 \|' "$work/out"
-
-echo "$passed passed, $failed failed, 0 skipped"
-[ "$failed" -eq 0 ]
+summary

@@ -74,4 +74,4 @@ for document in ('doc/contributing.md', 'doc/testing.md'):
 PY
 }
 check "the files and folders that it names are there" names
-finish
+summary

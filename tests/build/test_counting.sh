@@ -61,4 +61,4 @@ closest() { BUILD=${BUILD:-build} tools/quick.py --list "$1" > "$work/out" && se
 check "a source's header is in its test" closest src/runtime/simt/compiler.c '.*/tests/runtime_test_simt'
 check "a script names what it tests" closest src/cli/commands/export_c.c tests/cli/test_export_c.sh
 check "a test is its own" closest tests/script/test_deal.c '.*/tests/script_test_deal'
-finish
+summary

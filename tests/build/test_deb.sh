@@ -7,7 +7,7 @@
 for tool in dpkg-buildpackage dh fakeroot lintian; do
     command -v "$tool" > /dev/null && continue
     skip "make deb" "no $tool (tools/setup.sh deb)"
-    finish
+    summary
     exit
 done
 
@@ -33,4 +33,4 @@ for file in man/man1/vpps.1.gz bash-completion/completions/vpps zsh/vendor-compl
 done
 check "the library's package is named by its version of the interface" \
     grep -q "^Package: libvpps$(readelf -d "$library/libvpps.so" | sed -n 's/.*libvpps.so.\([0-9]*\).*/\1/p')\$" debian/control
-finish
+summary

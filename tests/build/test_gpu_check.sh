@@ -1,26 +1,10 @@
 #!/bin/bash
 # test_gpu_check.sh - tools/gpu_check.sh with substitutes for the programs, compute-sanitizer and make: when it runs them,
 # what it writes, and that it writes nothing without a GPU. No GPU is involved.
-# Prints a line for every failure; the last line is "N passed, N failed, N skipped".
 
+# shellcheck source=SCRIPTDIR/../common/checks.sh
+source "$(dirname "$0")/../common/checks.sh"
 root=$(realpath "$(dirname "$0")/../..")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-passed=0
-failed=0
-
-# check WHAT COMMAND...: the command must succeed.
-check() {
-    local what=$1
-    shift
-    if "$@" > "$work/check.out" 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $what"
-        sed 's/^/    /' "$work/check.out" "$work/out" | head -n 20
-    fi
-}
 
 # A tree with sources of a line; DOCTOR is what the command's doctor says of cuda, AGREEMENT the suite's exit status.
 mkdir -p "$work"/tree/{tools,include,src,models,tests,bench} "$work/bin" "$work/programs"/{tests,bench}
@@ -122,7 +106,7 @@ run() { # STATUS VARIABLE=VALUE...; STEPS: those, not all
     # shellcheck disable=SC2016
     env "$@" bash -c 'exec tools/gpu_check.sh $STEPS' > "$work/out" 2>&1
     status=$?
-    [ "$status" -eq "$want" ] || { echo "exit status $status instead of $want"; return 1; }
+    [ "$status" -eq "$want" ] || { echo "exit status $status instead of $want"; cat "$work/out"; return 1; }
 }
 json() { python3 -c "import json; o = json.load(open('$1')); s = {x['step']: x for x in o['steps']}; assert $2, o"; }
 
@@ -237,5 +221,4 @@ check "it has the data, the commit and the kernels" json "$work/alone/$file" \
 echo 'int y;' > src/x.c
 check "programs of other sources are not used" run 1 BUILDS= DOCTOR="ready: X"
 
-echo "$passed passed, $failed failed, 0 skipped"
-[ "$failed" -eq 0 ]
+summary

@@ -86,4 +86,4 @@ fi
 
 check "make uninstall" make_here uninstall
 check "uninstall leaves no file" test -z "$(find "$root" ! -type d)"
-finish
+summary

@@ -19,4 +19,4 @@ check "it compiles without a warning, and links" "$CC" -std=c11 -Wall -Wextra -W
 run_doc() { (cd "$work/run" && PATH=$work/bin:$PATH python3 "$repository/tests/common/run_doc.py" "$doc"); }
 check "its commands print what stands there" run_doc
 check "the README names it" grep -qF doc/own-network.md README.md
-finish
+summary

@@ -34,4 +34,4 @@ stage
 check "it compiles, shared" compile_shared "$trainer" "$trainer.c"
 check "it compiles, static" compile_static "$trainer" "$trainer.c"
 check "it runs, static" timeout 900 "$trainer"
-finish
+summary

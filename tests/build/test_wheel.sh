@@ -4,7 +4,7 @@
 # shellcheck source=tests/build/stage.sh
 . "$(dirname "$0")/stage.sh"
 
-python=$(tools/python_env.sh) || { skip "the wheel" "no environment with packages from the index"; finish; exit; }
+python=$(tools/python_env.sh) || { skip "the wheel" "no environment with packages from the index"; summary; exit; }
 check "an environment without packages" "$python" -m venv --clear "$work/build"
 check "auditwheel" "$work/build/bin/pip" --quiet --disable-pip-version-check install auditwheel
 git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$work" 2> /dev/null || cp -r include src python doc Makefile pyproject.toml setup.py "$work"
@@ -39,4 +39,4 @@ if [ -d "$BUILD/python/vpps" ]; then
 else
     skip "it trains as what make built does" "tests/python was not run"
 fi
-finish
+summary

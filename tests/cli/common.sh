@@ -1,39 +1,32 @@
 # shellcheck shell=bash
-# common.sh - what the tests of the `vpps` command share: a scratch folder, checks, and their sum. To be sourced.
-# VPPS names the program (default: build/vpps). Prints a line for every failure.
+# common.sh - what the tests of the `vpps` command share beside checks.sh: conditions of what it prints and writes. To be sourced.
+# VPPS names the program (default: build/vpps). The test then works in its scratch folder.
 
+# shellcheck source=SCRIPTDIR/../common/checks.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../common/checks.sh"
 # shellcheck disable=SC2034 # used by who sources this
 vpps=$(realpath "${VPPS:-build/vpps}")
 cli=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 
-# Python, called by hundreds of checks: found once, and without packages of the site, whose start takes longer than a check.
+# One Python, without packages of the site, runs what hundreds of checks ask of it (runs.py serve); a start takes longer than a check.
 python=$(command python3 -c 'import sys; print(sys.executable)')
-python3() { "$python" -S "$@"; }
+coproc SERVER { PYTHONDONTWRITEBYTECODE=1 exec "$python" -S "$cli/runs.py"; }
+disown "$SERVER_PID" # `wait` does not wait for it
 
-passed=0
-failed=0
-skipped=0
-
-# check WHAT COMMAND...: the command must succeed.
-check() {
-    local what=$1
-    shift
-    if "$@" >check.out 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $what"
-        sed 's/^/    /' check.out | head -n 8
-    fi
-}
-
-# skip WHAT WHY [NUMBER]: so many checks (1) that cannot be made here.
-skip() {
-    skipped=$((skipped + ${3:-1}))
-    echo "skipped: $1: $2"
+# python3 - [ARGUMENT...]: the statements on standard input, which are whole before they run. Others, and those of a subshell, which has
+# not the pipes, are run by a Python of their own.
+python3() {
+    if [ "$1" != - ] || [ "$BASH_SUBSHELL" -ne 0 ]; then "$python" -S "$@"; return; fi
+    local code out err status
+    IFS= read -r -d '' code
+    printf '%s\0' "$PWD" $# "$code" "${@:2}" >&"${SERVER[1]}"
+    IFS= read -r -d '' out <&"${SERVER[0]}"
+    IFS= read -r -d '' err <&"${SERVER[0]}"
+    IFS= read -r -d '' status <&"${SERVER[0]}"
+    printf %s "$out"
+    printf %s "$err" >&2
+    return "$status"
 }
 
 # exits CODE COMMAND...: the command ends with that code; its output goes to out and err.
@@ -62,30 +55,14 @@ shows() { exits 0 "${@:3}" && says "$1" "$2"; }
 prints() { exits 0 "${@:2}" && { grep -qE -e "$1" out || { echo "no line like $1:"; cat out; return 1; }; }; }
 tells() { exits 0 "${@:2}" && json out "$1"; }
 
-# json FILE EXPRESSION: the Python expression is true of o, the last line of FILE as JSON.
-json() {
-    python3 - "$1" "$2" <<'PY'
-import json, sys
-o = json.loads(open(sys.argv[1]).read().splitlines()[-1])
-if not eval(sys.argv[2]):
-    print("not true:", sys.argv[2], "of", o)
-    sys.exit(1)
-PY
-}
-
-# holds EXPRESSION: the Python expression is true, with what runs.py has. same_tensors A B: two checkpoints have the
-# same ones, and some.
-with_runs() { PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$cli python3 -c "from runs import *; import sys; $1" "${@:2}"; }
+# with_runs STATEMENTS [ARGUMENT...]: what runs.py has is at hand. json FILE EXPRESSION: the Python expression is true of o, the last line of
+# FILE as JSON. holds EXPRESSION: the expression is true. recast FROM TO STATEMENTS [ARGUMENT...]: a copy of a checkpoint that statements
+# change, as runs.py says. same_tensors A B: two checkpoints have the same ones, and some.
+with_runs() { PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$cli python3 - "${@:2}" <<<"from runs import *; import sys; $1"; }
+json() { with_runs "o = last(sys.argv[1]); eval(sys.argv[2]) or sys.exit(f'not true: {sys.argv[2]} of {o}')" "$@"; }
 holds() { with_runs "sys.exit(0 if $1 else 'not true: ' + sys.argv[1])" "$1"; }
-# recast FROM TO STATEMENTS [ARGUMENT...]: a copy of a checkpoint that Python statements change, as runs.py says.
 recast() { with_runs "recast(*sys.argv[1:])" "$@"; }
 same_tensors() { holds "load('$1') == load('$2') != {}"; }
 
 # Is the command built without the thread sanitizer?
 not_instrumented() { ! grep -q __tsan <<<"$(nm -D "$vpps" 2>/dev/null)"; }
-
-# The last line of a test, and its exit status.
-summary() {
-    echo "$passed passed, $failed failed, $skipped skipped"
-    [ "$failed" -eq 0 ]
-}

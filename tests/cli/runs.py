@@ -1,6 +1,9 @@
-"""Reads checkpoints and logs, for the conditions of tests in shell (`holds` in common.sh)."""
+"""Reads checkpoints and logs, for the conditions of tests in shell (`holds` in common.sh). As a program: runs statements for common.sh's python3."""
 import json
+import os
 import struct
+import sys
+import traceback
 
 
 def parts(path):
@@ -71,3 +74,51 @@ def losses(path):
 
 def near(a, b):
     return len(a) == len(b) and all(abs(x - y) <= 1e-5 * abs(y) for x, y in zip(a, b))
+
+
+def run(code, argv):
+    """Runs statements like a program of their own, and returns its exit status. Its standard output and error are the process's."""
+    sys.argv = ["-", *argv]
+    try:
+        exec(code, {"__name__": "__main__"})
+        return 0
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        return 1
+
+
+def fields_of(pipe):
+    rest = b""
+    while read := os.read(pipe, 1 << 16):
+        *whole, rest = (rest + read).split(b"\0")
+        yield from map(os.fsdecode, whole)
+
+
+def serve():
+    """Answers requests. Each is a folder, how many fields follow, statements and their arguments; its answer is what the statements print to standard
+    output and error, and their exit status. Every field ends with a NUL."""
+    with open(os.dup(1), "wb") as answers:
+        fields = fields_of(os.dup(0))
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        for folder in fields:
+            os.chdir(folder)
+            code, *argv = [next(fields) for _ in range(int(next(fields)))]
+            files = [os.memfd_create(name) for name in ("out", "err")]
+            os.dup2(files[0], 1)
+            os.dup2(files[1], 2)
+            status = run(code, argv)
+            sys.stdout.flush()
+            for file in files:
+                with open(file, "rb") as printed:
+                    printed.seek(0)
+                    answers.write(printed.read().replace(b"\0", b"") + b"\0")
+            answers.write(b"%d\0" % status)
+            answers.flush()
+
+
+if __name__ == "__main__":
+    serve()

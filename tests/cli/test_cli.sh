@@ -1,6 +1,5 @@
 #!/bin/bash
 # test_cli.sh - the `vpps` command from the outside. VPPS names the program (default: build/vpps).
-# Prints a line for every failure; the last line is "N passed, N failed, N skipped".
 
 # shellcheck source=SCRIPTDIR/common.sh
 source "$(dirname "$0")/common.sh"

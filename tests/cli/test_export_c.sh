@@ -2,7 +2,6 @@
 # test_export_c.sh - `vpps export --c`: programs that answer as predict does, and what is refused. VPPS names the program (default:
 # build/vpps). VPPS_EXPORT_BUILDS says how programs are built and run, as for build/tests/export_test_export: a network of each kind in
 # every way, every other network in one of them by turns.
-# Prints a line for every failure; the last line is "N passed, N failed, N skipped".
 
 data=$(realpath -q "${VPPS_DATA:-../shared/data}")
 # shellcheck source=SCRIPTDIR/common.sh

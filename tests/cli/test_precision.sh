@@ -1,7 +1,6 @@
 #!/bin/bash
 # test_precision.sh - --precision: what runs in it, what says so, and that checkpoints do not depend on it. VPPS names the program
 # (default: build/vpps).
-# Prints a line for every failure; the last line is "N passed, N failed, N skipped".
 
 # shellcheck source=tests/cli/common.sh
 . "$(dirname "$0")/common.sh"

@@ -1,7 +1,6 @@
 #!/bin/bash
 # test_tasks.sh - the `vpps` command on every kind of data it trains networks on: trees, tagged sentences, text,
 # lattices, pairs, pairs of lattices, graphs, dependency trees; generated and from files. VPPS names the program (default: build/vpps).
-# Prints a line for every failure; the last line is "N passed, N failed, N skipped".
 
 # shellcheck source=SCRIPTDIR/common.sh
 source "$(dirname "$0")/common.sh"

@@ -7,7 +7,6 @@
 # tools/check_gpu_model.sh; and a larger Tree-LSTM in each precision. With VPPS_TEST_SCALE=full: a Tree-LSTM for every architecture, larger ones and every network, in each
 # precision. VPPS_TEST_ARCH=all, too, which takes an hour: the larger ones for every architecture, and matrices beyond the registers. Without
 # NVRTC a line says so.
-# Prints a line for every failure; the last line is "N passed, N failed, N skipped".
 
 # shellcheck source=SCRIPTDIR/../../tools/share.sh
 source "$(dirname "$0")/../../tools/share.sh"

@@ -16,4 +16,4 @@ check "without its memory truncated_bptt does not" timeout 900 "$work/truncated_
 block() { awk -v fence="^\`\`\`$1\$" '$0 ~ fence && !n { n = 1; next } /^```/ && n == 1 { n = 2 } n == 1' README.md; }
 check "the trainer of README.md is examples/trainer.c" diff <(block c) examples/trainer.c
 check "that in Python is examples/trainer.py" diff <(block python) <(sed '1,2d' examples/trainer.py)
-finish
+summary

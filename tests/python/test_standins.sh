@@ -27,4 +27,4 @@ for name in compressed safetensors; do
     run_case() { CK_RUN_CASE=$1 "$work/test_io" | tee "$work/log" && grep -qE '^100%: Checks: [1-9]' "$work/log"; }
     check "they pass: $name" run_case "$name"
 done
-finish
+summary
