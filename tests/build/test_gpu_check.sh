@@ -141,7 +141,7 @@ check "clocks" grep -q '^1980 MHz$' bench/results/nvidia-h200-1/clocks.csv
 check "nothing is left running" bash -c "! kill -0 $(cat "$work/smi")"
 check "no setting is changed" bash -c "! grep -v -e '^--query-gpu=' '$work/asked'"
 
-check "a failing step" run 1 DOCTOR="ready: X" DOCTOR_JSON="$gpu" STEPS="agreement train bench memcheck" AGREEMENT=3 OUT="$work/elsewhere"
+check "a failing step" run 1 DOCTOR="ready: X" DOCTOR_JSON="$gpu" STEPS="agreement-trees train bench memcheck" AGREEMENT=3 OUT="$work/elsewhere"
 check "is recorded, and the others run" json "$work/elsewhere/check.json" "s['agreement-trees-1']['exit_status'] == 3 \
     and s['train']['exit_status'] == 0 and s['bench']['exit_status'] == 0"
 check "a sanitizer that finds something" run 1 DOCTOR="ready: X" DOCTOR_JSON="$gpu" STEPS="memcheck racecheck" TRAINING=3 OUT="$work/found"
@@ -155,7 +155,7 @@ check "modules come along" test "$(comm -12 <(echo "$imports") <(carried scripts
     "$(cd "$root" && comm -12 <(echo "$imports") <(printf '%s\n' bench/*.py bench/twins/*.py | sort))"
 check "every kind of agreement is a step" test "$(sed -n 's/^cases=(\(.*\))$/\1/p' "$root/tools/gpu_check.sh" | tr -d '"=0-9')" = \
     "$(sed -nE 's/^TEST_GROUP\("([a-z ]+)".*/\1/p' "$root/tests/gpu/test_gpu_agreement.c" | paste -sd ' ')"
-check "a case that is not there" run 1 DOCTOR="ready: X" DOCTOR_JSON="$gpu" STEPS=agreement CHECKS=0 OUT="$work/none"
+check "a case that is not there" run 1 DOCTOR="ready: X" DOCTOR_JSON="$gpu" STEPS=agreement-long CHECKS=0 OUT="$work/none"
 check "is a failure" json "$work/none/check.json" "'nothing was checked' in s['agreement-long']['last_lines']"
 
 # steps WANTED STEP...: those that are named, in the order of all.
@@ -171,10 +171,10 @@ check "other steps" steps "['doctor']" doctor
 check "leave no others' objects" json "$work/some/check.json" "o['bench'] == []"
 check "no such step" bash -c '! tools/gpu_check.sh doktor > ../out 2>&1 && grep -q "unknown step .doktor." ../out'
 
-check "a budget" run 1 DOCTOR="ready: X" DOCTOR_JSON="$gpu" SLEEP=100 STEPS="doctor agreement train full" BUDGET=10 OUT="$work/short"
+check "a budget" run 1 DOCTOR="ready: X" DOCTOR_JSON="$gpu" SLEEP=100 STEPS="doctor agreement-random train full" BUDGET=10 OUT="$work/short"
 check "ends a step" json "$work/short/check.json" "s['agreement-random-1']['exit_status'] in (124, 137) and o['budget_s'] == 10"
 check "and skips what is after it" json "$work/short/check.json" "s['doctor']['exit_status'] == 0 \
-    and s['agreement-same-bits-1']['exit_status'] is None and 's are over' in s['full']['last_lines']"
+    and s['train']['exit_status'] is None and 's are over' in s['full']['last_lines']"
 
 check "a step's limit" run 1 DOCTOR="ready: X" DOCTOR_JSON="$gpu" SLEEP=100 STEPS="agreement-random handle full" STEP_LIMIT=5 OUT="$work/limited"
 check "ends the step, and no other" json "$work/limited/check.json" "[s[x]['exit_status'] for x in ('agreement-random-6', 'handle', 'full')] == [124, 0, 124]"

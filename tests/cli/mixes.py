@@ -69,7 +69,7 @@ def row_of(answer, names):
 def check(model, options, head, good, bad):
     options = ['--model', model + '.ckpt', '--on-error', 'skip', *options.split()]
     if not full:
-        good, bad = r.sample(good, 2), r.sample(bad, 3)
+        good, bad = r.sample(good, 1), r.sample(bad, 2)
     alone = {}
     for x in [*good, *bad]:
         rc, alone[x], err = predict(head + x, *options)

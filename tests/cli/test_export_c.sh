@@ -135,6 +135,11 @@ reads() {
         fi
     done
 }
+program_refuses() { # INPUT TEXT
+    # shellcheck disable=SC2059
+    printf "$1" | "${runner[@]}" ./program >got 2>err && return 1
+    says err "$2"
+}
 turn=0
 by_turns() { answers "$1" $((turn++ % ${#builds[@]})) "${@:2}"; }
 every="${!builds[*]}"
@@ -155,6 +160,7 @@ check "train act" trained act --embed 7 --turns 4 "${labels_with[@]}"
 check "a program for sentences" answers act "$every" "${labels[@]}"
 check "its tables" reads act named.csv one.csv named.tsv lines.tsv "--text-field 2 numbers.csv" "--input-format labelled labels.txt" \
     "--input-format text labels.txt" "--text-field id named.csv" "--label-field score named.tsv" "one.csv one.csv"
+check "a label that the network lacks" program_refuses 'five\tada\npos\tada\n' "stdin:1: expected a label of the network before the tab"
 check "train td-rnn" trained td-rnn --train names.txt --min-count 1
 check "a program for trees with names" answers td-rnn 0 names.txt names.jsonl
 check "its tables" reads td-rnn names.tsv
@@ -180,12 +186,8 @@ fi
 
 # ---------------------------------------------------------------- a program's input
 
-program_refuses() { # INPUT TEXT
-    # shellcheck disable=SC2059
-    printf "$1" | ./program >got 2>err && return 1
-    says err "$2"
-}
 exits 0 "$vpps" export --model tree-lstm.ckpt --c tree-lstm.c --main --force && "${checked[@]}" -o program tree-lstm.c -lm
+runner=()
 check "a label that is none" program_refuses '(1 a)\n(1 (0 a) (1000 b))\n' 'stdin:2: expected a label from -1 to 999'
 check "the tree before it" test "$(grep -c a got)" = 1
 check "a tree that ends early" program_refuses '(1 a)\n(1 (0 a)\n' "stdin:2: expected '('"
@@ -196,9 +198,6 @@ check "an array" program_refuses '\n[ {"tree": "(1 a)"}]\n' 'stdin: expected obj
 check "no JSON" program_refuses '{"tree": "(1 a)"}\n{"tree"}\n' "stdin:2: expected ':' after the key"
 check "no text" program_refuses '{"a": "(1 a)", "b": 1}\n' "stdin:1: expected a field 'tree'"
 check "two texts" program_refuses '{"tree": "(1 a)", "tree": "(1 b)"}\n' "stdin:1: expected one field"
-
-exits 0 "$vpps" export --model act.ckpt --c act.c --main --force && cc "${strict[@]}" -o program act.c -lm
-check "a label that the network lacks" program_refuses 'five\tada\npos\tada\n' "stdin:1: expected a label of the network before the tab"
 
 exits 0 "$vpps" export --model bilstm-char-tagger.ckpt --c tagger.c --main --force && "${checked[@]}" -o program tagger.c -lm
 check "words with spaces" program_refuses '{"text": ["a b", 3]}\n' 'expected a text, or a list of words'
