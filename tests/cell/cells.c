@@ -204,7 +204,6 @@ static void record_matrices(vpps_graph *g) {
         vpps_scatter(g, vpps_matmul(g, vpps_matvec(g, S, A), vpps_add(g, B, vpps_lookup(g, param(g, "squares"), 3)))));
 }
 
-/* Records two dropouts of the vertex and one of each member. */
 /* Records a matrix as a value that is kept, recomputed, passed on, and also multiplied as a parameter. */
 static void record_matrix_values(vpps_graph *g) {
     const vpps_node a = vpps_gather(g, 0, 0, SQUARE, 1), A = vpps_pull(g, SQUARE, SQUARE);
@@ -215,6 +214,7 @@ static void record_matrix_values(vpps_graph *g) {
     TEST_OK(vpps_push(g, vpps_sum_elements(g, vpps_square(g, W))));
 }
 
+/* Records two dropouts of the vertex and one of each member. */
 static void record_dropout(vpps_graph *g) {
     const vpps_node x = vpps_dropout(g, vpps_pull(g, HIDDEN, 1), 0.25f), h = vpps_gather_list(g, 0, HIDDEN, 1);
     const vpps_node list = vpps_dropout(g, h, 0.5f), y = vpps_dropout(g, vpps_tanh(g, x), 0.5f);

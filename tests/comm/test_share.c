@@ -1,13 +1,12 @@
 /* test_share.c - vpps_fb in several processes (here threads): the same losses as in one, the same bits in every process and every run, and the same
  * failures everywhere. */
 #include "comm/threads.h"
+#include "common/folder.h"
 #include "common/gpu_tests.h"
 #include "common/training.h"
 #include "runtime/gpu/gpu.h"
 #include "runtime/handle.h"
 #include "runtime/simt/simt.h"
-
-#include <unistd.h>
 
 enum { WORDS = 23, EMBED = 12, HIDDEN = 67, CLASSES = 5, EXAMPLES = 6, BATCHES = 5, MOST = 4 };
 enum { MOST_EXAMPLES = 15 };
@@ -274,18 +273,12 @@ static void check_like_one(run r, uint32_t processes) {
 
 /* ---------------------------------------------------------------- tables that are shared out */
 
-/* Writes a name for a file of this test program to out[]. */
-static const char *file_named(const char *name, char out[64]) {
-    snprintf(out, 64, "/tmp/vpps-share-%ld-%s", (long)getpid(), name);
-    return out;
-}
-
 TEST_EACH(sharded_tables_train_alike, 0, VPPS_OPTIMIZERS) {
-    char file[64];
+    folder_make();
     for (uint32_t processes = 1; processes <= MOST; processes++) {
         run r = run_on("cpu", 1 + processes % 2, (vpps_optimizer_kind)_i), whole = r;
         r.shard = true;
-        r.file = file_named("alike", file);
+        r.file = folder_path("alike");
         check_like_one(r, processes);
         train_in(processes, &r); /* the order of sums equals that for whole tables */
         train_in(processes, &whole);
@@ -294,19 +287,18 @@ TEST_EACH(sharded_tables_train_alike, 0, VPPS_OPTIMIZERS) {
         free_run(&r);
         free_run(&whole);
     }
-    unlink(file);
 }
 
 TEST(any_number_of_processes_goes_on_from_shards) {
-    char first[64], next[64];
+    folder_make();
     run r = run_on("cpu", 1, VPPS_ADAM);
     r.shard = true;
-    r.file = file_named("first", first);
+    r.file = folder_path("first");
     train_in(3, &r);
     run one = run_on("cpu", 1, VPPS_ADAM), two = one;
-    one.from = two.from = first;
+    one.from = two.from = r.file;
     two.shard = true;
-    two.file = file_named("next", next);
+    two.file = folder_path("next");
     train_in(0, &one);
     train_in(2, &two);
     check_close(two.losses[0], one.losses[0], BATCHES, 1e-5, "losses");
@@ -315,8 +307,6 @@ TEST(any_number_of_processes_goes_on_from_shards) {
     free_run(&r);
     free_run(&one);
     free_run(&two);
-    unlink(first);
-    unlink(next);
 }
 
 /* Trains with a batch's loss that is a sum of entries: entry `rank` of S, and all elements of entry `rank` of E. */
@@ -463,7 +453,7 @@ enum { EVERYDAY_WAYS = 22 }; /* all on the CPU, and three on software SIMT */
 
 GPU_EACH(losses_are_those_of_one_process, EVERYDAY_WAYS, VPPS_COUNT(ways)) {
     const struct way *w = &ways[_i];
-    char file[64];
+    folder_make();
     NEED(w->device);
     run r = run_on(w->device, w->vps, w->kind);
     if (w->examples) r.examples = w->examples;
@@ -473,7 +463,7 @@ GPU_EACH(losses_are_those_of_one_process, EVERYDAY_WAYS, VPPS_COUNT(ways)) {
     r.halves = w->halves;
     r.shard = w->shard;
     r.nccl = w->nccl;
-    r.file = file_named("alike", file);
+    r.file = folder_path("alike");
     r.options.optimizer.clip = w->clip;
     if (w->no_norm) r.options.nonfinite = VPPS_NONFINITE_IGNORE;
     if (w->by_level) r.options.gradients = VPPS_GRADIENTS_ACCUMULATE;
@@ -481,7 +471,6 @@ GPU_EACH(losses_are_those_of_one_process, EVERYDAY_WAYS, VPPS_COUNT(ways)) {
     if (w->in_waves) r.options.waves = 3, r.options.slices = r.options.groups = 2;
     if (w->caller_free) r.options.caller = VPPS_CALLER_FREE, r.options.verify = true;
     check_like_one(r, w->processes);
-    unlink(file);
 }
 
 static const char *const devices[] = {"cpu", "simt"};

@@ -266,7 +266,6 @@ TEST(model_errors) {
     TEST_OK(vpps_add_vector(m, &p, "late", 3, NULL));
 }
 
-/* A message belongs to a failure: calls that succeed leave the last one as it is. */
 /* Positions in a graph have 32 bits: too many words are an error before memory is allocated. */
 TEST(graphs_of_too_many_words) {
     AT_END(close_fixture) fixture f = open_fixture();
@@ -293,6 +292,7 @@ TEST(graphs_of_too_many_words) {
     ck_assert_uint_ne(vpps_input(g, 2, 1, (const float[]){1, 2}), VPPS_NO_NODE);
 }
 
+/* A message belongs to a failure: calls that succeed leave the last one as it is. */
 TEST(success_leaves_the_message) {
     OWNED(vpps_model) *m;
     vpps_param p;

@@ -15,10 +15,7 @@ enum { N_ISAS = VPPS_COUNT(isas) };
 
 static uint64_t seed, state;
 
-static inline void draw_seed(void) {
-    const char *given = getenv("VPPS_TEST_SEED");
-    state = seed = given ? strtoull(given, NULL, 10) : vpps_now_ns();
-}
+static inline void draw_seed(void) { state = seed = getenv("VPPS_TEST_SEED") ? test_seed() : vpps_now_ns(); }
 
 /* Returns the kernels of instruction set number i; NULL: this CPU lacks the instruction set. */
 static inline const vpps_kernels *kernels_of(int i) {

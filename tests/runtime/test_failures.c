@@ -1,4 +1,5 @@
 /* test_failures.c - a handle on a device that fails: the call reports the failure, and nothing more runs on the handle. */
+#include "common/folder.h"
 #include "runtime/handle.h"
 #include "runtime/simt/fiber.h"
 #include "runtime/small_network.h"
@@ -39,11 +40,10 @@ static vpps_handle *open_handle(const small_network *n, vpps_device_table *table
 
 /* Checks that every call that needs the device fails alike, and that the model keeps its values. */
 static void expect_broken(vpps_handle *h, const small_network *n, const char *text) {
-    char path[] = "/tmp/vpps-failures-XXXXXX";
     float loss, *outs[] = {&loss};
     bool done;
     size_t count, same;
-    close(mkstemp(path));
+    folder_make();
     failing = NOTHING; /* the device may seem to work again */
     float *before = model_values(n->model, &count);
     for (int twice = 0; twice < 2; twice++) {
@@ -54,13 +54,12 @@ static void expect_broken(vpps_handle *h, const small_network *n, const char *te
         TEST_FAILS(vpps_poll_loss(h, &done, &loss), VPPS_DEVICE, text);
         TEST_FAILS(vpps_read_parameters(h), VPPS_DEVICE, text);
         TEST_FAILS(vpps_write_parameters(h), VPPS_DEVICE, text);
-        TEST_FAILS(vpps_save(h, path, NULL, 0), VPPS_DEVICE, text);
+        TEST_FAILS(vpps_save(h, folder_path("model"), NULL, 0), VPPS_DEVICE, text);
     }
     float *after = model_values(n->model, &same);
     ck_assert_int_eq(memcmp(before, after, count * sizeof *before), 0);
     free(before);
     free(after);
-    unlink(path);
 }
 
 /* ---------------------------------------------------------------- */

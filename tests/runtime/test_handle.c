@@ -259,7 +259,7 @@ TEST(wrong_calls) {
 
     const vpps_node loss = sn_build(&n, 1, 1);
     TEST_FAILS(vpps_fb(n.h, n.g, vpps_lookup(n.g, n.E, 0), NULL), VPPS_SHAPE, "12 x 1");
-    TEST_FAILS(vpps_fb(n.h, n.g, VPPS_NO_NODE, NULL), VPPS_ARGUMENT, "");
+    TEST_FAILS(vpps_fb(n.h, n.g, VPPS_NO_NODE, NULL), VPPS_ARGUMENT, "no loss given");
     TEST_FAILS(vpps_fb(n.h, n.g, 100000, NULL), VPPS_ARGUMENT, "100000");
     TEST_FAILS(vpps_fb(n.h, other.g, sn_build(&other, 1, 1), NULL), VPPS_ARGUMENT, "model");
     float value, *outs[1] = {&value};
@@ -297,7 +297,7 @@ TEST(wrong_options) {
     TEST_FAILS(vpps_handle_create(&h, n.model, &o), status, text);                                                     \
     ck_assert_ptr_null(h)
     WRONG(device = "abacus", VPPS_DEVICE, "abacus");
-    WRONG(optimizer.kind = (vpps_optimizer_kind)77, VPPS_ARGUMENT, "");
+    WRONG(optimizer.kind = (vpps_optimizer_kind)77, VPPS_ARGUMENT, "an enumeration");
     WRONG(optimizer.lr = -1, VPPS_ARGUMENT, "lr");
     WRONG(optimizer.lr = NAN, VPPS_ARGUMENT, "lr");
     WRONG(optimizer.lr = INFINITY, VPPS_ARGUMENT, "lr");
@@ -306,10 +306,10 @@ TEST(wrong_options) {
     WRONG(optimizer.momentum = 2, VPPS_ARGUMENT, "momentum");
     WRONG(optimizer.beta1 = 1, VPPS_ARGUMENT, "beta1");
     WRONG(optimizer.beta2 = -0.5f, VPPS_ARGUMENT, "beta2");
-    WRONG(gradients = (vpps_gradients)9, VPPS_ARGUMENT, "");
-    WRONG(nonfinite = (vpps_nonfinite)9, VPPS_ARGUMENT, "");
-    WRONG(caller = (vpps_caller)9, VPPS_ARGUMENT, "");
-    WRONG(precision = (vpps_precision)9, VPPS_ARGUMENT, "");
+    WRONG(gradients = (vpps_gradients)9, VPPS_ARGUMENT, "an enumeration");
+    WRONG(nonfinite = (vpps_nonfinite)9, VPPS_ARGUMENT, "an enumeration");
+    WRONG(caller = (vpps_caller)9, VPPS_ARGUMENT, "an enumeration");
+    WRONG(precision = (vpps_precision)9, VPPS_ARGUMENT, "an enumeration");
     WRONG(vps = 1000000, VPPS_ARGUMENT, "1000000");
     WRONG(pool_bytes = 1024, VPPS_POOL, "1024");
     ck_assert_int_eq(vpps_handle_create(&h, NULL, &good), VPPS_ARGUMENT);

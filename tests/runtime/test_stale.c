@@ -1,9 +1,8 @@
 /* test_stale.c - a device's transposed and packed copies of matrices are updated wherever parameters change; and sharing work out over virtual
  * processors does not change results. */
+#include "common/folder.h"
 #include "common/training.h"
 #include "graph/graph.h"
-
-#include <unistd.h>
 
 enum { WORDS = 50, EMBED = 64, HIDDEN = 96, CLASSES = 5, SEQUENCES = 400, PARAMS = 5 };
 
@@ -80,10 +79,8 @@ TEST_GROUP("stale", .seconds = 60);
 /* After a checkpoint is loaded into a handle that has trained, losses and parameters equal those of a fresh handle, to the bit. */
 TEST_EACH(loaded_after_training, 0, N_PRECISIONS *MOST_VPS) {
     enum { BATCHES = 3 };
-    char path[] = "/tmp/vpps-test-stale-XXXXXX";
-    const int file = mkstemp(path);
-    ck_assert_int_ge(file, 0);
-    close(file);
+    folder_make();
+    const char *path = folder_path("model");
     const vpps_options o = options_of(1 + (uint32_t)_i % MOST_VPS, precisions[_i / MOST_VPS]);
     AT_END(close_network) network used = open_network(1, &o);
     train(&used, 0);
@@ -92,7 +89,6 @@ TEST_EACH(loaded_after_training, 0, N_PRECISIONS *MOST_VPS) {
     TEST_OK(vpps_load(used.h, path));
     AT_END(close_network) network fresh = open_network(2, &o);
     TEST_OK(vpps_load(fresh.h, path));
-    unlink(path);
     float first = 0;
     for (uint32_t b = 0; b < BATCHES; b++) {
         const float loss = train(&used, 5 + b);

@@ -131,13 +131,16 @@ TEST(processes_agree) {
     cache_folder_make();
     ck_assert_int_eq(pipe(ends), 0);
     for (int i = 0; i < PROCESSES; i++) {
-        if (fork()) continue;
+        const pid_t child = fork();
+        ck_assert_int_ge(child, 0);
+        if (child) continue;
         const vpps_probe *p = vpps_probe_processor();
         char *text = vpps_probe_write(p->trials, p->n);
         double sum = 0;
         for (uint32_t k = 0; text && text[k]; k++) sum += (k % 997 + 1) * (double)text[k];
         _exit(write(ends[1], &sum, sizeof sum) != (ssize_t)sizeof sum);
     }
+    close(ends[1]); /* reading fails if a child ends early */
     for (int i = 0; i < PROCESSES; i++) ck_assert_int_eq(read(ends[0], &ns[i], sizeof ns[i]), (ssize_t)sizeof ns[i]);
     while (wait(NULL) > 0) {}
     for (int i = 0; i < PROCESSES; i++) ck_assert(ns[i] > 0 && ns[i] == ns[0]);

@@ -241,7 +241,8 @@ static void damage_all(const subject *of, uint32_t every_word, uint32_t every_fi
         const uint32_t right = script[i],
                        back[] = {1, VPPS_BLOCK_WORDS}; /* equal to the preceding item in a list, or block */
         for (uint32_t k = 0; k < VPPS_COUNT(back) && turn % every == 0; k++) {
-            if (i >= back[k]) script[i] = script[i - back[k]];
+            if (i < back[k]) continue;
+            script[i] = script[i - back[k]];
             ask(&s);
             script[i] = right;
         }
