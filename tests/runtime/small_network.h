@@ -19,7 +19,7 @@ small_network sn_of(uint64_t seed);
 void sn_close(small_network *n);
 
 /* Clears the graph and builds batch number `batch`: chains of some lengths with dropout and a classifier. The loss is scaled by `factor` (if that is
- * NAN or INFINITY, so is the loss). */
+ * NAN or INFINITY, so is the loss). All batches have vertices of the same types, so that on a GPU one kernel trains on all. */
 vpps_node sn_build(const small_network *n, uint32_t batch, float factor);
 
 enum { SN_CHAINS = 6 };

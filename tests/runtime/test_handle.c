@@ -92,7 +92,7 @@ TEST(polling_does_not_wait) {
     training_start(&t, &o);
     float data[SIZE] = {1}, loss = 7;
     vpps_node x = vpps_input(t.g, SIZE, 1, data);
-    for (uint32_t i = 0; i < test_scaled(3000); i++) x = vpps_tanh(t.g, vpps_matvec(t.g, W, x));
+    for (uint32_t i = 0; i < test_scaled(1000); i++) x = vpps_tanh(t.g, vpps_matvec(t.g, W, x));
     const vpps_node sum = vpps_sum_elements(t.g, x);
     uint32_t early = 0;
     for (int k = 0; k < 3; k++) {
@@ -381,36 +381,6 @@ TEST_EACH(settings_take_effect_with_the_next_batch, WORKS, GPU) {
     ck_assert_float_ne(before, with);
 }
 
-/* Elements of table entries under dropout: a step moves exactly those that the mask keeps. On the CPU and, by another scheduler, on a GPU or software
- * SIMT. */
-TEST(masks_do_not_overlap) {
-    enum { ROWS = 8, COLS = 8, N = ROWS * COLS, OVERLAP = 24 };
-    const vpps_init zero = {.kind = VPPS_INIT_CONSTANT};
-    vpps_param E;
-    vpps_options o = options_on(_i, 2, VPPS_SGD);
-    o.seed = test_seed();
-    AT_END(training_end) training t = training_of(1);
-    TEST_OK(vpps_add_lookup(t.model, &E, "E", 2, ROWS, COLS, &zero));
-    training_start(&t, &o);
-    vpps_node sums[2];
-    for (uint32_t i = 0; i < 2; i++) sums[i] = vpps_sum_elements(t.g, vpps_dropout(t.g, vpps_lookup(t.g, E, i), 0.5f));
-    TEST_OK(vpps_fb(t.h, t.g, vpps_sum(t.g, 2, sums), NULL));
-    TEST_OK(vpps_read_parameters(t.h));
-    const float *first = vpps_param_values(t.model, E), *second = first + N;
-    int kept = 0;
-    for (int i = 0; i < 2 * N; i++) kept += first[i] != 0;
-    ck_assert(kept > N / 2 && kept < 2 * N - N / 2);
-    for (int shift = OVERLAP - N; shift <= N - OVERLAP; shift++) { /* one mask is not part of another */
-        int same = 0, common = 0;
-        for (int i = 0; i < N; i++) {
-            if (i + shift < 0 || i + shift >= N) continue;
-            same += (first[i + shift] != 0) == (second[i] != 0);
-            common++;
-        }
-        ck_assert_msg(same < common, "the second mask is the first one, %d elements on", shift);
-    }
-}
-
 /* A batch takes at most pool_bytes, to the word. */
 TEST(the_pool_has_a_limit) {
     uint64_t needed = 0;
@@ -502,7 +472,7 @@ TEST_EACH(handles_leave_nothing_behind, FREE, GPU) {
     vpps_options o = options_on(_i, 3, VPPS_ADAM);
     AT_END(sn_close) small_network n = sn_of(1);
     size_t heap = 0, threads = 0, files = 0, mapped = 0;
-    const uint32_t rounds = test_scaled(200);
+    const uint32_t rounds = test_scaled(100);
     for (uint32_t i = 0; i < rounds; i++) {
         live(&o, &n, i);
         if (i == rounds / 2) {
@@ -516,7 +486,7 @@ TEST_EACH(handles_leave_nothing_behind, FREE, GPU) {
                   (size_t)mallinfo2().uordblks);
     ck_assert_uint_le(entries("/proc/self/task"), threads + 3); /* ended threads may exist a moment longer */
     ck_assert_uint_eq(entries("/proc/self/fd"), files);
-    /* a leaked pool of 16 MiB for each handle would be 1.6 GiB */
+    /* a leaked pool of 16 MiB for each handle would be 0.8 GiB */
     ck_assert_msg(mapped_kib() < mapped + 200 * 1024, "mapped memory grew from %zu to %zu KiB", mapped, mapped_kib());
 }
 
@@ -613,7 +583,7 @@ TEST_EACH(every_batch_took_some_time, WORKS, GPU) {
     uint64_t total = 0;
     o.verify = false;
     AT_END(sn_close) small_network n = sn_with(1, &o);
-    for (uint32_t k = 1; k <= test_scaled(5000); k++) {
+    for (uint32_t k = 1; k <= test_scaled(1000); k++) {
         train_batch(n.h, n.g, known_loss(&n, 1));
         const vpps_stats s = stats_of(n.h);
         total += s.device_ns;
@@ -645,43 +615,6 @@ TEST(disassembly_is_text_and_runs_nothing) {
     }
 }
 
-/* All values, even those that training would overwrite in place, can be read, in any order, any number of times. */
-TEST(forward_reads_every_node) {
-    const vpps_options o = sn_options(2, VPPS_SGD);
-    AT_END(sn_close) small_network n = sn_with(1, &o);
-    vpps_graph *g = n.g;
-    enum { STEPS = 8, SIZE = 100 };
-    static float values[2 * STEPS][SIZE], x[SIZE];
-    for (int i = 0; i < SIZE; i++) x[i] = 0.01f * (float)(i - 50);
-    for (int rotate = 0; rotate < STEPS; rotate++) {
-        vpps_graph_clear(g);
-        vpps_node chain[STEPS], nodes[2 * STEPS];
-        float *outs[2 * STEPS];
-        chain[0] = vpps_input(g, SIZE, 1, x);
-        chain[1] = vpps_negate(g, chain[0]);
-        chain[2] = vpps_relu(g, chain[1]);
-        chain[3] = vpps_scale(g, chain[2], 3);
-        chain[4] = vpps_add(g, chain[3], chain[0]);
-        chain[5] = vpps_square(g, chain[4]);
-        chain[6] = vpps_dropout(g, chain[5], 0.5f); /* off: the identity */
-        chain[7] = vpps_abs(g, chain[6]);
-        for (int i = 0; i < 2 * STEPS; i++) {
-            nodes[i] = chain[(i * 3 + rotate) % STEPS];
-            outs[i] = values[i];
-        }
-        TEST_OK(vpps_forward(n.h, g, rotate % 2 ? 2 * STEPS : 3, nodes, outs));
-        for (int i = 0; i < (rotate % 2 ? 2 * STEPS : 3); i++) {
-            for (int e = 0; e < SIZE; e++) {
-                const float relu = x[e] < 0 ? -x[e] : 0, sum = 3 * relu + x[e];
-                const float want[STEPS] = {x[e], -x[e], relu, 3 * relu, sum, sum * sum, sum * sum, sum * sum};
-                const int node = (i * 3 + rotate) % STEPS;
-                ck_assert_msg(fabsf(values[i][e] - want[node]) <= 1e-6f, "node %d of the chain, element %d: %g, not %g",
-                              node, e, (double)values[i][e], (double)want[node]);
-            }
-        }
-    }
-}
-
 TEST_EACH(forward_leaves_training_alone, WORKS, GPU) {
     vpps_options o = options_on(_i, 2, VPPS_ADAM);
     AT_END(sn_close) small_network a = sn_with(1, &o), b = sn_with(1, &o);
@@ -702,7 +635,6 @@ TEST_AGAIN(losses_come_one_batch_late, GPU, GPU + 1);
 TEST_AGAIN(stops_at_a_nonfinite_loss, GPU, GPU + 1);
 TEST_AGAIN(skips_a_nonfinite_loss, GPU, GPU + 1);
 TEST_AGAIN(gradients_that_are_not_finite, VPPS_OPTIMIZERS, VPPS_OPTIMIZERS + 1);
-TEST_AGAIN(masks_do_not_overlap, GPU, GPU + 1);
 TEST_AGAIN(two_handles_in_flight, GPU, GPU + 1);
 
 TEST_EACH(handles_leave_nothing_on_a_gpu, GPU, GPU + 1) {

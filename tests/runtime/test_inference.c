@@ -111,7 +111,7 @@ GPU_EACH(readers_see_whole_batches_on_the_gpu_path, 1, 2) {
     if (VPPS_SIMT_TSAN)
         TEST_LEFT_OUT("readers on software SIMT: ThreadSanitizer cannot follow its stacks");
     else
-        run_all("simt", 0, _i ? BATCHES : BATCHES / 3);
+        run_all("simt", 2, _i ? BATCHES : BATCHES / 3);
 }
 
 TEST(a_handle_for_inference_trains_nothing) {
