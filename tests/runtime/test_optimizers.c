@@ -1,67 +1,7 @@
-/* test_optimizers.c - which parameters each optimiser leaves unchanged, and which norm clips gradients. (That a step follows the formulas of vpps.h:
+/* test_optimizers.c - learning rates that are not given, which norm clips gradients, and sums of gradients. (That a step follows the formulas of vpps.h:
  * test_random.c, codegen/test_instructions.c.) */
-#include "common/reference.h"
-#include "common/training.h"
-
-enum { IN = 20, OUT = 33, ROWS = 10 };
-
-typedef struct network {
-    vpps_model *model;
-    vpps_graph *g;
-    vpps_param W, U, b, E, frozen, frozen_table, unused, unused_bias, dangling, odd; /* odd: is used in odd batches */
-} network;
-
-static network open_network(void) {
-    network n;
-    const vpps_init some = {.kind = VPPS_INIT_UNIFORM, .a = -0.5f, .b = 0.5f};
-    TEST_OK(vpps_model_create(&n.model, 11));
-    TEST_OK(vpps_add_matrix(n.model, &n.W, "W", OUT, IN, NULL));
-    TEST_OK(vpps_add_matrix(n.model, &n.U, "U", OUT, OUT, NULL));
-    TEST_OK(vpps_add_vector(n.model, &n.b, "b", OUT, &some));
-    TEST_OK(vpps_add_lookup(n.model, &n.E, "E", ROWS, IN, 1, &some));
-    TEST_OK(vpps_add_matrix(n.model, &n.frozen, "frozen", OUT, OUT, NULL));
-    TEST_OK(vpps_add_lookup(n.model, &n.frozen_table, "frozen table", ROWS, IN, 1, &some));
-    TEST_OK(vpps_add_matrix(n.model, &n.unused, "unused", OUT, IN, NULL));
-    TEST_OK(vpps_add_vector(n.model, &n.unused_bias, "unused bias", OUT, &some));
-    TEST_OK(vpps_add_matrix(n.model, &n.dangling, "dangling", OUT, IN, NULL));
-    TEST_OK(vpps_add_vector(n.model, &n.odd, "odd", OUT, &some));
-    TEST_OK(vpps_freeze(n.model, n.frozen, true));
-    TEST_OK(vpps_freeze(n.model, n.frozen_table, true));
-    TEST_OK(vpps_graph_create(&n.g, n.model));
-    return n;
-}
-
-static void close_network(network *n) {
-    vpps_graph_destroy(n->g);
-    vpps_model_destroy(n->model);
-}
-
-/* Returns the row of E that batch k uses as its i-th; row 9 is never used. */
-static uint32_t row_of(uint32_t k, uint32_t i) { return (k * 2 + i * i) % (ROWS - 1); }
-
-static vpps_node build(const network *n, uint32_t k) {
-    vpps_graph *g = n->g;
-    vpps_node terms[8];
-    uint32_t n_terms = 0;
-    vpps_graph_clear(g);
-    for (uint32_t i = 0; i < 3; i++) {
-        const vpps_node x = vpps_lookup(g, n->E, row_of(k, i)), y = vpps_lookup(g, n->frozen_table, i);
-        const vpps_node h = vpps_tanh(g, vpps_affine2(g, n->b, n->W, x, n->W, y));
-        const vpps_node z = vpps_affine2(g, VPPS_NO_PARAM, n->U, h, n->frozen, h);
-        if (k % 2) terms[n_terms++] = vpps_dot(g, vpps_parameter(g, n->odd), z);
-        terms[n_terms++] = vpps_cross_entropy(g, z, (k + i) % OUT);
-        (void)vpps_matvec(g, n->dangling, x); /* the loss does not depend on it */
-    }
-    return vpps_sum(g, n_terms, terms);
-}
-
-static const vpps_optimizer kinds[] = {
-    {.kind = VPPS_SGD, .lr = 0.1f},
-    {.kind = VPPS_MOMENTUM, .lr = 0.05f, .momentum = 0.9f},
-    {.kind = VPPS_ADAGRAD, .lr = 0.1f, .epsilon = 1e-6f},
-    {.kind = VPPS_ADAM, .lr = 0.02f, .beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f},
-    {.kind = VPPS_ADAMW, .lr = 0.02f, .beta1 = 0.8f, .beta2 = 0.99f, .epsilon = 1e-6f},
-};
+#include "graph/model.h"
+#include "runtime/small_network.h"
 
 static vpps_options options_for(const vpps_optimizer *o, uint32_t variant) {
     static const uint32_t vps[] = {1, 2, 3, 8};
@@ -75,63 +15,7 @@ static vpps_options options_for(const vpps_optimizer *o, uint32_t variant) {
     return options;
 }
 
-static bool same(const float *a, const float *b, size_t n) { return !memcmp(a, b, n * sizeof *a); }
-
 TEST_GROUP("optimizers", .seconds = 60);
-
-/* Parameters that the loss does not depend on keep their bits, in spite of weight decay and momentum. */
-TEST_EACH(what_is_not_used_is_not_touched, 0, 5) {
-    vpps_optimizer o = kinds[_i];
-    o.weight_decay = 0.1f;
-    o.clip = 0.5f;
-    network n = open_network();
-    const vpps_options options = options_for(&o, (uint32_t)_i + 1);
-    ref_model *start = ref_model_create(n.model);
-    vpps_handle *h = new_handle(n.model, &options);
-    float *before[10] = {0};
-    for (uint32_t t = 1; t <= 4; t++) {
-        TEST_OK(vpps_fb(h, n.g, build(&n, t), NULL));
-        TEST_OK(vpps_read_parameters(h));
-        const vpps_param still[] = {n.frozen, n.frozen_table, n.unused, n.unused_bias, n.dangling};
-        for (size_t i = 0; i < VPPS_COUNT(still); i++) {
-            const vpps_parameter_data *p = &n.model->params[still[i]];
-            for (size_t e = 0; e < vpps_param_elems(p); e++) {
-                ck_assert_msg((double)p->values[e] == start->values[start->first[still[i]] + e], "%s[%zu] has moved",
-                              p->name, e);
-                for (int s = 0; s < VPPS_MAX_STATES; s++)
-                    ck_assert_msg(!p->states[s] || p->states[s][e] == 0, "state %d of %s[%zu] is %g", s, p->name, e,
-                                  (double)p->states[s][e]);
-            }
-        }
-        /* rows of E, and `odd`, compared with the preceding batch */
-        const vpps_parameter_data *E = &n.model->params[n.E], *odd = &n.model->params[n.odd];
-        const float *now[] = {E->values, E->states[0], E->states[1], odd->values, odd->states[0], odd->states[1]};
-        for (int k = 0; k < 6; k++) {
-            const size_t size = (k < 3 ? ROWS * IN : OUT) * sizeof(float);
-            if (!now[k]) continue;
-            for (uint32_t row = 0; row < ROWS && before[k] && k < 3; row++) {
-                bool used = false;
-                for (uint32_t i = 0; i < 3; i++) used |= row_of(t, i) == row;
-                const bool kept = same(before[k] + row * IN, now[k] + row * IN, IN);
-                ck_assert_msg(kept != used, "batch %u: row %u of E (%s) has %schanged", t, row, k ? "state" : "values",
-                              kept ? "not " : "");
-            }
-            if (before[k] && k >= 3) {
-                const bool kept = same(before[k], now[k], OUT);
-                ck_assert_msg(kept == (t % 2 == 0), "batch %u: odd (%s) has %schanged", t, k > 3 ? "state" : "values",
-                              kept ? "not " : "");
-            }
-            free(before[k]);
-            before[k] = malloc(size);
-            ck_assert_ptr_nonnull(before[k]);
-            memcpy(before[k], now[k], size);
-        }
-    }
-    for (int k = 0; k < 10; k++) free(before[k]);
-    vpps_handle_destroy(h);
-    ref_model_destroy(start);
-    close_network(&n);
-}
 
 /* Options without a learning rate get the table's; a rate computed from VPPS_DEFAULT_LR is refused. */
 TEST_EACH(every_optimizer_has_its_learning_rate, 0, VPPS_OPTIMIZERS) {
@@ -139,17 +23,16 @@ TEST_EACH(every_optimizer_has_its_learning_rate, 0, VPPS_OPTIMIZERS) {
     float *got[2];
     size_t count = 0;
     for (int given = 0; given < 2; given++) {
-        network n = open_network();
+        AT_END(sn_close) small_network n = sn_of(1);
         vpps_options options = default_options();
         options.optimizer.kind = (vpps_optimizer_kind)_i;
         if (given) options.optimizer.lr = rates[_i];
-        vpps_handle *h = new_handle(n.model, &options);
-        TEST_OK(vpps_fb(h, n.g, build(&n, 1), NULL));
-        got[given] = handle_values(n.model, h, &count);
-        vpps_handle_destroy(h);
+        TEST_OK(vpps_handle_create(&n.h, n.model, &options));
+        sn_fb(&n, 1);
+        got[given] = handle_values(n.model, n.h, &count);
+        vpps_handle_destroy(n.h);
         options.optimizer.lr = VPPS_DEFAULT_LR / 2;
-        TEST_FAILS(vpps_handle_create(&h, n.model, &options), VPPS_ARGUMENT, "lr");
-        close_network(&n);
+        TEST_FAILS(vpps_handle_create(&n.h, n.model, &options), VPPS_ARGUMENT, "lr");
     }
     ck_assert_mem_eq(got[0], got[1], count * sizeof(float));
     ck_assert_float_eq(vpps_default_lr((vpps_optimizer_kind)_i), rates[_i]);
@@ -158,37 +41,10 @@ TEST_EACH(every_optimizer_has_its_learning_rate, 0, VPPS_OPTIMIZERS) {
     free(got[1]);
 }
 
-/* The gradient's norm is 5 by construction, so clipping can be checked exactly. */
-TEST(clipping_is_by_the_global_norm) {
-    vpps_param a, E;
-    const vpps_init zero = {.kind = VPPS_INIT_CONSTANT};
-    for (int clipped = 0; clipped < 2; clipped++) {
-        vpps_options o = options_for(&(vpps_optimizer){.kind = VPPS_SGD, .lr = 1, .clip = clipped ? 2.5f : 5.5f}, 2);
-        training t = training_of(1);
-        TEST_OK(vpps_add_vector(t.model, &a, "a", 1, &zero));
-        TEST_OK(vpps_add_lookup(t.model, &E, "E", 3, 1, 1, &zero));
-        training_start(&t, &o);
-        /* 3 a + 2 E[1] + 2 E[1]: one row that is looked up twice counts once */
-        const vpps_node terms[] = {vpps_scale(t.g, vpps_parameter(t.g, a), 3),
-                                   vpps_scale(t.g, vpps_lookup(t.g, E, 1), 2),
-                                   vpps_scale(t.g, vpps_lookup(t.g, E, 1), 2)};
-        TEST_OK(vpps_fb(t.h, t.g, vpps_sum(t.g, 3, terms), NULL));
-        TEST_OK(vpps_read_parameters(t.h));
-        const float factor = clipped ? 0.5f : 1;
-        ck_assert_float_eq_tol(vpps_param_values(t.model, a)[0], -3 * factor, 1e-6f);
-        ck_assert_float_eq_tol(vpps_param_values(t.model, E)[1], -4 * factor, 1e-6f);
-        ck_assert_float_eq(vpps_param_values(t.model, E)[0], 0);
-        training_end(&t);
-    }
-}
-
 /* Returns the bf16 number nearest to a normal number; ties go to even. */
 static double nearest_bf16(float x) {
-    uint32_t u;
-    memcpy(&u, &x, sizeof u);
-    u = (u + 0x7fff + (u >> 16 & 1)) & 0xffff0000u;
-    memcpy(&x, &u, sizeof x);
-    return (double)x;
+    const uint32_t u = vpps_float_bits(x);
+    return (double)vpps_bits_float((u + 0x7fff + (u >> 16 & 1)) & 0xffff0000u);
 }
 
 /* The gradient of W is the sum of n outer products d x^T, of rounded vectors in bf16. With W = 0, a rate of 1 and clipping to a quarter of the norm
