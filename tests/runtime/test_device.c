@@ -1,5 +1,5 @@
 /* test_device.c - runs scripts that are broken on purpose on the CPU device: each gives an error that names virtual processor and task, and neither
- * hangs nor crashes; the next batch runs as usual. Also: with any number of virtual processors and either caller, every run gives the same bits. */
+ * hangs nor crashes; the next batch runs as usual. */
 #include "runtime/cpu/cpu.h"
 #include "small_network.h"
 
@@ -19,9 +19,8 @@ typedef struct setup {
 } setup;
 
 static const setup setups[] = {
-    {1, 1, VPPS_CALLER_WORKS}, {1, 1, VPPS_CALLER_FREE},   {2, 1, VPPS_CALLER_WORKS}, {2, 2, VPPS_CALLER_FREE},
-    {3, 1, VPPS_CALLER_FREE},  {3, 3, VPPS_CALLER_WORKS},  {8, 1, VPPS_CALLER_WORKS}, {8, 4, VPPS_CALLER_FREE},
-    {20, 1, VPPS_CALLER_FREE}, {24, 2, VPPS_CALLER_WORKS},
+    {1, 1, VPPS_CALLER_WORKS}, {2, 2, VPPS_CALLER_FREE}, {3, 1, VPPS_CALLER_FREE},
+    {8, 1, VPPS_CALLER_WORKS}, {8, 4, VPPS_CALLER_FREE}, {24, 2, VPPS_CALLER_WORKS},
 };
 enum { N_SETUPS = VPPS_COUNT(setups) };
 
@@ -143,109 +142,74 @@ static vpps_task *wait_of(fixture *f, uint32_t n) { return find_barrier(f, last_
 static vpps_task *signal_of(fixture *f, uint32_t n) { return find_barrier(f, last_group(f), true, n); }
 static vpps_task *loss_of(fixture *f) { return find(f, 0, VPPS_TASK_LOSS, 0); } /* the first processor adds it up */
 
-static void drop_signal(fixture *f) { signal_of(f, 1)->signal = VPPS_NO_BARRIER; }
-static void drop_last_signal(fixture *f) { /* the barrier of all virtual processors before the update */
-    signal_of(f, UINT32_MAX)->signal = VPPS_NO_BARRIER;
-}
-static void wait_for_more(fixture *f) { wait_of(f, 2)->signals++; }
-static void wait_for_all_there_can_be(fixture *f) { wait_of(f, 0)->signals = INT32_MAX; }
-static void signal_another(fixture *f) { signal_of(f, 0)->signal++; }
-static void wait_for_another(fixture *f) { wait_of(f, 0)->wait++; }
-static void signal_absent(fixture *f) { signal_of(f, 0)->signal = WILD; }
-static void wait_for_absent(fixture *f) { wait_of(f, 1)->wait = header(f)->n_barriers; }
-static void unknown_kind(fixture *f) { wait_of(f, 0)->kind = VPPS_TASK_COUNT; }
-static void wild_kind(fixture *f) { of_last(f, VPPS_TASK_STAGE, 0)->kind = WILD; }
-static void absent_block(fixture *f) { of_last(f, VPPS_TASK_STAGE, 0)->operands[0] = header(f)->n_blocks; }
-static void wild_block(fixture *f) { of_last(f, VPPS_TASK_STAGE, 2)->operands[0] = WILD; }
-static void foreign_block(fixture *f) {
-    vpps_task *stage = of_last(f, VPPS_TASK_STAGE, 0);
-    block(f, stage->operands[0])->group = (last_group(f) + 1) % header(f)->n_groups;
-}
-static void absent_stage(fixture *f) {
-    vpps_task *stage = of_last(f, VPPS_TASK_STAGE, 1);
-    stage->stage = f->batch->cells[block(f, stage->operands[0])->cell]->n_stages;
-}
-static void too_many_vertices(fixture *f) { of_last(f, VPPS_TASK_STAGE, 0)->operands[2]++; }
-static void vertices_beyond(fixture *f) { of_last(f, VPPS_TASK_STAGE, 0)->operands[1] = WILD; }
-/* Both numbers are valid by themselves, but together they lead past the block's end. */
-static void vertices_past_the_end(fixture *f) {
-    vpps_task *stage = of_last(f, VPPS_TASK_STAGE, 0);
-    stage->operands[1] = 1;
-    stage->operands[2] = block(f, stage->operands[0])->n;
-}
-static void first_at_the_end(fixture *f) {
-    vpps_task *stage = of_last(f, VPPS_TASK_STAGE, 0);
-    stage->operands[1] = block(f, stage->operands[0])->n;
-    stage->operands[2] = 1;
-}
-static void gradients_past_the_end(fixture *f) {
-    vpps_task *outer = of_last(f, VPPS_TASK_OUTER, 0);
-    outer->operands[1] = 1;
-    outer->operands[2] = block(f, outer->operands[0])->n;
-}
-static void vertices_that_wrap(fixture *f) { of_last(f, VPPS_TASK_STAGE, 0)->operands[1] = UINT32_MAX; }
-static void wild_contributions(fixture *f) {
-    for (uint32_t k = 0; k < 3; k++) of_last(f, VPPS_TASK_STAGE, k)->contributions = UINT32_MAX;
-}
-static void gradients_of_absent_block(fixture *f) { of_last(f, VPPS_TASK_OUTER, 0)->operands[0] = header(f)->n_blocks; }
-static void gradients_of_too_many(fixture *f) { of_last(f, VPPS_TASK_OUTER, 0)->operands[2]++; }
-static void gradients_that_wrap(fixture *f) { of_last(f, VPPS_TASK_OUTER, 0)->operands[1] = UINT32_MAX; }
-static void absent_table(fixture *f) { of_last(f, VPPS_TASK_ENTRIES, 0)->operands[0] = header(f)->n_tables; }
-static void constants_beyond(fixture *f) { of_last(f, VPPS_TASK_CONSTANTS, 0)->operands[0] = header(f)->words - 1; }
-static void too_many_constants(fixture *f) { of_last(f, VPPS_TASK_CONSTANTS, 0)->operands[1] = WILD * 2u; }
-static void loss_beyond(fixture *f) { loss_of(f)->operands[0] = WILD; }
-static void update_in_inference(fixture *f) { header(f)->update = 0; }
-static void no_end(fixture *f) { of_last(f, VPPS_TASK_END, 0)->kind = VPPS_TASK_NORM; }
-static void early_end(fixture *f) { of_last(f, VPPS_TASK_STAGE, 1)->kind = VPPS_TASK_END; }
-static void cut_short(fixture *f) { starts(f)[last_group(f) + 1]--; }
-static void no_instructions(fixture *f) { starts(f)[last_group(f)] = starts(f)[last_group(f) + 1]; }
+/* Each row: a name, the status, a text in the message, whether several groups are needed, and what makes the fault. The last signal is for the
+ * barrier of all virtual processors before the update. Vertices past a block's end: first vertex and number are valid by themselves. */
+#define FAULTS(X)                                                                                                      \
+    X(drop_signal, STALL, "barrier", false, signal_of(f, 1)->signal = VPPS_NO_BARRIER)                                 \
+    X(drop_last_signal, STALL, "barrier", false, signal_of(f, UINT32_MAX)->signal = VPPS_NO_BARRIER)                   \
+    X(wait_for_more, STALL, "barrier", false, wait_of(f, 2)->signals++)                                                \
+    X(wait_for_all_there_can_be, STALL, "barrier", false, wait_of(f, 0)->signals = INT32_MAX)                          \
+    X(signal_another, STALL, "barrier", false, signal_of(f, 0)->signal++)                                              \
+    X(wait_for_another, STALL, "barrier", false, wait_of(f, 0)->wait++)                                                \
+    X(signal_absent, SCRIPT, "barrier 1073741824; the script has", false, signal_of(f, 0)->signal = WILD)              \
+    X(wait_for_absent, SCRIPT, "; the script has", false, wait_of(f, 1)->wait = header(f)->n_barriers)                 \
+    X(unknown_kind, SCRIPT, "is unknown", false, wait_of(f, 0)->kind = VPPS_TASK_COUNT)                                \
+    X(wild_kind, SCRIPT, "task 1073741824 is unknown", false, of_last(f, VPPS_TASK_STAGE, 0)->kind = WILD)             \
+    X(absent_block, SCRIPT, "; the script has", false,                                                                 \
+      of_last(f, VPPS_TASK_STAGE, 0)->operands[0] = header(f)->n_blocks)                                               \
+    X(wild_block, SCRIPT, "block 1073741824; the script has", false,                                                   \
+      of_last(f, VPPS_TASK_STAGE, 2)->operands[0] = WILD)                                                              \
+    X(foreign_block, SCRIPT, "is group 0's, not group", true, vpps_task *stage = of_last(f, VPPS_TASK_STAGE, 0);       \
+      block(f, stage->operands[0])->group = (last_group(f) + 1) % header(f)->n_groups)                                 \
+    X(absent_stage, SCRIPT, "stage ", false, vpps_task *stage = of_last(f, VPPS_TASK_STAGE, 1);                        \
+      stage->stage = f->batch->cells[block(f, stage->operands[0])->cell]->n_stages)                                    \
+    X(too_many_vertices, SCRIPT, "vertices from 0 on; block", false, of_last(f, VPPS_TASK_STAGE, 0)->operands[2]++)    \
+    X(vertices_beyond, SCRIPT, "vertices from 1073741824 on; block", false,                                            \
+      of_last(f, VPPS_TASK_STAGE, 0)->operands[1] = WILD)                                                              \
+    X(vertices_past_the_end, SCRIPT, "; block", false, vpps_task *stage = of_last(f, VPPS_TASK_STAGE, 0);              \
+      stage->operands[1] = 1; stage->operands[2] = block(f, stage->operands[0])->n)                                    \
+    X(first_at_the_end, SCRIPT, "; block", false, vpps_task *stage = of_last(f, VPPS_TASK_STAGE, 0);                   \
+      stage->operands[1] = block(f, stage->operands[0])->n; stage->operands[2] = 1)                                    \
+    X(gradients_past_the_end, SCRIPT, "; block", false, vpps_task *outer = of_last(f, VPPS_TASK_OUTER, 0);             \
+      outer->operands[1] = 1; outer->operands[2] = block(f, outer->operands[0])->n)                                    \
+    X(vertices_that_wrap, SCRIPT, "vertices from 4294967295 on; block", false,                                         \
+      of_last(f, VPPS_TASK_STAGE, 0)->operands[1] = UINT32_MAX)                                                        \
+    X(wild_contributions, SCRIPT, "contributions at 4294967295; the pool has", false,                                  \
+      for (uint32_t k = 0; k < 3; k++) of_last(f, VPPS_TASK_STAGE, k)->contributions = UINT32_MAX)                     \
+    X(gradients_of_absent_block, SCRIPT, "; the script has", false,                                                    \
+      of_last(f, VPPS_TASK_OUTER, 0)->operands[0] = header(f)->n_blocks)                                               \
+    X(gradients_of_too_many, SCRIPT, "vertices from 0 on; block", false,                                               \
+      of_last(f, VPPS_TASK_OUTER, 0)->operands[2]++)                                                                   \
+    X(gradients_that_wrap, SCRIPT, "vertices from 4294967295 on; block", false,                                        \
+      of_last(f, VPPS_TASK_OUTER, 0)->operands[1] = UINT32_MAX)                                                        \
+    X(absent_table, SCRIPT, "table 1; the script has 1", false,                                                        \
+      of_last(f, VPPS_TASK_ENTRIES, 0)->operands[0] = header(f)->n_tables)                                             \
+    X(constants_beyond, SCRIPT, "pairs from word", false,                                                              \
+      of_last(f, VPPS_TASK_CONSTANTS, 0)->operands[0] = header(f)->words - 1)                                          \
+    X(too_many_constants, SCRIPT, "2147483648 pairs from word", false,                                                 \
+      of_last(f, VPPS_TASK_CONSTANTS, 0)->operands[1] = WILD * 2u)                                                     \
+    X(loss_beyond, SCRIPT, "pairs from word 1073741824", false, loss_of(f)->operands[0] = WILD)                        \
+    X(update_in_inference, SCRIPT, "no optimiser", false, header(f)->update = 0)                                       \
+    X(no_end, SCRIPT, "expected END", false, of_last(f, VPPS_TASK_END, 0)->kind = VPPS_TASK_NORM)                      \
+    X(early_end, SCRIPT, "expected END", false, of_last(f, VPPS_TASK_STAGE, 1)->kind = VPPS_TASK_END)                  \
+    X(cut_short, SCRIPT, "a task is cut short: 11 of its 12 words", false, starts(f)[last_group(f) + 1]--)             \
+    X(no_instructions, SCRIPT, "expected END", false, starts(f)[last_group(f)] = starts(f)[last_group(f) + 1])
 
 typedef struct fault {
     const char *name;
     void (*make)(fixture *f);
     vpps_status status;
-    const char *text; /* in the message */
-    bool with_groups; /* whether several groups are needed */
+    const char *text;
+    bool with_groups;
 } fault;
 
-#define FAULT(name, status, text, groups)                                                                              \
-    { #name, name, VPPS_##status, text, groups }
-
-static const fault faults[] = {
-    FAULT(drop_signal, STALL, "barrier", false),
-    FAULT(drop_last_signal, STALL, "barrier", false),
-    FAULT(wait_for_more, STALL, "barrier", false),
-    FAULT(wait_for_all_there_can_be, STALL, "barrier", false),
-    FAULT(signal_another, STALL, "barrier", false),
-    FAULT(wait_for_another, STALL, "barrier", false),
-    FAULT(signal_absent, SCRIPT, "barrier 1073741824; the script has", false),
-    FAULT(wait_for_absent, SCRIPT, "; the script has", false),
-    FAULT(unknown_kind, SCRIPT, "is unknown", false),
-    FAULT(wild_kind, SCRIPT, "task 1073741824 is unknown", false),
-    FAULT(absent_block, SCRIPT, "; the script has", false),
-    FAULT(wild_block, SCRIPT, "block 1073741824; the script has", false),
-    FAULT(foreign_block, SCRIPT, "is group 0's, not group", true),
-    FAULT(absent_stage, SCRIPT, "stage ", false),
-    FAULT(too_many_vertices, SCRIPT, "vertices from 0 on; block", false),
-    FAULT(vertices_beyond, SCRIPT, "vertices from 1073741824 on; block", false),
-    FAULT(vertices_past_the_end, SCRIPT, "; block", false),
-    FAULT(first_at_the_end, SCRIPT, "; block", false),
-    FAULT(gradients_past_the_end, SCRIPT, "; block", false),
-    FAULT(vertices_that_wrap, SCRIPT, "vertices from 4294967295 on; block", false),
-    FAULT(wild_contributions, SCRIPT, "contributions at 4294967295; the pool has", false),
-    FAULT(gradients_of_absent_block, SCRIPT, "; the script has", false),
-    FAULT(gradients_of_too_many, SCRIPT, "vertices from 0 on; block", false),
-    FAULT(gradients_that_wrap, SCRIPT, "vertices from 4294967295 on; block", false),
-    FAULT(absent_table, SCRIPT, "table 1; the script has 1", false),
-    FAULT(constants_beyond, SCRIPT, "pairs from word", false),
-    FAULT(too_many_constants, SCRIPT, "2147483648 pairs from word", false),
-    FAULT(loss_beyond, SCRIPT, "pairs from word 1073741824", false),
-    FAULT(update_in_inference, SCRIPT, "no optimiser", false),
-    FAULT(no_end, SCRIPT, "expected END", false),
-    FAULT(early_end, SCRIPT, "expected END", false),
-    FAULT(cut_short, SCRIPT, "a task is cut short: 11 of its 12 words", false),
-    FAULT(no_instructions, SCRIPT, "expected END", false),
-};
+#define X(name, status, text, groups, ...)                                                                             \
+    static void name(fixture *f) { __VA_ARGS__; }
+FAULTS(X)
+#undef X
+#define X(name, status, text, groups, ...) {#name, name, VPPS_##status, text, groups},
+static const fault faults[] = {FAULTS(X)};
+#undef X
 enum { N_FAULTS = VPPS_COUNT(faults) };
 
 /* The failure must name the fault and its place, and must come in time. */
@@ -285,76 +249,46 @@ TEST_EACH(faults_are_reported_and_survived, 0, 2 * N_SETUPS) {
     }
 }
 
-/* A script may fail many times in a row. */
-TEST_EACH(device_survives_many_failures, 0, N_SETUPS) {
-    AT_END(close_fixture) fixture f;
-    open_fixture(&f, &setups[_i]);
-    const float loss = run_whole(&f);
-    for (int i = 0; i < 100; i++) {
-        mend(&f);
-        faults[6 + i % 5].make(&f);
-        expect_failure(&f, &faults[6 + i % 5]);
-    }
-    ck_assert_float_eq(run_whole(&f), loss);
-}
-
 /* ---------------------------------------------------------------- scripts that are not begun */
 
-static void wrong_magic(fixture *f) { header(f)->magic++; }
-static void other_vps(fixture *f) { header(f)->n_vps++; }
-static void no_groups(fixture *f) { header(f)->n_groups = 0; }
-static void too_many_groups(fixture *f) { header(f)->n_groups = f->options.vps + 1; }
-static void too_many_barriers(fixture *f) { header(f)->n_barriers = UINT32_MAX; }
-static void too_much_pool(fixture *f) { header(f)->pool_words = f->plan.pool_words + 1; }
-static void more_words(fixture *f) { header(f)->words++; }
-static void blocks_beyond(fixture *f) { header(f)->blocks = header(f)->words - 1; }
-static void too_many_blocks(fixture *f) { header(f)->n_blocks = UINT32_MAX; }
-static void tables_beyond(fixture *f) { header(f)->tables = WILD; }
-static void too_many_tables(fixture *f) { header(f)->n_tables = UINT32_MAX; }
-static void instructions_beyond(fixture *f) { starts(f)[header(f)->n_groups] = header(f)->words + 1; }
-static void instructions_backwards(fixture *f) { starts(f)[0] = starts(f)[1] + 1; }
-static void instructions_in_header(fixture *f) { starts(f)[0] = 0; }
-static void unknown_optimiser(fixture *f) { header(f)->update = VPPS_ADAMW + 2; }
-static void absent_cell(fixture *f) { block(f, 0)->cell = f->batch->n_cells; }
-static void absent_group(fixture *f) { block(f, 0)->group = header(f)->n_groups; }
-static void wild_arrays(fixture *f) { block(f, 0)->arrays = UINT32_MAX; }
-static void arrays_beyond(fixture *f) { block(f, 0)->arrays = header(f)->words - 1; }
-static void too_many_in_block(fixture *f) { block(f, 0)->n = UINT32_MAX; }
-static void wild_kept(fixture *f) { block(f, header(f)->n_blocks - 1)->kept[0] = UINT32_MAX; }
-static void no_table(fixture *f) { table(f, 0)->param = f->net.b; }
-static void absent_parameter(fixture *f) { table(f, 0)->param = WILD; }
-static void too_many_entries(fixture *f) { table(f, 0)->n = UINT32_MAX; }
-static void wild_entries(fixture *f) { table(f, 0)->rows = UINT32_MAX; }
-static void gradients_beyond(fixture *f) { table(f, 0)->gradients = header(f)->pool_words; }
+#define REFUSED(X)                                                                                                     \
+    X(wrong_magic, header(f)->magic++)                                                                                 \
+    X(other_vps, header(f)->n_vps++)                                                                                   \
+    X(no_groups, header(f)->n_groups = 0)                                                                              \
+    X(too_many_groups, header(f)->n_groups = f->options.vps + 1)                                                       \
+    X(too_many_barriers, header(f)->n_barriers = UINT32_MAX)                                                           \
+    X(too_much_pool, header(f)->pool_words = f->plan.pool_words + 1)                                                   \
+    X(more_words, header(f)->words++)                                                                                  \
+    X(blocks_beyond, header(f)->blocks = header(f)->words - 1)                                                         \
+    X(too_many_blocks, header(f)->n_blocks = UINT32_MAX)                                                               \
+    X(tables_beyond, header(f)->tables = WILD)                                                                         \
+    X(too_many_tables, header(f)->n_tables = UINT32_MAX)                                                               \
+    X(instructions_beyond, starts(f)[header(f)->n_groups] = header(f)->words + 1)                                      \
+    X(instructions_backwards, starts(f)[0] = starts(f)[1] + 1)                                                         \
+    X(instructions_in_header, starts(f)[0] = 0)                                                                        \
+    X(unknown_optimiser, header(f)->update = VPPS_ADAMW + 2)                                                           \
+    X(absent_cell, block(f, 0)->cell = f->batch->n_cells)                                                              \
+    X(absent_group, block(f, 0)->group = header(f)->n_groups)                                                          \
+    X(wild_arrays, block(f, 0)->arrays = UINT32_MAX)                                                                   \
+    X(arrays_beyond, block(f, 0)->arrays = header(f)->words - 1)                                                       \
+    X(too_many_in_block, block(f, 0)->n = UINT32_MAX)                                                                  \
+    X(wild_kept, block(f, header(f)->n_blocks - 1)->kept[0] = UINT32_MAX)                                              \
+    X(no_table, table(f, 0)->param = f->net.b)                                                                         \
+    X(absent_parameter, table(f, 0)->param = WILD)                                                                     \
+    X(too_many_entries, table(f, 0)->n = UINT32_MAX)                                                                   \
+    X(wild_entries, table(f, 0)->rows = UINT32_MAX)                                                                    \
+    X(gradients_beyond, table(f, 0)->gradients = header(f)->pool_words)
 
-static void (*const refused[])(fixture *f) = {
-    wrong_magic,
-    other_vps,
-    no_groups,
-    too_many_groups,
-    too_many_barriers,
-    too_much_pool,
-    more_words,
-    blocks_beyond,
-    too_many_blocks,
-    tables_beyond,
-    too_many_tables,
-    instructions_beyond,
-    instructions_backwards,
-    instructions_in_header,
-    unknown_optimiser,
-    absent_cell,
-    absent_group,
-    wild_arrays,
-    arrays_beyond,
-    too_many_in_block,
-    wild_kept,
-    no_table,
-    absent_parameter,
-    too_many_entries,
-    wild_entries,
-    gradients_beyond,
-};
+#define X(name, ...)                                                                                                   \
+    static void name(fixture *f) { __VA_ARGS__; }
+REFUSED(X)
+#undef X
+#define X(name, ...) {#name, name},
+static const struct {
+    const char *name;
+    void (*make)(fixture *f);
+} refused[] = {REFUSED(X)};
+#undef X
 
 TEST_EACH(wild_headers_are_refused, 0, N_SETUPS) {
     AT_END(close_fixture) fixture f;
@@ -362,10 +296,12 @@ TEST_EACH(wild_headers_are_refused, 0, N_SETUPS) {
     const float loss = run_whole(&f);
     for (size_t i = 0; i < VPPS_COUNT(refused); i++) {
         mend(&f);
-        refused[i](&f);
+        refused[i].make(&f);
         const vpps_status status = vpps_device_cpu.launch(f.device, f.batch);
-        ck_assert_msg(status == VPPS_SCRIPT, "case %zu: %s: %s", i, vpps_status_name(status), vpps_error_message());
-        ck_assert_msg(strncmp(vpps_error_message(), "script: ", 8) == 0, "case %zu: %s", i, vpps_error_message());
+        ck_assert_msg(status == VPPS_SCRIPT, "%s: %s: %s", refused[i].name, vpps_status_name(status),
+                      vpps_error_message());
+        ck_assert_msg(strncmp(vpps_error_message(), "script: ", 8) == 0, "%s: %s", refused[i].name,
+                      vpps_error_message());
         ck_assert(vpps_device_cpu.finished(f.device));
         ck_assert_float_eq(run_whole(&f), loss);
     }
@@ -397,41 +333,9 @@ TEST_EACH(wild_words_do_no_harm, 0, N_SETUPS) {
     ck_assert_float_eq(run_whole(&f), loss);
 }
 
-/* ---------------------------------------------------------------- threads */
+/* ---------------------------------------------------------------- waiting */
 
-/* Returns losses and parameters of a few batches. Without a guard, no virtual processor needs the others' part of the norm. */
-static float *train(uint32_t vps, vpps_caller caller, bool guard, size_t *count) {
-    enum { BATCHES = 6 };
-    vpps_options options = sn_options(vps, VPPS_ADAM);
-    options.caller = caller;
-    options.nonfinite = guard ? VPPS_NONFINITE_STOP : VPPS_NONFINITE_IGNORE;
-    float losses[BATCHES];
-    AT_END(sn_close) small_network net = sn_with(5, &options);
-    for (uint32_t b = 0; b < BATCHES; b++) losses[b] = sn_step(&net, b);
-    float *values = handle_values(net.model, net.h, count);
-    values = realloc(values, (*count + BATCHES) * sizeof *values);
-    ck_assert_ptr_nonnull(values);
-    memcpy(values + *count, losses, sizeof losses);
-    *count += BATCHES;
-    return values;
-}
-
-TEST_GROUP("threads", .seconds = 60);
-
-/* Neither the caller nor the run changes a bit; there are more virtual processors than cores. */
-TEST_EACH(runs_agree_to_the_bit, 0, 8) {
-    static const uint32_t vps[] = {1, 2, 3, 8};
-    size_t n, count;
-    const uint32_t vps_now = vps[_i / 2];
-    const bool guard = _i % 2;
-    FREED float *first = train(vps_now, VPPS_CALLER_WORKS, guard, &n);
-    for (int run_number = 0; run_number < 5; run_number++) {
-        float *again = train(vps_now, run_number % 2 ? VPPS_CALLER_WORKS : VPPS_CALLER_FREE, guard, &count);
-        ck_assert_uint_eq(n, count);
-        ck_assert_msg(memcmp(first, again, n * sizeof *first) == 0, "run %d with %u VPs", run_number, vps_now);
-        free(again);
-    }
-}
+TEST_GROUP("waiting", .seconds = 60);
 
 typedef struct waiter {
     vpps_cpu cpu;
