@@ -113,7 +113,7 @@ static void set_machine(vpps_options *o, uint32_t number) {
 }
 
 TEST_EACH(engine_is_the_reference, 0, VPPS_COUNT(machines)) {
-    for (uint32_t i = 0; i < test_scaled(12); i++) {
+    for (uint32_t i = 0; i < test_scaled(6); i++) {
         rg_case c;
         rg_built built;
         vpps_options o;
