@@ -13,16 +13,11 @@
 
 static vpps_cpu *cpu_of(vpps_handle *h) { return (vpps_cpu *)h->device; }
 
-static void open_with(small_network *n, vpps_handle **h, vpps_options o) {
-    *n = sn_of(1);
-    TEST_OK(vpps_handle_create(h, n->model, &o));
-}
-
-static void open_handle(small_network *n, vpps_handle **h, uint32_t vps, bool tune, bool no_tuning) {
+static small_network open_network(uint32_t vps, bool tune, bool no_tuning) {
     vpps_options o = sn_options(vps, VPPS_SGD);
     o.tune = tune;
     o.no_tuning = no_tuning;
-    open_with(n, h, o);
+    return sn_with(1, &o);
 }
 
 /* What a handle reports about its trials. */
@@ -64,14 +59,10 @@ static told run_process(uint32_t vps, bool tune, bool no_tuning, uint32_t *batch
     ck_assert_int_eq(pipe(ends), 0);
     const pid_t child = fork();
     if (!child) {
-        small_network n;
-        vpps_handle *h;
         bool done = false;
-        open_handle(&n, &h, vps, tune, no_tuning);
-        result.t = tell(h, &done);
-        for (; !done || !result.batches; tell(h, &done))
-            TEST_OK(vpps_fb(h, n.g, sn_build(&n, result.batches++ % 4, 1), NULL));
-        vpps_handle_destroy(h);
+        small_network n = open_network(vps, tune, no_tuning);
+        result.t = tell(n.h, &done);
+        for (; !done || !result.batches; tell(n.h, &done)) sn_fb(&n, result.batches++ % 4);
         sn_close(&n);
         _exit(write(ends[1], &result, sizeof result) != (ssize_t)sizeof result);
     }
@@ -114,13 +105,9 @@ TEST(the_cache_remembers) {
 }
 
 TEST(wide_levels_have_a_rule_of_their_own) {
-    small_network n;
-    vpps_handle *h;
-    open_handle(&n, &h, 2, false, true);
-    const vpps_row_rule rule = cpu_of(h)->target.rows;
+    AT_END(sn_close) small_network n = open_network(2, false, true);
+    const vpps_row_rule rule = cpu_of(n.h)->target.rows;
     ck_assert(rule.wide && rule.wide_elems > rule.split_elems && rule.split_elems);
-    vpps_handle_destroy(h);
-    sn_close(&n);
 }
 
 /* Of processes that begin at the same time, one measures, and all choose by the same times. */
@@ -155,24 +142,18 @@ static void hear(void *context, const char *line) {
 
 /* All handles of a process choose alike. */
 TEST(without_a_cache_it_goes_on) {
-    small_network n[2];
-    vpps_handle *h[2];
     vpps_options o = sn_options(2, VPPS_SGD);
     bool done;
     setenv("VPPS_CACHE_DIR", "/dev/null/nowhere", 1);
     o.log = hear;
-    open_with(&n[0], &h[0], o);
-    open_with(&n[1], &h[1], o);
-    const told a = tell(h[0], &done), b = tell(h[1], &done);
+    AT_END(sn_close) small_network n = sn_with(1, &o), m = sn_with(1, &o);
+    const told a = tell(n.h, &done), b = tell(m.h, &done);
     ck_assert_uint_gt(a.current_products, 0);
     ck_assert_uint_eq(a.current_products, b.current_products);
     ck_assert(a.ns == b.ns);
-    ck_assert_int_eq(memcmp(&cpu_of(h[0])->choice, &cpu_of(h[1])->choice, sizeof(vpps_cpu_choice)), 0);
-    for (int i = 0; i < 2; i++) {
-        TEST_OK(vpps_fb(h[i], n[i].g, sn_build(&n[i], 0, 1), NULL));
-        vpps_handle_destroy(h[i]);
-        sn_close(&n[i]);
-    }
+    ck_assert_int_eq(memcmp(&cpu_of(n.h)->choice, &cpu_of(m.h)->choice, sizeof(vpps_cpu_choice)), 0);
+    sn_fb(&n, 0);
+    sn_fb(&m, 0);
 }
 
 TEST(splits_are_tried_and_remembered) {
@@ -196,24 +177,18 @@ TEST(splits_are_tried_and_remembered) {
 
 /* Saves a run that had this choice, loads it into a new handle with these options, and returns the choice of the new handle. */
 static vpps_cpu_choice resume(vpps_cpu_choice of_run, vpps_options o, const char *path) {
-    small_network n;
-    vpps_handle *h;
     vpps_options first = o;
     first.precision = of_run.precision;
     first.no_tuning = false;
-    open_with(&n, &h, first);
-    cpu_of(h)->choice = of_run;
-    TEST_OK(vpps_save(h, path, NULL, 0));
-    vpps_handle_destroy(h);
-    sn_close(&n);
-    open_with(&n, &h, o);
-    TEST_OK(vpps_load(h, path));
-    const vpps_cpu_choice c = cpu_of(h)->choice;
-    const vpps_stats stats = stats_of(h);
+    AT_END(sn_close) small_network n = sn_with(1, &first);
+    cpu_of(n.h)->choice = of_run;
+    TEST_OK(vpps_save(n.h, path, NULL, 0));
+    AT_END(sn_close) small_network resumed = sn_with(1, &o);
+    TEST_OK(vpps_load(resumed.h, path));
+    const vpps_cpu_choice c = cpu_of(resumed.h)->choice;
+    const vpps_stats stats = stats_of(resumed.h);
     ck_assert_str_eq(stats.precision, vpps_precision_names[c.precision]);
-    ck_assert_uint_eq(cpu_of(h)->precision.parts, vpps_precision_parts(c.precision));
-    vpps_handle_destroy(h);
-    sn_close(&n);
+    ck_assert_uint_eq(cpu_of(resumed.h)->precision.parts, vpps_precision_parts(c.precision));
     return c;
 }
 
@@ -249,39 +224,28 @@ TEST(a_resumed_run_keeps_its_choice) {
 TEST_EACH(auto_goes_on_as_it_was, 0, 2) {
     const char *path = cache_folder_make();
     char file[600];
-    small_network n[2];
-    vpps_handle *h[2];
     snprintf(file, sizeof file, "%s/run.safetensors", path);
     unsetenv("VPPS_ISA");
     const vpps_precision was = _i ? VPPS_PRECISION_BF16X3 : VPPS_PRECISION_FP32;
     vpps_options o = sn_options(2, VPPS_SGD);
     o.precision = was;
-    open_with(&n[0], &h[0], o);
-    for (uint32_t batch = 0; batch < 3; batch++) TEST_OK(vpps_fb(h[0], n[0].g, sn_build(&n[0], batch, 1), NULL));
-    TEST_OK(vpps_save(h[0], file, NULL, 0));
+    AT_END(sn_close) small_network n = sn_with(1, &o);
+    for (uint32_t batch = 0; batch < 3; batch++) sn_fb(&n, batch);
+    TEST_OK(vpps_save(n.h, file, NULL, 0));
     o.precision = VPPS_PRECISION_AUTO;
-    open_with(&n[1], &h[1], o);
-    vpps_cpu_choice other = cpu_of(h[1])->choice; /* now uses the precision that was not chosen */
+    AT_END(sn_close) small_network resumed = sn_with(1, &o);
+    vpps_cpu_choice other = cpu_of(resumed.h)->choice; /* now uses the precision that was not chosen */
     other.precision = _i ? VPPS_PRECISION_FP32 : VPPS_PRECISION_BF16X3;
     char text[VPPS_CHOICE_TEXT], choice[VPPS_CHOICE_BYTES];
-    cpu_of(h[1])->choice = other;
-    vpps_cpu_choice_text(h[1]->device, text);
-    TEST_OK(vpps_cpu_take_choice(h[1]->device, text));
-    TEST_OK(vpps_load(h[1], file));
-    vpps_cpu_write_choice(cpu_of(h[1])->units, &cpu_of(h[1])->choice, choice);
-    ck_assert_msg(cpu_of(h[1])->precision.precision == was, "%s", choice);
-    float *values[2];
-    size_t count;
-    for (int i = 0; i < 2; i++) {
-        for (uint32_t batch = 3; batch < 6; batch++) TEST_OK(vpps_fb(h[i], n[i].g, sn_build(&n[i], batch, 1), NULL));
-        values[i] = handle_values(n[i].model, h[i], &count);
-    }
-    ck_assert_int_eq(memcmp(values[0], values[1], count * sizeof(float)), 0);
-    for (int i = 0; i < 2; i++) {
-        free(values[i]);
-        vpps_handle_destroy(h[i]);
-        sn_close(&n[i]);
-    }
+    cpu_of(resumed.h)->choice = other;
+    vpps_cpu_choice_text(resumed.h->device, text);
+    TEST_OK(vpps_cpu_take_choice(resumed.h->device, text));
+    TEST_OK(vpps_load(resumed.h, file));
+    vpps_cpu_write_choice(cpu_of(resumed.h)->units, &cpu_of(resumed.h)->choice, choice);
+    ck_assert_msg(cpu_of(resumed.h)->precision.precision == was, "%s", choice);
+    sn_train(&n, 3, 6);
+    sn_train(&resumed, 3, 6);
+    ck_assert(models_are_equal(n.model, resumed.model, false));
 }
 
 /* ---------------------------------------------------------------- what no choice changes */
@@ -301,31 +265,24 @@ static bool used_copies(vpps_handle *h, vpps_param matrix) {
 /* Small and large batches in turn, in fp32 and bf16x3: a copy that becomes outdated while batches do without it is renewed when one needs it. */
 TEST_EACH(copies_are_of_the_values_as_they_are, 0, 6) {
     uint32_t with = 0, without = 0;
-    AT_END(sn_close) small_network n, again;
-    OWNED(vpps_handle) *h, *fresh;
     vpps_options o = sn_options(1 + (uint32_t)_i % 3, VPPS_SGD);
     o.no_tuning = true;
     if (_i >= 3) o.precision = VPPS_PRECISION_BF16X3;
-    open_with(&n, &h, o);
-    choose(h, 96, 1, 7);
-    open_with(&again, &fresh, o);
-    choose(fresh, 96, 1, 7);
+    AT_END(sn_close) small_network n = sn_with(1, &o), fresh = sn_with(1, &o);
+    choose(n.h, 96, 1, 7);
+    choose(fresh.h, 96, 1, 7);
     for (uint32_t batch = 0; batch < 24; batch++) {
-        TEST_OK(vpps_fb(h, n.g, sn_build(&n, batch, 1), NULL));
-        TEST_OK(vpps_fb(fresh, again.g, sn_build(&again, batch, 1), NULL));
-        TEST_OK(vpps_read_parameters(fresh));
-        TEST_OK(vpps_write_parameters(fresh)); /* which makes all copies outdated */
-        with += used_copies(h, n.U);
-        without += !used_copies(h, n.U);
+        sn_fb(&n, batch);
+        sn_train(&fresh, batch, batch + 1);
+        TEST_OK(vpps_write_parameters(fresh.h)); /* which makes all copies outdated */
+        with += used_copies(n.h, n.U);
+        without += !used_copies(n.h, n.U);
     }
-    if (_i < 3 || cpu_of(h)->precision.unit.product_t) { /* otherwise the copies are always used */
+    if (_i < 3 || cpu_of(n.h)->precision.unit.product_t) { /* otherwise the copies are always used */
         ck_assert_uint_gt(with, 2);
         ck_assert_uint_gt(without, 2);
     }
-    TEST_OK(vpps_read_parameters(h));
-    size_t count;
-    FREED float *a = model_values(n.model, &count), *b = model_values(again.model, &count);
-    ck_assert_int_eq(memcmp(a, b, count * sizeof *a), 0);
+    sn_expect_alike(&n, &fresh, 0);
 }
 
 /* The number of vectors that are processed at a time does not change a bit. */
@@ -334,14 +291,10 @@ TEST(tiles_give_the_same_bits) {
     float *values[VPPS_COUNT(sizes)];
     size_t count = 0;
     for (size_t i = 0; i < VPPS_COUNT(sizes); i++) {
-        small_network n;
-        vpps_handle *h;
-        open_handle(&n, &h, 1, false, true);
-        choose(h, sizes[i], 2, 4);
-        for (uint32_t batch = 0; batch < 8; batch++) TEST_OK(vpps_fb(h, n.g, sn_build(&n, batch, 1), NULL));
-        values[i] = handle_values(n.model, h, &count);
-        vpps_handle_destroy(h);
-        sn_close(&n);
+        AT_END(sn_close) small_network n = open_network(1, false, true);
+        choose(n.h, sizes[i], 2, 4);
+        for (uint32_t batch = 0; batch < 8; batch++) sn_fb(&n, batch);
+        values[i] = handle_values(n.model, n.h, &count);
     }
     for (size_t i = 1; i < VPPS_COUNT(sizes); i++)
         ck_assert_msg(!memcmp(values[0], values[i], count * sizeof(float)), "tiles of %u", sizes[i]);
