@@ -3,8 +3,6 @@
 
 #include "runtime/kernel_inputs.h"
 
-static inline uint32_t below(uint32_t n) { return vpps_random_below(&state, n); }
-
 static float ordinary(void) { return draw(-1, 1); }
 
 /* Draws a number of any size from 2^-40 to 2^40, with either sign. */

@@ -47,18 +47,22 @@ static inline void release(float *x, size_t n) {
     munmap((char *)(void *)(x + n) - bytes, bytes + page);
 }
 
+static inline uint32_t below(uint32_t n) { return vpps_random_below(&state, n); }
+
+/* Draws a size from 1 to `most`, often one at which the code changes loops. */
+static inline uint32_t draw_size(uint32_t most) {
+    static const uint32_t edges[] = {1,  2,  3,  4,  5,  6,  7,  8,  12, 13,  15, 16,
+                                     17, 31, 32, 33, 48, 63, 64, 65, 96, 128, 129};
+    const uint32_t size = edges[below(VPPS_COUNT(edges))];
+    return below(3) && size <= most ? size : 1 + below(most);
+}
+
 static inline float draw(float low, float high) { return low + (high - low) * vpps_random_unit(&state); }
 
 static inline float *drawn(size_t n, float low, float high) {
     float *x = floats(n);
     for (size_t i = 0; i < n; i++) x[i] = draw(low, high);
     return x;
-}
-
-static inline uint32_t bits(float x) {
-    uint32_t u;
-    memcpy(&u, &x, sizeof(u));
-    return u;
 }
 
 static inline bool close_to(float got, double want, double tolerance) {

@@ -32,12 +32,7 @@ static void store_tile(int t, void *to, size_t bytes) {
 
 static float flushed(float x) { return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x; }
 
-static float half_of(uint32_t pair, int odd) {
-    const uint32_t u = odd ? pair & 0xffff0000u : pair << 16;
-    float x;
-    memcpy(&x, &u, sizeof x);
-    return flushed(x);
-}
+static float half_of(uint32_t pair, int odd) { return flushed(vpps_bits_float(odd ? pair & 0xffff0000u : pair << 16)); }
 
 /* Models TDPBF16PS: sums even and odd elements apart, then adds both to the sum. */
 static void dot_tiles(int to, const model_tile *a, const model_tile *b) {
@@ -64,18 +59,6 @@ static void dot_tiles(int to, const model_tile *a, const model_tile *b) {
 /* ---------------------------------------------------------------- numbers */
 
 enum { MOST_ROWS = 90, MOST_DEPTH = 300, MOST_VECTORS = 70 };
-
-static uint32_t draw_size(uint32_t most) {
-    static const uint32_t edges[] = {1, 2, 6, 7, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 96, 128, 129};
-    const uint32_t size = edges[below(VPPS_COUNT(edges))];
-    return below(3) && size <= most ? size : 1 + below(most);
-}
-
-static float of_bits(uint32_t u) {
-    float x;
-    memcpy(&x, &u, sizeof x);
-    return x;
-}
 
 /* ---------------------------------------------------------------- what packs and multiplies */
 
@@ -152,9 +135,9 @@ static float any_float(void) {
     static const uint32_t special[] = {0,          0x80000000, 1,          0x007fffff, 0x00800000, 0x807fffff,
                                        0x7f7fffff, 0xff7fffff, 0x7f7f8000, 0x7f7f7fff, 0x3f808000, 0x3f818000,
                                        0x7f800000, 0xff800000, 0x7fc00000, 0x7f800001, 0x3f7fffff, 0xbf80ffff};
-    if (kind == 0) return of_bits(special[below(VPPS_COUNT(special))]);
-    if (kind == 1) return of_bits((u & 0xffff0000u) | 0x8000u); /* ties */
-    return kind == 2 ? of_bits(u) : draw(-2, 2);
+    if (kind == 0) return vpps_bits_float(special[below(VPPS_COUNT(special))]);
+    if (kind == 1) return vpps_bits_float((u & 0xffff0000u) | 0x8000u); /* ties */
+    return kind == 2 ? vpps_bits_float(u) : draw(-2, 2);
 }
 
 static operand make_operand(uint32_t rows, uint32_t depth, bool across, vpps_bf16_form form, uint32_t parts,
@@ -197,7 +180,7 @@ static float packed_element(const operand *o, uint32_t row, uint32_t k, uint32_t
     const uint32_t *tile =
         o->packed + (((size_t)(row / 16) * o->depth_tiles + k / 32) * o->parts + part) * VPPS_BF16_TILE;
     const uint32_t i = row % 16, q = k % 32 / 2, word = tile[o->form == VPPS_BF16_PAIRS ? q * 16 + i : i * 16 + q];
-    return of_bits(k % 2 ? word & 0xffff0000u : word << 16);
+    return vpps_bits_float(k % 2 ? word & 0xffff0000u : word << 16);
 }
 
 TEST_GROUP("bf16", .seconds = 60);
@@ -218,7 +201,8 @@ TEST_EACH(operands_are_packed, 0, N_UNITS) {
                 split(x, o.parts, want);
                 for (uint32_t part = 0; part < o.parts; part++) {
                     const float got = packed_element(&o, row, k, part);
-                    ck_assert_msg(isnan(want[part]) ? isnan(got) : bits(got) == bits((float)want[part]),
+                    ck_assert_msg(isnan(want[part]) ? isnan(got)
+                                                    : vpps_float_bits(got) == vpps_float_bits((float)want[part]),
                                   "%s: part %u of %a is %a, expected %a (row %u, element %u of %u x %u; "
                                   "VPPS_TEST_SEED=%llu)",
                                   u.name, part, x, (double)got, want[part], row, k, o.source.rows, o.source.depth,
@@ -372,7 +356,7 @@ TEST(vectors_are_spread) {
         for (size_t w = 0; w < words; w++) {
             const uint32_t part = w / 256 % parts, g = (uint32_t)(w / 256 / parts % groups);
             const uint32_t j = (uint32_t)(w / 256 / parts / groups) * 8 + w % 16 / 2, e = 16 * g + w / 16 % 16;
-            const uint32_t u = j < n && e < depth ? bits(packed_element(&o, j, e, part)) : 0;
+            const uint32_t u = j < n && e < depth ? vpps_float_bits(packed_element(&o, j, e, part)) : 0;
             ck_assert_uint_eq(spread[w], w % 2 ? u : u >> 16);
         }
         if (here) found.spread(n, depth, parts, o.packed, fast);

@@ -98,7 +98,7 @@ TEST(many_vectors_are_taken_as_one_is) {
             for (uint32_t i = 0; i < count; i++) {
                 float dot;
                 kernels->run[VPPS_I_DOT](n, &dot, &(vpps_operands){.t = {x[i], y}});
-                ck_assert_uint_eq(bits(to[i]), bits(dot));
+                ck_assert_uint_eq(vpps_float_bits(to[i]), vpps_float_bits(dot));
                 release((float *)(uintptr_t)x[i], n);
             }
             release(y, n);

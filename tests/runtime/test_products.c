@@ -4,15 +4,6 @@
 
 enum { BLOCK = 64 /* rows at most */, UNIT = 16 /* UNIT: rows are padded to a multiple of it */, MOST_TERMS = 3 };
 
-static uint32_t below(uint32_t n) { return vpps_random_below(&state, n); }
-
-/* Draws a size from 1 to `most`, often one at which the code changes loops. */
-static uint32_t draw_size(uint32_t most) {
-    static const uint32_t edges[] = {1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 128, 129};
-    const uint32_t size = edges[below(VPPS_COUNT(edges))];
-    return below(3) && size <= most ? size : 1 + below(most);
-}
-
 /* ---------------------------------------------------------------- operands */
 
 /* n vectors of `elems` elements, from x[j] + skip on, at any distances and in any order. */
@@ -91,11 +82,11 @@ static results make_results(uint32_t rows, uint32_t n, size_t ldc) {
 static void free_results(results *r) { release(r->c - 1, r->elems + 1); }
 
 static void check_guards(const results *r, const char *isa) {
-    ck_assert_msg(bits(r->c[-1]) == bits(guard), "%s: written before the results", isa);
+    ck_assert_msg(vpps_float_bits(r->c[-1]) == vpps_float_bits(guard), "%s: written before the results", isa);
     for (uint32_t j = 0; j + 1 < r->n; j++)
         for (size_t i = r->rows; i < r->ldc; i++)
-            ck_assert_msg(bits(r->c[j * r->ldc + i]) == bits(guard), "%s: word %zu after column %u's %u rows", isa,
-                          i - r->rows, j, r->rows);
+            ck_assert_msg(vpps_float_bits(r->c[j * r->ldc + i]) == vpps_float_bits(guard),
+                          "%s: word %zu after column %u's %u rows", isa, i - r->rows, j, r->rows);
 }
 
 static bool same_column(const results *a, uint32_t i, const results *b, uint32_t j) {
@@ -274,7 +265,8 @@ static void check_outer_poison(const vpps_kernels *kernels, const outer_problem 
     for (uint32_t k = 0; k < p->k; k++) {
         for (uint32_t r = 0; r < p->m; r++) {
             const float got = poisoned[k * p->ld + r];
-            ck_assert_msg((in_d ? r == row : k == col) ? isnan(got) : bits(got) == bits(a[k * p->ld + r]),
+            ck_assert_msg((in_d ? r == row : k == col) ? isnan(got)
+                                                       : vpps_float_bits(got) == vpps_float_bits(a[k * p->ld + r]),
                           "%s: NaN of %s %u, and (%u, %u) is %g", p->text, in_d ? "row" : "column", in_d ? row : col, r,
                           k, (double)got);
         }

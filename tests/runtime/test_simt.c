@@ -54,17 +54,11 @@ TEST(vectors_are_added_by_132_ctas) {
     vpps_simt_unload(kernel);
 }
 
-static uint32_t bits_of(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
 /* Checks the results of lane `lane` in the warp whose first input is x. */
 static void check_lane(const float *x, uint32_t lane, const float *got) {
     uint32_t all = 0, ballot = 0;
     for (uint32_t i = 0; i < 32; i++) {
-        all ^= bits_of(x[i]);
+        all ^= vpps_float_bits(x[i]);
         ballot |= (uint32_t)(x[i] > 0) << i;
     }
     float sum[32];
@@ -75,9 +69,9 @@ static void check_lane(const float *x, uint32_t lane, const float *got) {
         memcpy(sum, next, sizeof sum);
     }
     ck_assert(got[0] == sum[lane]);
-    ck_assert_uint_eq(bits_of(got[1]), all);
+    ck_assert_uint_eq(vpps_float_bits(got[1]), all);
     ck_assert(got[2] == x[5]);
-    ck_assert_uint_eq(bits_of(got[3]), ballot);
+    ck_assert_uint_eq(vpps_float_bits(got[3]), ballot);
     ck_assert(got[4] == x[lane < 16 ? lane ^ 1 : lane ^ 2]);
 }
 
@@ -293,7 +287,7 @@ TEST(a_kernel_is_compiled_once) {
     TEST_OK(vpps_simt_load(&kernel, fresh, "test", &seconds));
     ck_assert(seconds == 0);
     TEST_OK(run(kernel, 1, 32, 0, 0, 0));
-    ck_assert_uint_eq(bits_of(out[0]), 7);
+    ck_assert_uint_eq(vpps_float_bits(out[0]), 7);
     vpps_simt_unload(kernel);
 }
 
