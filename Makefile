@@ -245,7 +245,7 @@ PACKAGE_SH := tests/build/test_deb.sh tests/build/test_wheel.sh tests/python/tes
 MAKE_SH    := $(filter-out tests/build/test_gpu_check.sh tests/build/test_bench_% $(PACKAGE_SH),$(filter tests/build/%,$(TEST_SH)))
 BESIDE      = $(TESTS) $(filter-out $(MAKE_SH) $(PACKAGE_SH),$(TEST_SH))
 LONGEST     = tests/build/test_gpu_check.sh tests/cli/test_tasks.sh tests/python/test_python.sh tests/cli/test_processes.sh \
-              $(addprefix $(BUILD)/tests/,runtime_test_large gpu_test_gpu_agreement models_test_networks script_test_refusals) \
+              $(addprefix $(BUILD)/tests/,gpu_test_gpu_agreement models_test_networks script_test_refusals) \
               tests/cli/test_options.sh tests/cli/test_cli.sh tests/cli/test_manual.sh tests/cli/test_carry.sh \
               $(addprefix $(BUILD)/tests/,comm_test_share gpu_test_gpu_faults golden_test_golden gpu_test_gpu_cublas io_test_io \
                 gpu_test_gpu_handle runtime_test_random codegen_test_specialise graph_test_ops) \
@@ -302,8 +302,8 @@ NOT_THREADED    = $(if $(filter thread,$(SANITIZE)),$(addprefix $(BUILD)/tests/,
 # VPPS_TEST_PART chooses.
 TOGETHER        = $(if $(filter thread,$(SANITIZE)),,$(addprefix $(BUILD)/tests/,io_test_io models_test_networks graph_test_ops cell_test_cell))
 SANITIZED_TESTS = $(filter-out $(NOT_THREADED) $(UNSANITIZED),$(filter $(TESTS) $(CLI_TESTS),$(ORDERED)))
-SHARED          = $(CLI_TESTS) $(addprefix $(BUILD)/tests/,models_test_networks script_test_refusals golden_test_golden runtime_test_large \
-                    runtime_test_stale $(if $(filter thread,$(SANITIZE)),graph_test_ops))
+SHARED          = $(CLI_TESTS) $(addprefix $(BUILD)/tests/,models_test_networks script_test_refusals golden_test_golden runtime_test_stale \
+                    $(if $(filter thread,$(SANITIZE)),graph_test_ops))
 sanitized-check: $(COMMAND) test-programs
 	$(Q)VPPS_TEST_SCALE=small VPPS_TEST_PART=$(or $(VPPS_TEST_PART),1/3) VPPS_ISA=generic CK_TIMEOUT_MULTIPLIER=5 BUILD=$(BUILD) VPPS=$(COMMAND) \
 	    VPPS_DATA=$(abspath $(VPPS_DATA)) \
