@@ -184,6 +184,41 @@ check "another network's log" fails_with 2 "a.jsonl: its network is tree-lstm, n
 check "options that exclude each other" fails_with 2 "exclude each other" "$vpps" train tree-lstm --data x -c <(echo '{"generate": "complete"}')
 check "no such file" fails_with 1 "none.json: No such file" "${train[@]}" --config none.json
 
+# Every option of every command is read from a file, where a list is a value of none; "none" ends what would begin.
+every_name() {
+    python3 - "$vpps" <<'PY'
+import re, subprocess, sys
+def vpps(*arguments): return subprocess.run([sys.argv[1], *arguments], capture_output=True, text=True)
+n = 0
+for network in ('tree-lstm', 'lstm-nmt', 'lattice-lstm', 'bilstm-tagger', 'td-lstm', 'lstm-lm'):
+    for command in ('train', 'eval', 'predict', 'generate', 'script', 'cell', 'policy', 'plan', 'kernel', 'tune'):
+        for name in re.findall(r'\[--([a-z-]+)', vpps(command, network, '--usage').stdout):
+            if name == 'config': continue
+            open('list.json', 'w').write(f'{{"{name}": [], "none": 0}}')
+            done = vpps(command, network, '--config', 'list.json')
+            assert done.returncode == 2 and f'list.json: "{name}" is not ' in done.stderr, (command, network, name, done)
+            n += 1
+assert n > 1000, n
+PY
+}
+check "every option is read from a file" every_name
+# Names that other commands have for options of their own.
+check "a precision in a file" shows err "products in bf16 (" "${train[@]}" -c <(echo '{"precision": "bf16"}') --log bf16.jsonl --save bf16.ckpt
+check "and in a log" shows err "products in bf16 (" "$vpps" train -c bf16.jsonl --log again.jsonl
+check "and where training resumes" exits 0 "$vpps" train --resume bf16.ckpt --epochs 2 -c <(echo '{"precision": "fp32"}') --json
+check "which says so" says err "--precision bf16: it goes on with --epochs 2, --precision fp32"
+check "and is in it" json out "o['precision'] == 'fp32'"
+check "the command line wins over it" tells "o['precision'] == 'bf16x3'" "$vpps" train -c bf16.jsonl --precision bf16x3 --json
+check "a seed in a file" aliased -c <(echo '{"seed": 7, "save": "seven.ckpt"}') -- "(o['seed'], o['save']) == (7, 'seven.ckpt')"
+check "--json in a file" tells "o['epochs'] == 1" "${train[@]}" -c <(echo '{"json": true}')
+language=("$vpps" train lstm-lm --examples 40 --hidden 8 --embed 8 --epochs 1 --vps 1 --eval-every 0 --quiet)
+check "a language model" exits 0 "${language[@]}" --save language.ckpt
+generated() { # the same sentences as by the command line
+    "$vpps" generate --model language.ckpt --count 3 --seed 7 --max-words 4 --json >given &&
+        exits 0 "$vpps" generate --model language.ckpt -c <(echo '{"count": 3, "seed": 7, "max-words": 4, "json": true}') && cmp given out
+}
+check "generate takes the seed, the words and --json from a file" generated
+
 # ---------------------------------------------------------------- numbers and the network's name in --config
 
 first=(--examples 40 --hidden 4 --embed 4 --vps 1 --eval-every 0 --max-batches 1 --quiet)

@@ -52,11 +52,9 @@ static void commands_with(const settings *s, const char *name, char *text, size_
 
 /* Returns whether s's command and network have an option of that name. */
 static bool has_option(const settings *s, const char *name) {
-    size_t n;
-    const cli_option *rows = options_rows(s, &n);
-    for (size_t i = 0; i < n; i++)
-        if (rows[i].row.name && strcmp(rows[i].row.name, name) == 0 && options_apply(s, &rows[i])) return true;
-    return false;
+    size_t at;
+    const cli_option *o = options_find(s, name, &at);
+    return o && options_apply(s, o);
 }
 
 static _Noreturn void refuse_long(const settings *s, const command *c, const char *word) {
@@ -165,12 +163,8 @@ static void take_files(settings *s, const command *c, int n, char **files) {
     if (options_given(s, "test") || options_given(s, "split")) {
         refuse(s, c, "'%s': a file is measured in place of --test: neither --test nor --split goes with it", files[0]);
     }
-    size_t rows_n;
-    const cli_option *rows = options_rows(s, &rows_n);
-    for (size_t i = 0; i < rows_n; i++) {
-        if (!rows[i].row.name || strcmp(rows[i].row.name, "test") != 0) continue;
-        take(s, c, rows[i].key, strcmp(files[0], "-") == 0 ? standard_input : files[0]);
-    }
+    size_t at;
+    take(s, c, options_find(s, "test", &at)->key, strcmp(files[0], "-") == 0 ? standard_input : files[0]);
 }
 
 static void parse_line(settings *s, const command *c, int argc, char **argv) {

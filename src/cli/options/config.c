@@ -44,14 +44,8 @@ static bool value_text(const cli_option *o, const json_t *value, char *text, siz
 }
 
 static const cli_option *find_row(const settings *s, const char *name, size_t *at) {
-    size_t n;
-    const cli_option *rows = options_rows(s, &n);
     const option_alias *alias = options_alias(name);
-    if (alias && alias->name) name = alias->name;
-    for (*at = 0; *at < n; ++*at) {
-        if (rows[*at].row.name && strcmp(rows[*at].row.name, name) == 0) return &rows[*at];
-    }
-    return NULL;
+    return options_find(s, alias && alias->name ? alias->name : name, at);
 }
 
 static vpps_status fail_unknown(const settings *s, const char *path, const char *name) {

@@ -21,13 +21,22 @@ bool options_unused(const settings *s, const cli_option *o) {
     return options_name_files(s) ? generates : (o->flags & OPTION_FILES) != 0;
 }
 
-bool options_given(const settings *s, const char *name) {
+const cli_option *options_find(const settings *s, const char *name, size_t *at) {
     size_t n;
-    const cli_option *rows = options_rows(s, &n);
+    const cli_option *rows = options_rows(s, &n), *found = NULL;
     for (size_t i = 0; i < n; i++) {
-        if (rows[i].row.name && strcmp(rows[i].row.name, name) == 0) return s->given[i];
+        if (!rows[i].row.name || strcmp(rows[i].row.name, name) != 0) continue;
+        const bool applies = options_apply(s, &rows[i]);
+        if (found && !applies) continue;
+        found = &rows[*at = i];
+        if (applies) break;
     }
-    return false;
+    return found;
+}
+
+bool options_given(const settings *s, const char *name) {
+    size_t at;
+    return options_find(s, name, &at) && s->given[at];
 }
 
 static void *value_of(settings *s, const cli_option *o) {

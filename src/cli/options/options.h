@@ -152,6 +152,10 @@ const option_alias *options_alias(const char *alias);
 /* Returns the rows of s's network and of all commands, *n of them, at most OPTIONS_MAX, in a fixed order. */
 const cli_option *options_rows(const settings *s, size_t *n);
 
+/* Finds an option by its name, and sets *at to the number of its row. Of several rows with one name, finds the row that s's command and
+ * network have (options_apply), else the first row. Returns NULL when there is none. */
+const cli_option *options_find(const settings *s, const char *name, size_t *at);
+
 /* Returns whether s names data files; else data are generated. */
 bool options_name_files(const settings *s);
 

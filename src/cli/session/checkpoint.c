@@ -514,13 +514,9 @@ static bool is_of_run(const settings *s, const char *key) {
     if (strncmp(key, option, sizeof option - 1) != 0) {
         return strncmp(key, "train.", 6) != 0 && strncmp(key, "vpps.", 5) != 0;
     }
-    size_t n;
-    const cli_option *rows = options_rows(s, &n);
-    for (size_t i = 0; i < n; i++) {
-        if (!rows[i].row.name || strcmp(rows[i].row.name, key + sizeof option - 1) != 0) continue;
-        return (rows[i].flags & OPTION_FIXED) && !(rows[i].flags & OPTION_CONTENT);
-    }
-    return false;
+    size_t at;
+    const cli_option *o = options_find(s, key + sizeof option - 1, &at);
+    return o && (o->flags & OPTION_FIXED) && !(o->flags & OPTION_CONTENT);
 }
 
 static bool has_all(const settings *s, const vpps_safetensors *a, const vpps_safetensors *b) {
