@@ -58,7 +58,8 @@ BRIEF     := $(filter-out $(addprefix tests/,common/% models/% cell/% decode/% f
                $(wildcard tests/*/*.c))
 TEMPLATES := $(wildcard src/interp_templates/*) src/script/header.h src/isa/functions.h src/isa/steps.h src/isa/whole.def \
              src/runtime/cpu/math.h $(filter-out src/export/export.h,$(wildcard src/export/*.h)) $(wildcard src/cli/main/*.h) \
-             src/io/json.h src/io/json.c src/io/chunks.h src/cli/session/chain_paths.h src/cli/session/chain_paths.c src/cli/input/tokenize_simple.c
+             src/io/json.h src/io/json.c src/io/chunks.h src/cli/session/chain_paths.h src/cli/session/chain_paths.c src/cli/input/tokenize_simple.c \
+             src/cli/input/csv.h src/cli/input/csv.c src/cli/common/lists.c $(wildcard src/cli/commands/completion.*sh)
 LIB_OBJ   := $(call objects,$(LIB_SRC)) $(OBJ)/src/codegen/templates.o $(OBJ)/src/export/templates.o \
              $(foreach isa,$(KERNEL_ISAS),$(KERNELS:%.c=$(OBJ)/%_$(isa).o))
 MODEL_OBJ := $(call objects,$(wildcard models/*.c))

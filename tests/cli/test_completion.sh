@@ -7,19 +7,20 @@ source "$(dirname "$0")/common.sh"
 for shell in bash zsh; do
     check "completion $shell" exits 0 "$vpps" completion $shell
     cp out vpps.$shell
-    check "$shell: every option is in it" python3 - vpps.$shell "$vpps" <<'PY'
-import re, subprocess, sys
-text = open(sys.argv[1]).read()
-for command in ('train', 'eval', 'predict', 'plan', 'kernel', 'tune', 'cell'):
-    for network in ('tree-lstm', 'lstm-nmt', 'lattice-lstm', 'bilstm-tagger', 'lstm-lm-fixed'):
-        usage = subprocess.run([sys.argv[2], command, network, '--usage'], capture_output=True, text=True).stdout
-        names = re.findall(r'\[--([a-z-]+)', usage)
-        assert len(names) > 5, usage
-        for name in names:
-            assert f'--{name}' in text, name
-PY
 done
+ln -s "$vpps" vpps # the scripts ask the program that the command line names
+PATH=$PWD:$PATH
+check "the options offered are those of --usage" python3 - "$vpps" <<'PY'
+import re, subprocess, sys
+def vpps(*arguments): return subprocess.run([sys.argv[1], *arguments], capture_output=True, text=True, check=True).stdout
+for command in ('train', 'eval', 'predict', 'generate', 'export', 'plan', 'kernel', 'tune', 'cell'):
+    for network in ('tree-lstm', 'lstm-nmt', 'lattice-lstm', 'bilstm-tagger', 'lstm-lm-fixed'):
+        names = re.findall(r'\[--([a-z-]+=?)', vpps(command, network, '--usage').split('\n', 1)[1])
+        offered = vpps('completion', 'words', '--', command, network, '-').splitlines()
+        assert len(names) > 5 and ['help', 'usage', *names] == [line[2:].split('\t')[0] for line in offered], (names, offered)
+PY
 check "no shell" fails_with 2 "expected bash or zsh" "$vpps" completion
+check "a word too many" fails_with 2 "'zsh': too many arguments" "$vpps" completion bash zsh
 check "another shell" fails_with 2 "found 'csh'" "$vpps" completion csh
 
 # completes SHELL WORDS EXPECTED...: the words that WORDS, of which the last is cut short, may become are these.
@@ -59,6 +60,9 @@ check "bash: a file to measure" completes bash "vpps eval rvnn --json tex" text.
 check "bash: no file to train" completes bash "vpps train rvnn tex" ""
 check "bash: an option of a command without a network" completes bash "vpps doctor --j" --json
 check "bash: an option's words" completes bash "vpps train rvnn --optimizer ada" adagrad adam adamw
+check "bash: the words of this command's option" completes bash "vpps train rvnn --precision " auto bf16 bf16x3 fp32
+check "bash: and of another command's of that name" completes bash "vpps export rvnn --precision " bf16 fp32 int8
+check "bash: files of a letter's option" completes bash "vpps eval rvnn -m model-o" model-one.ckpt
 check "bash: words after =" completes bash "vpps train rvnn --optimizer=ada" adagrad adam adamw
 check "bash: files" completes bash "vpps eval rvnn --model model-o" model-one.ckpt
 check "bash: files after =" completes bash "vpps eval rvnn --model=model-o" model-one.ckpt
@@ -78,7 +82,7 @@ def read_until(what, seconds=120):
     end = time.time() + seconds
     while what not in text and time.time() < end:
         if select.select([fd], [], [], 0.1)[0]:
-            text += os.read(fd, 65536).decode(errors='replace')
+            text += os.read(fd, 65536).decode(errors='replace').replace('\a', '')
     return what in text
 def send(keys):
     global text
@@ -104,10 +108,12 @@ if command -v zsh >/dev/null; then
     check "zsh: an option" typed "vpps train tree-lstm --hid" "--hidden="
     check "zsh: a network's own" typed "vpps train lstm-nmt --att" "--attention"
     check "zsh: an option of a command without a network" typed "vpps doctor --js" "--json"
+    check "zsh: a word of this command's option" typed "vpps train rvnn --precision=bf16x" "=bf16x3 "
+    check "zsh: a file to predict" typed "vpps predict rvnn --model=model-one.ckpt tex" "text.txt"
     check "zsh: a word" typed "vpps train rvnn --optimizer=mom" "=momentum"
     check "zsh: a file" typed "vpps eval rvnn --model=model-o" "model-one.ckpt"
 else
-    skip "zsh" "it is not installed" 9
+    skip "zsh" "it is not installed" 11
 fi
 
 summary

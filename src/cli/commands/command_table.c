@@ -7,8 +7,6 @@
 
 static int run_cache(settings *s) { return command_cache(s->action, s->json); }
 
-static int run_completion(settings *s) { return command_completion(s->action); }
-
 /* clang-format off */
 const command commands[] = {
     {"train", "to train and use networks", COMMAND_TRAIN, OPERAND_NETWORK, 0, NULL, command_train, "train a network", "",
@@ -48,7 +46,7 @@ const command commands[] = {
     {"cache", NULL, COMMAND_CACHE, OPERAND_ACTION, 0, "list|clear|path", run_cache,
      "list, clear or path: compiled kernels on disk", "",
      "List the compiled kernels on disk, remove them, or print where they are."},
-    {"completion", NULL, COMMAND_COMPLETION, OPERAND_ACTION, 0, COMPLETION_SHELLS, run_completion,
+    {"completion", NULL, COMMAND_COMPLETION, OPERAND_ACTION, INT_MAX, COMPLETION_SHELLS, command_completion,
      "bash or zsh: print what makes the shell complete words", "",
      "Print a script for a shell, which completes commands, networks, options and their words: "
      "source <(vpps completion bash)."},

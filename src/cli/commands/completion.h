@@ -1,7 +1,10 @@
 /* completion.h - `vpps completion SHELL`: completion of words on the command line by a shell. */
 #pragma once
 
+#include "cli/options/options.h"
+
 #define COMPLETION_SHELLS "bash|zsh"
 
-/* Prints the completion script for a shell, made from the tables of commands, networks and options. Returns the process's exit code. */
-int command_completion(const char *shell);
+/* Runs `vpps completion SHELL`, which prints the shell's script, or `vpps completion words -- WORD...`, by which the scripts ask what the last word
+ * may become. Returns the process's exit code. */
+int command_completion(settings *s);

@@ -1,10 +1,15 @@
-/* templates.S - embeds the C files that make up an exported network's program, as zero-terminated strings main_NAME. */
-    .macro template name, path
-    .globl main_\name
-    .hidden main_\name
-main_\name:
+/* templates.S - embeds files as zero-terminated strings: the C files that make up an exported network's program as main_NAME, and the shells'
+ * completion scripts as completion_SHELL. */
+    .macro text name, path
+    .globl \name
+    .hidden \name
+\name:
     .incbin "\path"
     .byte 0
+    .endm
+
+    .macro template name, path
+    text main_\name, "\path"
     .endm
 
     .macro part name
@@ -34,4 +39,6 @@ main_\name:
     template chain_types, "src/cli/session/chain_paths.h"
     template chain, "src/cli/session/chain_paths.c"
     template tokens, "src/cli/input/tokenize_simple.c"
+    text completion_bash, "src/cli/commands/completion.bash"
+    text completion_zsh, "src/cli/commands/completion.zsh"
     .section .note.GNU-stack, "", %progbits

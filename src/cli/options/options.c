@@ -28,7 +28,7 @@ const cli_option *options_find(const settings *s, const char *name, size_t *at) 
         if (!rows[i].row.name || strcmp(rows[i].row.name, name) != 0) continue;
         const bool applies = options_apply(s, &rows[i]);
         if (found && !applies) continue;
-        found = &rows[*at = i];
+        found = &rows[ *at = i];
         if (applies) break;
     }
     return found;
