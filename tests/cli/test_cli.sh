@@ -307,6 +307,18 @@ else
     skip "cell as a GPU has it" "software SIMT cannot be followed by ThreadSanitizer"
 fi
 check "cell into a full disk" fails_full cell tree-lstm "${tiny[@]}"
+# A disk that was full for a moment: stdio remembers the error, and the last flush succeeds. Reading is an error of stdout's, too.
+printf '#include <stdio.h>\n__attribute__((constructor)) static void fail(void) { fgetc(stdout); }\n' >fail.c
+failed_before() {
+    LD_PRELOAD=$PWD/fail.so "$vpps" "$@" >out 2>err
+    [ $? -eq 1 ] && says err "stdout: Input/output error"
+}
+if ! grep -q '__[at]san' <<<"$(nm -D "$vpps")" && "${CC:-cc}" -shared -fPIC -o fail.so fail.c; then
+    for shown in --help --version doctor "cache path" "train --help" "cell tree-lstm" "policy tree-lstm" "kernel tree-lstm"; do
+        # shellcheck disable=SC2086 # several words
+        check "an earlier error: $shown" failed_before $shown
+    done
+fi
 check "doctor" prints '^ +cpu +ready' "$vpps" doctor
 check "doctor --json" exits 0 "$vpps" doctor --json
 check "doctor --json: the object" json out "o['processor']['cores_allowed'] >= 1 and o['devices'][0]['name'] == 'cpu' \

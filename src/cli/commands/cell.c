@@ -13,8 +13,6 @@
 #include "runtime/handle.h"
 #include "script/task.h"
 
-#include <errno.h>
-
 /* ---------------------------------------------------------------- as JSON */
 
 /* Makes a JSON string of a text, which is freed; NULL: out of memory. */
@@ -289,7 +287,7 @@ static vpps_status show(const session *x, const vpps_batch *b) {
                                 stdout);
     json_decref(cells);
     VPPS_TRY(status);
-    return fflush(stdout) == 0 ? VPPS_OK : vpps_fail(VPPS_IO, "stdout cannot be written: %s", strerror(errno));
+    return flush_stdout();
 }
 
 static vpps_status cell(settings *s, session *x, corpus *c) {

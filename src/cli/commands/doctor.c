@@ -221,18 +221,8 @@ static json_t *examine(void) {
 
 int command_doctor(settings *s) {
     json_t *machine = examine();
-    if (!machine) {
-        fputs("vpps: no memory\n", stderr);
-        return EXIT_RUNTIME;
-    }
-    vpps_status status = VPPS_OK;
-    if (s->json) {
-        status = report_json_line(machine, stdout);
-    } else {
-        print_machine(machine);
-        json_decref(machine);
-        if (fflush(stdout) != 0) status = vpps_fail(VPPS_IO, "stdout cannot be written");
-    }
-    if (status != VPPS_OK) report_failure(status);
-    return status == VPPS_OK ? 0 : EXIT_RUNTIME;
+    if (s->json || !machine) return exit_code(report_json_line(machine, stdout));
+    print_machine(machine);
+    json_decref(machine);
+    return exit_code(flush_stdout());
 }

@@ -6,8 +6,6 @@
 #include "cli/common/json.h"
 #include "codegen/compile.h"
 
-#include <errno.h>
-
 enum { MAX_ARCHITECTURES = 64 };
 
 /* ---------------------------------------------------------------- source */
@@ -19,8 +17,8 @@ static vpps_status print_source(planner *x) {
     VPPS_FREED char *source = NULL;
     VPPS_TRY(planner_find_machine(x->settings, &x->machine));
     VPPS_TRY(planner_specialise(x, x->settings->rpw, x->settings->threads, &nothing, &plan, &source, &report));
-    if (fputs(source, stdout) != EOF && fflush(stdout) == 0) return VPPS_OK;
-    return vpps_fail(VPPS_IO, "stdout cannot be written: %s", strerror(errno));
+    fputs(source, stdout);
+    return flush_stdout();
 }
 
 /* ---------------------------------------------------------------- report */
@@ -176,11 +174,10 @@ static vpps_status print_report(planner *x) {
     char message[VPPS_MESSAGE_BYTES];
     snprintf(message, sizeof message, "%s", vpps_error_message());
     vpps_status written = VPPS_OK;
-    if (json_array_size(kernels)) {
+    if (json_array_size(kernels))
         written = report_json_line(json_pack("{ss sO}", "model", s->network->name, "kernels", kernels), stdout);
-    } else if (fflush(stdout) != 0) {
-        written = vpps_fail(VPPS_IO, "stdout cannot be written: %s", strerror(errno));
-    }
+    else
+        written = flush_stdout();
     json_decref(kernels);
     if (status == VPPS_OK) return written;
     vpps_restore_message(message);

@@ -18,7 +18,7 @@ static bool is_help(const char *word) {
 
 static int print_overview(void) {
     help_overview(stdout);
-    return fflush(stdout) == 0 ? 0 : EXIT_RUNTIME;
+    return exit_code(flush_stdout());
 }
 
 static int unknown_command(const char *word) {
@@ -129,7 +129,7 @@ int main(int argc, char **argv) {
     if (is_help(argv[1]) || (strcmp(argv[1], "help") == 0 && argc == 2)) return print_overview();
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0 || strcmp(argv[1], "version") == 0) {
         printf("vpps %s\n", vpps_version());
-        return fflush(stdout) == 0 ? 0 : EXIT_RUNTIME;
+        return exit_code(flush_stdout());
     }
     static char help_word[] = "--help";
     if (strcmp(argv[1], "help") == 0) { /* vpps help COMMAND is vpps COMMAND --help */

@@ -126,7 +126,7 @@ static _Noreturn void show(const settings *s, const command *c, int key) {
     } else {
         help_options(stdout, &defaults, c, key == KEY_HELP_ENGINE ? HELP_ENGINE : HELP_COMMON);
     }
-    exit(fflush(stdout) == 0 ? 0 : EXIT_RUNTIME);
+    exit(exit_code(flush_stdout()));
 }
 
 /* The arguments of getopt_long. */

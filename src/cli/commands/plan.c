@@ -8,8 +8,6 @@
 #include "io/output.h"
 #include "runtime/handle.h"
 
-#include <errno.h>
-
 vpps_status planner_open(planner *x, settings *s) {
     const uint32_t groups = s->groups;
     x->settings = s;
@@ -160,13 +158,10 @@ static vpps_status plan(planner *x, settings *s) {
     }
     json_decref(plans);
     VPPS_TRY(status);
-    return fflush(stdout) == 0 ? VPPS_OK : vpps_fail(VPPS_IO, "stdout cannot be written: %s", strerror(errno));
+    return flush_stdout();
 }
 
 int command_plan(settings *s) {
-    planner x = {0};
-    const vpps_status status = plan(&x, s);
-    if (status != VPPS_OK) report_failure(status);
-    planner_close(&x);
-    return status == VPPS_OK ? 0 : EXIT_RUNTIME;
+    VPPS_CLOSED_BY(planner_close) planner x = {0};
+    return exit_code(plan(&x, s));
 }

@@ -10,8 +10,6 @@
 #include "script/schedule.h"
 #include "script/scopes.h"
 
-#include <errno.h>
-
 enum { MAX_POLICIES = 16, STATES_SHOWN = 40 };
 
 /* Numbers of batches that each batching policy needs for one graph, and the least possible number, `bound`. */
@@ -118,6 +116,11 @@ typedef struct shown {
     json_t *recurrences;
 } shown;
 
+static void shown_close(shown *x) {
+    session_close(&x->session);
+    corpus_close(&x->corpus);
+}
+
 /* Reads no stored automaton (learned policy), so that a new policy is learned, perhaps from more examples. */
 static void *read_nothing(const vpps_graph_kind *kind, size_t *bytes) {
     (void)kind;
@@ -205,15 +208,11 @@ static vpps_status show(shown *x, const settings *s) {
     json_decref(x->recurrences);
     counts_close(&all);
     VPPS_TRY(status);
-    return fflush(stdout) == 0 ? VPPS_OK : vpps_fail(VPPS_IO, "stdout cannot be written: %s", strerror(errno));
+    return flush_stdout();
 }
 
 int command_policy(settings *s) {
-    shown x = {0};
-    vpps_status status = open_examples(&x, s);
-    if (status == VPPS_OK) status = show(&x, s);
-    const int code = exit_code(status);
-    session_close(&x.session);
-    corpus_close(&x.corpus);
-    return code;
+    VPPS_CLOSED_BY(shown_close) shown x = {0};
+    const vpps_status status = open_examples(&x, s);
+    return exit_code(status == VPPS_OK ? show(&x, s) : status);
 }

@@ -8,7 +8,7 @@ static vpps_status script(settings *s, session *x, corpus *c) {
     vpps_node loss;
     VPPS_TRY(open_first_batch(x, s, c, &loss));
     VPPS_TRY(vpps_disassemble(x->handle, x->graph, loss, stdout));
-    return fflush(stdout) == 0 ? VPPS_OK : vpps_fail(VPPS_IO, "stdout cannot be written");
+    return flush_stdout();
 }
 
 int command_script(settings *s) {

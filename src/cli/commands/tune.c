@@ -57,7 +57,7 @@ static vpps_status tune(tuner *t, settings *s) {
     bool done;
     VPPS_TRY(vpps_handle_trials(t->session.handle, NULL, &n, &done));
     if (n > 0) trials_print(t->session.handle, stdout);
-    return fflush(stdout) == 0 ? VPPS_OK : vpps_fail(VPPS_IO, "stdout cannot be written");
+    return flush_stdout();
 }
 
 int command_tune(settings *s) {

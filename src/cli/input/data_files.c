@@ -37,7 +37,7 @@ static size_t stem_length(const char *name, const char *ending) {
     size_t n = strlen(name);
     for (size_t i = 0; *ending && i < VPPS_COUNT(compressed); i++) {
         const size_t m = strlen(compressed[i]);
-        if (n > m && strncmp(name + n - m, compressed[i], m) == 0) {
+        if (n > m && strncasecmp(name + n - m, compressed[i], m) == 0) {
             n -= m;
             break;
         }
