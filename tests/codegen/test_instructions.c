@@ -42,7 +42,7 @@ static float float_at(const words *w, size_t i) {
 /* Adds n elements drawn from [low, high), and a gap after them. */
 static uint32_t tensor(words *pool, uint32_t n, float low, float high) {
     const uint32_t offset = (uint32_t)pool->n;
-    for (uint32_t i = 0; i < n; i++) append(pool, bits(draw(low, high)));
+    for (uint32_t i = 0; i < n; i++) append(pool, vpps_float_bits(draw(low, high)));
     append(pool, GAP);
     return offset;
 }
@@ -170,7 +170,7 @@ static test_case *put_case(batch *b, uint32_t opcode, uint32_t length, uint32_t 
             tensors++;
             break;
         case 's': c->of.s[scalars++] = tensor(&b->pool, items, low, high); break;
-        case 'f': c->of.f = bits(draw(0.1f, 0.9f)); break;
+        case 'f': c->of.f = vpps_float_bits(draw(0.1f, 0.9f)); break;
         case 'e': c->of.e = (uint32_t)vpps_random(&state); break;
         case 'u': c->of.u = vpps_random_below(&state, roles[k] == 'k' ? 3 : length); break;
         case 'i': c->indices = tensor(&b->pool, length * items, 0, 1); break;
@@ -196,7 +196,7 @@ static void set_losses(batch *b, const test_case *c) {
             double loss;
             meaning_operands o = operands_of(b, &b->pool, c, i);
             meaning_forward(use.op, &o, 1, &loss, NULL);
-            b->pool.at[c->of.s[scalars] + i] = bits((float)loss);
+            b->pool.at[c->of.s[scalars] + i] = vpps_float_bits((float)loss);
         }
         scalars++;
     }
@@ -506,10 +506,10 @@ static void add_extreme_case(batch *b, uint32_t opcode) {
     const test_case *c = put_case(b, opcode, N * N, 1, MAX_TENSORS);
     for (uint32_t t = 0; t < strspn(vpps_instructions[opcode].operands, "t"); t++)
         for (uint32_t e = 0; e < N * N && roles[t] != 'i'; e++)
-            b->pool.at[c->of.t[t] + e] = bits(extremes[t == 0 ? e % N : t == 1 ? e / N : (e + 3) % N]);
+            b->pool.at[c->of.t[t] + e] = vpps_float_bits(extremes[t == 0 ? e % N : t == 1 ? e / N : (e + 3) % N]);
     uint32_t scalars = 0; /* no scalar so small that it makes infinite values finite again */
     for (const char *letter = vpps_instructions[opcode].operands; *letter; letter++)
-        if (*letter == 's') b->pool.at[c->of.s[scalars++]] = bits(0.5f);
+        if (*letter == 's') b->pool.at[c->of.s[scalars++]] = vpps_float_bits(0.5f);
 }
 
 /* Adds logits that are far apart, and elements that are not finite. */
@@ -523,7 +523,7 @@ static void add_extreme_vectors(batch *b, uint32_t opcode) {
     for (uint32_t r = 0; r < VPPS_COUNT(rows) && (form == VPPS_FORM_REDUCE || form == VPPS_FORM_ROW); r++) {
         const test_case *c = put_case(b, opcode, 5, 1, MAX_TENSORS);
         for (uint32_t t = 0; t < strspn(vpps_instructions[opcode].operands, "t"); t++)
-            for (uint32_t e = 0; e < 5; e++) b->pool.at[c->of.t[t] + e] = bits(rows[t ? VPPS_COUNT(rows) - 1 : r][e]);
+            for (uint32_t e = 0; e < 5; e++) b->pool.at[c->of.t[t] + e] = vpps_float_bits(rows[t ? VPPS_COUNT(rows) - 1 : r][e]);
     }
 }
 
@@ -533,7 +533,7 @@ static void add_long_case(batch *b, uint32_t opcode) {
     if (form != VPPS_FORM_REDUCE && form != VPPS_FORM_ROW) return;
     const test_case *c = put_case(b, opcode, LONG, 1, MAX_TENSORS);
     for (uint32_t t = 0; t < strspn(vpps_instructions[opcode].operands, "t"); t++)
-        for (uint32_t e = 0; e < LONG; e++) b->pool.at[c->of.t[t] + e] = bits(t ? 0.3011f : 0.7123f);
+        for (uint32_t e = 0; e < LONG; e++) b->pool.at[c->of.t[t] + e] = vpps_float_bits(t ? 0.3011f : 0.7123f);
 }
 
 /* Adds steps with gradients of any size; moments and Adagrad's sum are not negative. */
@@ -550,7 +550,7 @@ static void add_steps(batch *b, bool decays) {
             for (uint32_t t = 0; t < 3; t++)
                 c->of.t[t] = tensor(&b->pool, lengths[n], t ? 0.01f : -2.0f, t ? 1.0f : 2.0f);
             for (uint32_t e = 0; e < VPPS_COUNT(gradients) && lengths[n] == 100; e++)
-                b->pool.at[c->of.t[0] + e] = bits(gradients[e]);
+                b->pool.at[c->of.t[0] + e] = vpps_float_bits(gradients[e]);
         }
     }
 }
