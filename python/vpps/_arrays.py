@@ -193,9 +193,9 @@ def columns(a: F32) -> tuple[int, int, F32]:
     return a.shape[0], a.shape[1], np.ascontiguousarray(a.T)
 
 
-def pointer(a: NDArray[Any], ctype: str) -> Any:
-    """The address of a contiguous array's elements; NULL for None."""
-    return ffi.from_buffer(ctype, a) if a.size else ffi.NULL
+def pointer(a: NDArray[Any], ctype: str, *, written: bool = False) -> Any:
+    """The address of a contiguous array's elements; NULL if there are none. `written`: C writes them, so read-only arrays are refused."""
+    return ffi.from_buffer(ctype, a, require_writable=written) if a.size else ffi.NULL
 
 
 def u32_pointer(a: U32 | None) -> Any:

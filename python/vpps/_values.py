@@ -8,7 +8,7 @@ from typing import Any, Union
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import F32, u32_pointer
+from ._arrays import F32, pointer, u32_pointer
 from ._vpps import ffi, lib
 from .errors import ArgumentError
 from .node import Node, Nodes, same_graph
@@ -69,7 +69,7 @@ class Places:
             self.result, self._addresses = self._memory.empty(0), np.empty(0, np.uintp)
             return
         shapes = np.empty(n, np.uint64)
-        if not lib.glue_shapes(e.p, n, self.ids, ffi.from_buffer("uint64_t[]", shapes)):
+        if not lib.glue_shapes(e.p, n, self.ids, pointer(shapes, "uint64_t[]", written=True)):
             raise e.failure()
         if (shapes != shapes[0]).any():
             raise ArgumentError(f"{what}: nodes of several shapes; expected one, or a list of nodes")

@@ -193,11 +193,12 @@ def describe_vectors(path: Path) -> VectorsInfo:
 
 def read_vectors(path: Path, words: Vocab, values: F32) -> VectorsFound:
     """Sets values[id] for each word that has a vector in the file; `values` is len(words) x size, as `embedding.view()` gives it."""
-    if values.dtype != np.float32 or values.ndim != 2 or len(values) != len(words) or not values.flags.c_contiguous:
-        raise ArgumentError(f"read_vectors: values of {values.shape}, {values.dtype}; expected contiguous float32, "
-                            f"{len(words)} x size")
+    usable = values.dtype == np.float32 and values.flags.c_contiguous and values.flags.writeable
+    if not usable or values.ndim != 2 or len(values) != len(words):
+        raise ArgumentError(f"read_vectors: {'' if values.flags.writeable else 'read-only '}values of {values.shape}, {values.dtype}; expected "
+                            f"contiguous float32, {len(words)} x size, that can be written")
     found = ffi.new("vpps_vectors_found *")
-    check(lib.vpps_vectors_read(os.fsencode(path), words._c, values.shape[1], ffi.from_buffer("float[]", values), found))
+    check(lib.vpps_vectors_read(os.fsencode(path), words._c, values.shape[1], ffi.from_buffer("float[]", values, require_writable=True), found))
     return VectorsFound(found.words, found.found, found.composed)
 
 

@@ -188,7 +188,7 @@ class Value(Uncopied):
         rows, cols = self.shape
         out = np.empty((cols, rows), np.float32)
         with self._engine._lock:
-            check(lib.vpps_read_kept(self._engine._c, self._number[0], ffi.from_buffer("float[]", out)))
+            check(lib.vpps_read_kept(self._engine._c, self._number[0], pointer(out, "float[]", written=True)))
         return shaped(out)
 
     def __dlpack_device__(self) -> tuple[int, int]:

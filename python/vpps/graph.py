@@ -338,7 +338,7 @@ class Graph(Builder):
         a, keep = _application(cell, ids, [self._own(x).id for x in pulls], indices, [], [])
         limit = whole(limit, "loop: limit")
         turns = np.empty(max(limit, 1), np.uint32)
-        if lib.vpps_while(self._p, a, limit, u32_pointer(turns)) == NO_VERTEX:
+        if lib.vpps_while(self._p, a, limit, pointer(turns, "uint32_t[]", written=True)) == NO_VERTEX:
             raise self._epoch.failure()
         del keep
         return Vertices(self._epoch, turns)

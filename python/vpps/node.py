@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, SupportsIndex, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._arrays import U32, as_u32, integer, is_masked, place, real, u32_pointer, whole
+from ._arrays import U32, as_u32, integer, is_masked, place, pointer, real, u32_pointer, whole
 from ._vpps import ffi, lib
 from .errors import ArgumentError, Hinting, StateError, Uncopied, check, error_of, message
 
@@ -392,7 +392,7 @@ class Vertices(Many[Vertex]):
         out = np.empty(len(self.ids), np.uint32)
         if not self._e.p:
             raise self._e.failure()
-        check(call(self._e.p, len(out), u32_pointer(self.ids), k, u32_pointer(out)))
+        check(call(self._e.p, len(out), u32_pointer(self.ids), k, pointer(out, "uint32_t[]", written=True)))
         return Nodes(self._e, out)
 
     def scattered(self, k: int = 0) -> Nodes:

@@ -166,6 +166,10 @@ def test_vectors(tmp_path):
     assert values.tolist() == [[0, 0], [3, 4]]
     with pytest.raises(vpps.ArgumentError, match="expected contiguous float32, 3 x size"):
         data.read_vectors(tmp_path / "v", data.Vocab(["a", "b", "c"]), values)
+    fixed = bytes(16)
+    with pytest.raises(vpps.ArgumentError, match=r"read-only values of \(2, 2\)"):
+        data.read_vectors(tmp_path / "v", data.Vocab(["b", "c"]), np.frombuffer(fixed, np.float32).reshape(2, 2))
+    assert fixed == bytes(16)
 
 
 def test_measures():
