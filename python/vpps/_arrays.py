@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any, SupportsIndex, Union
 
@@ -15,6 +16,7 @@ from .errors import ArgumentError
 U32 = NDArray[np.uint32]
 F32 = NDArray[np.float32]
 Floats = Union[ArrayLike, Any]  # anything with __dlpack__, too
+Path = Union[str, "os.PathLike[str]"]
 
 LARGEST = 2**32 - 1
 LARGEST_FLOAT = float(np.finfo(np.float32).max)
@@ -209,6 +211,14 @@ def encode(text: str, what: str) -> bytes:
     data = text.encode("utf-8", "surrogateescape")
     if b"\0" in data:
         raise ArgumentError(f"{what}: {text!r} holds NUL")
+    return data
+
+
+def path_bytes(path: Path) -> bytes:
+    """The path as C takes it; a NUL, which would end the path there, is refused."""
+    data = os.fsencode(path)
+    if b"\0" in data:
+        raise ArgumentError(f"path {os.fspath(path)!r} holds NUL")
     return data
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, SupportsIndex, Union
@@ -11,11 +10,10 @@ from typing import Any, Literal, NamedTuple, SupportsIndex, Union
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._arrays import F32, U32, as_u32, choice, encode, place, plain, u32_pointer, whole
+from ._arrays import F32, U32, Path, as_u32, choice, encode, path_bytes, place, plain, u32_pointer, whole
 from ._vpps import ffi, lib
 from .errors import ArgumentError, Uncopied, check, created
 
-Path = Union[str, "os.PathLike[str]"]
 I64 = NDArray[np.int64]
 NO_WORD = 2**32 - 1
 SEEDS = 2**64 - 1
@@ -187,7 +185,7 @@ FORMS = {lib.VPPS_VECTORS_TEXT: "text", lib.VPPS_VECTORS_GLOVE: "glove", lib.VPP
 def describe_vectors(path: Path) -> VectorsInfo:
     """Describes a file of word2vec, GloVe or fastText."""
     info = ffi.new("vpps_vectors_info *")
-    check(lib.vpps_vectors_describe(os.fsencode(path), info))
+    check(lib.vpps_vectors_describe(path_bytes(path), info))
     return VectorsInfo(FORMS[info.form], info.words, info.size)
 
 
@@ -198,7 +196,7 @@ def read_vectors(path: Path, words: Vocab, values: F32) -> VectorsFound:
         raise ArgumentError(f"read_vectors: {'' if values.flags.writeable else 'read-only '}values of {values.shape}, {values.dtype}; expected "
                             f"contiguous float32, {len(words)} x size, that can be written")
     found = ffi.new("vpps_vectors_found *")
-    check(lib.vpps_vectors_read(os.fsencode(path), words._c, values.shape[1], ffi.from_buffer("float[]", values, require_writable=True), found))
+    check(lib.vpps_vectors_read(path_bytes(path), words._c, values.shape[1], ffi.from_buffer("float[]", values, require_writable=True), found))
     return VectorsFound(found.words, found.found, found.composed)
 
 
@@ -255,7 +253,7 @@ class Treebank(Uncopied):
 
     def read(self, path: Path) -> Treebank:
         """Appends the trees of a file in the brackets of the Stanford Sentiment Treebank, one a line."""
-        check(lib.vpps_treebank_read_file(self._c, os.fsencode(path)))
+        check(lib.vpps_treebank_read_file(self._c, path_bytes(path)))
         return self
 
     def read_text(self, text: Union[str, bytes], name: str = "<text>") -> Treebank:
@@ -331,7 +329,7 @@ class Constituents(Uncopied):
 
     def read(self, path: Path) -> Constituents:
         """Appends the trees of a file."""
-        check(lib.vpps_constituents_read_file(self._c, os.fsencode(path)))
+        check(lib.vpps_constituents_read_file(self._c, path_bytes(path)))
         return self
 
     def read_text(self, text: Union[str, bytes], name: str = "<text>") -> Constituents:
@@ -399,7 +397,7 @@ class Sentences(Uncopied, Sequence[Sentence]):
 
     def read_tagged(self, path: Path) -> Sentences:
         """Reads a file with a sentence of word|TAG tokens on each line, and appends the sentences."""
-        check(lib.vpps_sentences_read_tagged_file(self._c, os.fsencode(path)))
+        check(lib.vpps_sentences_read_tagged_file(self._c, path_bytes(path)))
         return self
 
     def read_tagged_text(self, text: Union[str, bytes], name: str = "<text>") -> Sentences:
@@ -410,7 +408,7 @@ class Sentences(Uncopied, Sequence[Sentence]):
 
     def read_labelled(self, path: Path) -> Sentences:
         """Reads a file with a label, a tab and a sentence on each line, and appends the sentences."""
-        check(lib.vpps_sentences_read_labelled_file(self._c, os.fsencode(path)))
+        check(lib.vpps_sentences_read_labelled_file(self._c, path_bytes(path)))
         return self
 
     def read_labelled_text(self, text: Union[str, bytes], name: str = "<text>") -> Sentences:
@@ -431,7 +429,7 @@ class Sentences(Uncopied, Sequence[Sentence]):
         """Appends CoNLL's columns: a token per line, a blank line between sentences. Columns are numbered from 1; 0 stands for the first
         (word) and the last (tag)."""
         o, names = self._columns(word, tag, tabs, comments, conllu, word_name, tag_name)
-        check(lib.vpps_sentences_read_columns_file(self._c, os.fsencode(path), o))
+        check(lib.vpps_sentences_read_columns_file(self._c, path_bytes(path), o))
         del names
         return self
 
@@ -455,7 +453,7 @@ class Sentences(Uncopied, Sequence[Sentence]):
         """Appends the dependency trees of a CoNLL-U file. Tags are relations, with `cut_subtypes` without their subtypes. With `label`,
         sentences have labels from their comments "# LABEL = ..." instead of tags; with `heads_only` they have neither."""
         o, keep = self._dependencies(cut_subtypes, heads_only, label)
-        check(lib.vpps_sentences_read_dependencies_file(self._c, os.fsencode(path), o))
+        check(lib.vpps_sentences_read_dependencies_file(self._c, path_bytes(path), o))
         del keep
         return self
 
@@ -476,7 +474,7 @@ class Sentences(Uncopied, Sequence[Sentence]):
     def read_lines(self, path: Path, *, end_word: str | None = None, keep_empty: bool = False) -> Sentences:
         """Appends plain text, a sentence a line; `end_word` is appended to each."""
         o, keep = _lines(end_word, keep_empty)
-        check(lib.vpps_sentences_read_lines_file(self._c, os.fsencode(path), o))
+        check(lib.vpps_sentences_read_lines_file(self._c, path_bytes(path), o))
         del keep
         return self
 
@@ -545,7 +543,7 @@ def read_parallel(source_path: Path, target_path: Path, source: Sentences, targe
     """Appends two files of plain text whose lines are translations of each other; `end_word` is appended to the target's sentences."""
     word = ffi.NULL if end_word is None else ffi.new("char[]", encode(end_word, "end_word"))
     o = ffi.new("vpps_parallel *", {"end_word": word, "skip_empty": skip_empty})
-    check(lib.vpps_sentences_read_parallel_files(source._c, target._c, os.fsencode(source_path), os.fsencode(target_path), o))
+    check(lib.vpps_sentences_read_parallel_files(source._c, target._c, path_bytes(source_path), path_bytes(target_path), o))
 
 
 def read_parallel_texts(source_text: Union[str, bytes], target_text: Union[str, bytes], source: Sentences, target: Sentences, *,
@@ -592,7 +590,7 @@ class Lattices(Uncopied, Sequence[Lattice]):
 
     def read(self, path: Path) -> Lattices:
         """Appends the lattices of a file, whose characters, words and tags are numbers."""
-        check(lib.vpps_lattices_read_file(self._c, os.fsencode(path)))
+        check(lib.vpps_lattices_read_file(self._c, path_bytes(path)))
         return self
 
     def read_text(self, text: Union[str, bytes], name: str = "<text>") -> Lattices:
@@ -640,7 +638,7 @@ def _arcs(l: Any, n: int) -> NDArray[Any]:
 
 def read_lexicon(path: Path, words: Vocab) -> None:
     """Adds the words of a lexicon, lines "word frequency POS"."""
-    check(lib.vpps_lexicon_read_file(words._c, os.fsencode(path)))
+    check(lib.vpps_lexicon_read_file(words._c, path_bytes(path)))
 
 
 def read_lexicon_text(text: Union[str, bytes], words: Vocab, name: str = "<text>") -> None:

@@ -6,9 +6,9 @@ import csv
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
-from typing import Any, TextIO, TypeVar, Union
+from typing import Any, TextIO, TypeVar
 
-from ._arrays import whole
+from ._arrays import Path, whole
 from .errors import ArgumentError, Uncopied
 
 T = TypeVar("T")
@@ -23,7 +23,7 @@ class Metrics(Uncopied):
     The columns of the CSV file are those of the first row; other numbers are in the event files only. An existing file is continued.
     """
 
-    def __init__(self, folder: Union[str, "os.PathLike[str]"], *, every: int = 1, tensorboard: bool | None = None) -> None:
+    def __init__(self, folder: Path, *, every: int = 1, tensorboard: bool | None = None) -> None:
         """every: writes the numbers of every batch (1), every second batch (2), and so on."""
         self.every = whole(every, "every")
         if not every:
@@ -82,7 +82,7 @@ def progress(items: Iterable[T], **options: Any) -> Iterable[T]:
     return bar
 
 
-def read_csv(path: Union[str, "os.PathLike[str]"]) -> Iterator[dict[str, float]]:
+def read_csv(path: Path) -> Iterator[dict[str, float]]:
     """The rows of a metrics.csv as numbers."""
     with open(path, newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):

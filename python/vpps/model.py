@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 import numpy as np
 
-from ._arrays import F32, U32, Floats, as_f32, encode, real, whole
+from ._arrays import F32, U32, Floats, Path, as_f32, encode, path_bytes, real, whole
 from ._vpps import ffi, lib
 from .errors import ArgumentError, FormatError, Hinting, check, created, sized
 from .graph import Builder, Cell, Graph, Recorder, current
@@ -17,8 +17,6 @@ from .node import NO_PARAM, Affine, Epoch, Index, Node, made, node_of
 
 if TYPE_CHECKING:
     from .trainer import Communicator, Trainer
-
-Path = Union[str, "os.PathLike[str]"]
 
 
 class Init(NamedTuple):
@@ -331,7 +329,7 @@ class Model(Hinting):
             lib.glue_export_c(self._c, encode(prefix, "export_c: prefix"), name, weights is not None, kinds.index(precision), losses, texts, n,
                               status)
             check(status[0])
-            made = [(to, bytes(ffi.buffer(texts[i], n[i]))) for i, to in enumerate((path, header, weights)) if to is not None]
+            made = [(path_bytes(to), bytes(ffi.buffer(texts[i], n[i]))) for i, to in enumerate((path, header, weights)) if to is not None]
         finally:
             for text in texts:
                 lib.glue_free(text)

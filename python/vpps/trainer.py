@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, Optional, Union
+from typing import Any, Literal, NamedTuple, Optional
 
-from ._arrays import choice, encode, real, whole
+from ._arrays import Path, choice, encode, path_bytes, real, whole
 from ._values import Joined, Named, Places
 from ._vpps import ffi, lib
 from .engine import ENUMS, Engine, _fields, _options, _text
@@ -20,7 +19,6 @@ from .model import Dense, Model, Parameter
 from .node import NO_NODE, Epoch, Node, Nodes, node_of
 from .step import Step
 
-Path = Union[str, "os.PathLike[str]"]
 PROFILE = 2**32 - 1
 ADAM = ("adam", "adamw")
 NUMBERS_OF = {"momentum": ("momentum",), "beta1": ADAM, "beta2": ADAM, "epsilon": ("adagrad", *ADAM)}  # optimizers that use each number
@@ -477,13 +475,13 @@ class Trainer(Engine):
             pairs[i].key, pairs[i].value = texts
             keep.append(texts)
         with self._lock:
-            check(lib.vpps_save(self._c, os.fsencode(path), pairs, len(items)))
+            check(lib.vpps_save(self._c, path_bytes(path), pairs, len(items)))
         del keep
 
     def load(self, path: Path) -> None:
         """Reads a file that `save` wrote, or any safetensors file that has the model's parameters. All or nothing."""
         with self._lock:
-            check(lib.vpps_load(self._c, os.fsencode(path)))
+            check(lib.vpps_load(self._c, path_bytes(path)))
             self._untold = None
 
     # ---- looking inside
@@ -564,7 +562,7 @@ class Inference(Engine):
 def checkpoint_metadata(path: Path, key: str) -> str | None:
     """The value of a key in a checkpoint's metadata; None: the file has no such key."""
     out = ffi.new("char **")
-    check(lib.vpps_checkpoint_metadata(os.fsencode(path), encode(key, "key"), out))
+    check(lib.vpps_checkpoint_metadata(path_bytes(path), encode(key, "key"), out))
     if not out[0]:
         return None
     text: bytes = ffi.string(ffi.gc(out[0], lib.glue_free))

@@ -1,9 +1,11 @@
 """Tests what the package says of data that it has read: labels of trees, words of lines, tags of chunks."""
 
 import gzip
+import re
 
 import numpy as np
 import pytest
+from small import Small
 
 import vpps
 from vpps import data
@@ -170,6 +172,27 @@ def test_vectors(tmp_path):
     with pytest.raises(vpps.ArgumentError, match=r"read-only values of \(2, 2\)"):
         data.read_vectors(tmp_path / "v", data.Vocab(["b", "c"]), np.frombuffer(fixed, np.float32).reshape(2, 2))
     assert fixed == bytes(16)
+
+
+def test_a_path_does_not_end_at_a_nul(root, tmp_path, monkeypatch):
+    """No function reads or replaces the file whose name is the path up to a NUL."""
+    monkeypatch.chdir(tmp_path)
+    net, none = Small(vps=1).train(), data.Sentences()
+    net.trainer.save("f")
+    before = (tmp_path / "f").read_bytes()
+    uses = [getattr(of(), name) for of in (data.Treebank, data.Constituents, data.Sentences, data.Lattices) for name in dir(of)
+            if re.fullmatch("read(_[a-z]+)?", name) and not name.endswith("_text")]
+    uses += [data.describe_vectors, lambda path: data.read_vectors(path, data.Vocab(), np.zeros((0, 1), np.float32)),
+             lambda path: data.read_lexicon(path, data.Vocab()), lambda path: data.read_parallel(path, "f", none, none),
+             lambda path: data.read_parallel("f", path, none, none), net.trainer.save, net.trainer.load, net.model.export_c,
+             lambda path: net.model.export_c("g", header=path), lambda path: net.model.export_c("g", weights=path),
+             lambda path: vpps.checkpoint_metadata(path, "key"), vpps.Metrics, lambda path: list(vpps.metrics.read_csv(path))]
+    for use in uses:
+        with pytest.raises(ValueError, match="holds NUL|embedded null"):
+            use("f\0x")
+    assert [p.name for p in tmp_path.iterdir()] == ["f"] and (tmp_path / "f").read_bytes() == before
+    source = "".join(p.read_text() for p in (root / "python/vpps").glob("*.py"))
+    assert len(re.findall(r"[(,]\s*\w+: Path\b", source)) == len(uses) + 1, "one for each path, and that of path_bytes"
 
 
 def test_measures():
