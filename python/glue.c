@@ -160,58 +160,7 @@ void glue_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, glue_answer *out) {
 
 void glue_update(vpps_handle *h, glue_answer *out) { out->status = vpps_update(h); }
 
-/* ---------------------------------------------------------------- text */
-
 void glue_free(void *p) { free(p); }
-
-/* Closes a memory file. Returns its text, or NULL after a failure. */
-static char *take_text(FILE *file, char **text, vpps_status *status) {
-    if (fclose(file) != 0 && *status == VPPS_OK) *status = VPPS_MEMORY;
-    if (*status == VPPS_OK) return *text;
-    free(*text);
-    return NULL;
-}
-
-char *glue_disassemble(vpps_handle *h, vpps_graph *g, vpps_node loss, size_t *n, vpps_status *status) {
-    char *text = NULL;
-    FILE *file = open_memstream(&text, n);
-    *status = file ? vpps_disassemble(h, g, loss, file) : VPPS_MEMORY;
-    return file ? take_text(file, &text, status) : NULL;
-}
-
-char *glue_trace(vpps_handle *h, size_t *n, vpps_status *status) {
-    char *text = NULL;
-    FILE *file = open_memstream(&text, n);
-    *status = file ? vpps_trace_write(h, file) : VPPS_MEMORY;
-    return file ? take_text(file, &text, status) : NULL;
-}
-
-char *glue_treebank_text(const vpps_treebank *tb, uint32_t i, size_t *n, vpps_status *status) {
-    char *text = NULL;
-    FILE *file = open_memstream(&text, n);
-    *status = file ? vpps_treebank_write(tb, i, file) : VPPS_MEMORY;
-    return file ? take_text(file, &text, status) : NULL;
-}
-
-bool glue_export_c(const vpps_model *m, const char *prefix, const char *header, bool weights, uint32_t precision,
-                   bool losses, char *texts[3], size_t n[3], vpps_status *status) {
-    const bool asked[3] = {true, header, weights};
-    FILE *files[3] = {NULL};
-    *status = VPPS_OK;
-    for (int i = 0; i < 3; i++)
-        if (asked[i] && !(files[i] = open_memstream(&texts[i], &n[i]))) *status = VPPS_MEMORY;
-    const vpps_c_export options = {.size = sizeof options,
-                                   .prefix = prefix,
-                                   .header = files[1],
-                                   .header_name = header,
-                                   .weights = files[2],
-                                   .precision = (vpps_c_precision)precision,
-                                   .losses = losses};
-    if (*status == VPPS_OK) *status = vpps_export_c(m, files[0], &options);
-    for (int i = 0; i < 3; i++)
-        if (files[i] && !take_text(files[i], &texts[i], status)) texts[i] = NULL;
-    return *status == VPPS_OK;
-}
 
 /* ---------------------------------------------------------------- data */
 

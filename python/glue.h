@@ -52,15 +52,9 @@ typedef struct glue_answer {
 void glue_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, glue_answer *out);
 void glue_update(vpps_handle *h, glue_answer *out);
 
-/* glue_disassemble, glue_trace and glue_treebank_text return as text what calls of vpps.h write to a file. They return NULL on failure;
- * glue_free frees the text. */
-char *glue_disassemble(vpps_handle *h, vpps_graph *g, vpps_node loss, size_t *n, vpps_status *status);
-char *glue_trace(vpps_handle *h, size_t *n, vpps_status *status);
-char *glue_treebank_text(const vpps_treebank *tb, uint32_t i, size_t *n, vpps_status *status);
-/* Calls vpps_export_c and returns its files' contents and sizes: C text in texts[0], header in texts[1] if `header`, its name,
- * is not NULL, weights in texts[2] if `weights` is true; n[i] is the number of bytes of texts[i]. */
-bool glue_export_c(const vpps_model *m, const char *prefix, const char *header, bool weights, uint32_t precision,
-                   bool losses, char *texts[3], size_t n[3], vpps_status *status);
+/* The C library's, by which Python takes as text what calls of vpps.h write to a file; glue_free frees the text. */
+FILE *open_memstream(char **text, size_t *n);
+int fclose(FILE *file);
 void glue_free(void *p);
 
 /* Returns the number of nodes of all trees of a treebank. */

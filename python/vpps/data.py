@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._arrays import F32, U32, Path, as_u32, choice, encode, path_bytes, place, plain, u32_pointer, whole
 from ._vpps import ffi, lib
-from .errors import ArgumentError, Uncopied, check, created
+from .errors import ArgumentError, Uncopied, check, written
 
 I64 = NDArray[np.int64]
 NO_WORD = 2**32 - 1
@@ -302,10 +302,7 @@ class Treebank(Uncopied):
 
     def text(self, i: int) -> str:
         """Returns tree i as a line of text in the treebank's brackets."""
-        n, status = ffi.new("size_t *"), ffi.new("vpps_status *")
-        p = ffi.gc(created(lib.glue_treebank_text(self._c, i, n, status), status), lib.glue_free)
-        data: bytes = ffi.buffer(p, n[0])[:]
-        return data.decode("utf-8", "surrogateescape")
+        return written(lambda file: lib.vpps_treebank_write(self._c, i, file))[0].decode("utf-8", "surrogateescape")
 
     def tree(self, i: int) -> Trees:
         """Returns the arrays of tree i alone."""

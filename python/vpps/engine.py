@@ -16,7 +16,7 @@ import numpy as np
 from ._arrays import DEFAULT_STREAM, F32, KDL_CUDA, U32, Floats, OnGpu, as_f32, choice, columns, encode, is_on_gpu, pointer, whole
 from ._values import Places, shaped
 from ._vpps import ffi, lib
-from .errors import ArgumentError, Hinting, StateError, Uncopied, check, created, sized
+from .errors import ArgumentError, Hinting, StateError, Uncopied, check, created, sized, written
 from .graph import Graph
 from .model import Dense, Model
 from .node import Epoch, Node, Nodes, made, node_of
@@ -400,9 +400,8 @@ class Engine(Hinting):
 
     def trace_json(self) -> str:
         """The trace: JSON in Chrome's trace event format, which https://ui.perfetto.dev opens."""
-        n, status = ffi.new("size_t *"), ffi.new("vpps_status *")
         with self._lock:
-            return _text(lib.glue_trace(self._c, n, status), n, status)
+            return written(lambda file: lib.vpps_trace_write(self._c, file))[0].decode(errors="replace")
 
 
 def _graph_of(e: Epoch, what: str) -> Any:
@@ -412,10 +411,3 @@ def _graph_of(e: Epoch, what: str) -> Any:
     if not e.keeps:
         raise StateError(f"{what}: a node of a cell; expected one of a graph")
     return e.p
-
-
-def _text(p: Any, n: Any, status: Any) -> str:
-    """A Python string from a text that C allocated, which is freed."""
-    p = ffi.gc(created(p, status), lib.glue_free)
-    data: bytes = ffi.buffer(p, n[0])[:]
-    return data.decode(errors="replace")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 from ._vpps import ffi, lib
@@ -138,6 +138,25 @@ def sized(type_name: str) -> Any:
     x = ffi.new(f"{type_name} *")
     x.size = ffi.sizeof(type_name)
     return x
+
+
+def written(call: Callable[..., int], n: int = 1) -> list[bytes]:
+    """What C writes to n files: `call` calls C with n FILEs, and returns its status."""
+    texts, sizes, files = ffi.new("char *[]", n), ffi.new("size_t[]", n), []
+    try:
+        try:
+            for i in range(n):
+                files.append(lib.open_memstream(texts + i, sizes + i))
+            status = call(*files) if all(files) else lib.VPPS_MEMORY
+        finally:
+            whole = not any([lib.fclose(file) for file in files if file])
+        check(status)
+        if not whole:
+            raise OutOfMemoryError("no memory for a text")
+        return [ffi.buffer(texts[i], sizes[i])[:] for i in range(n)]
+    finally:
+        for text in texts:
+            lib.glue_free(text)
 
 
 def created(pointer: Any, status: Any) -> Any:

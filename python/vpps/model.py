@@ -11,7 +11,7 @@ import numpy as np
 
 from ._arrays import F32, U32, Floats, Path, as_f32, encode, path_bytes, real, whole
 from ._vpps import ffi, lib
-from .errors import ArgumentError, FormatError, Hinting, check, created, sized
+from .errors import ArgumentError, FormatError, Hinting, check, created, sized, written
 from .graph import Builder, Cell, Graph, Recorder, current
 from .node import NO_PARAM, Affine, Epoch, Index, Node, made, node_of
 
@@ -323,19 +323,22 @@ class Model(Hinting):
         if precision not in kinds:
             raise ArgumentError(f"export_c: precision {precision!r}; expected one of {', '.join(kinds)}")
         self._read()
-        status, texts, n = ffi.new("vpps_status *"), ffi.new("char *[3]"), ffi.new("size_t [3]")
-        name = ffi.NULL if header is None else encode(os.path.basename(os.fspath(header)), "export_c: header")
-        try:
-            lib.glue_export_c(self._c, encode(prefix, "export_c: prefix"), name, weights is not None, kinds.index(precision), losses, texts, n,
-                              status)
-            check(status[0])
-            made = [(path_bytes(to), bytes(ffi.buffer(texts[i], n[i]))) for i, to in enumerate((path, header, weights)) if to is not None]
-        finally:
-            for text in texts:
-                lib.glue_free(text)
-        for to, text in made:
-            with open(to, "wb") as file:
-                file.write(text)
+        paths = [None if p is None else path_bytes(p) for p in (path, header, weights)]
+        o, names = sized("vpps_c_export"), [ffi.new("char[]", t) for t in (encode(prefix, "export_c: prefix"), os.path.basename(paths[1] or b""))]
+        o.prefix, o.precision, o.losses = names[0], kinds.index(precision), losses
+
+        def export(source: Any, header_file: Any, weights_file: Any) -> int:
+            if header is not None:
+                o.header, o.header_name = header_file, names[1]
+            if weights is not None:
+                o.weights = weights_file
+            status: int = lib.vpps_export_c(self._c, source, o)
+            return status
+
+        for to, text in zip(paths, written(export, 3)):
+            if to is not None:
+                with open(to, "wb") as file:
+                    file.write(text)
 
     def load_state_dict(self, values: Mapping[str, Floats]) -> None:
         """Sets all values by name, in the trainer, too. All or nothing: fails if a name is missing or unknown, or a shape differs."""

@@ -12,8 +12,8 @@ from typing import Any, Literal, NamedTuple, Optional
 from ._arrays import Path, choice, encode, path_bytes, real, whole
 from ._values import Joined, Named, Places
 from ._vpps import ffi, lib
-from .engine import ENUMS, Engine, _fields, _options, _text
-from .errors import ArgumentError, NonfiniteError, Uncopied, check, sized
+from .engine import ENUMS, Engine, _fields, _options
+from .errors import ArgumentError, NonfiniteError, Uncopied, check, sized, written
 from .graph import Graph
 from .model import Dense, Model, Parameter
 from .node import NO_NODE, Epoch, Node, Nodes, node_of
@@ -499,8 +499,10 @@ class Trainer(Engine):
     def disassemble(self, loss: Node) -> str:
         """The script that `step(loss)` would run, as text."""
         loss = node_of(loss, "disassemble")
-        n, status, id = ffi.new("size_t *"), ffi.new("vpps_status *"), loss.id
-        return _text(self._call(loss._e, "disassemble", lambda h, g: lib.glue_disassemble(h, g, id, n, status)), n, status)
+        id = loss.id
+        text, = self._call(loss._e, "disassemble", lambda h, g: written(lambda file: lib.vpps_disassemble(h, g, id, file)))
+        return text.decode(errors="replace")
+
 
 class Inference(Engine):
     """Inference beside a trainer, in a thread of its own: `forward`, and values that stay on the device. The parameters are the trainer's,
