@@ -144,7 +144,7 @@ class LimitedWheel(bdist_wheel):
 setup(
     version=version(),
     cmdclass={"build_ext": BuildExtension, "bdist_wheel": LimitedWheel},
-    ext_modules=[Extension("vpps._vpps", [], include_dirs=["include", "python"], py_limited_api=True,
+    ext_modules=[Extension("vpps._vpps", [], include_dirs=["include", "python", "src"], py_limited_api=True,
                            define_macros=[("Py_LIMITED_API", "0x03090000")],
                            extra_compile_args=["-O2", "-std=c11", "-fvisibility=hidden"],
                            extra_link_args=["-pthread", "-Wl,--as-needed", "-Wl,--exclude-libs,ALL"],

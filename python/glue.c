@@ -3,6 +3,7 @@
 #include <vpps_export.h>
 
 #include "glue.h"
+#include "io/output.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -57,6 +57,9 @@ FILE *open_memstream(char **text, size_t *n);
 int fclose(FILE *file);
 void glue_free(void *p);
 
+/* Writes a whole file atomically (io/output.h). */
+vpps_status vpps_output_write_file(const char *path, const void *bytes, size_t n_bytes);
+
 /* Returns the number of nodes of all trees of a treebank. */
 uint64_t glue_treebank_nodes(const vpps_treebank *tb);
 /* Copies all nodes, tree after tree, into arrays of glue_treebank_nodes() entries. Children are numbered from the treebank's first

@@ -318,7 +318,8 @@ class Model(Hinting):
                  losses: bool = False) -> None:
         """Writes the model's cells to `path` as C99 functions that need only libc and libm. `header`: a file for prototypes and constants;
         None: all is in one file. `weights`: a file for the weights; None: they are in the C source. Precision: fp32, bf16, or int8 with a
-        scale for each row. Comments in the source say what each function reads and writes. Files are written once all texts are complete."""
+        scale for each row. Comments in the source say what each function reads and writes. Each file is replaced as a whole, once all texts
+        are complete."""
         kinds = ["fp32", "bf16", "int8"]
         if precision not in kinds:
             raise ArgumentError(f"export_c: precision {precision!r}; expected one of {', '.join(kinds)}")
@@ -337,8 +338,7 @@ class Model(Hinting):
 
         for to, text in zip(paths, written(export, 3)):
             if to is not None:
-                with open(to, "wb") as file:
-                    file.write(text)
+                check(lib.vpps_output_write_file(to, text, len(text)))
 
     def load_state_dict(self, values: Mapping[str, Floats]) -> None:
         """Sets all values by name, in the trainer, too. All or nothing: fails if a name is missing or unknown, or a shape differs."""

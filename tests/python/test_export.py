@@ -1,6 +1,7 @@
 """Tests Model.export_c: cells exported as C, compiled and called through ctypes, give what the trainer gives."""
 
 import ctypes
+import os
 import subprocess
 
 import numpy as np
@@ -30,6 +31,21 @@ def test_a_cell_in_c(tmp_path):
     assert lib.one_start(at, ctypes.c_uint32(7), first) == 0
     assert lib.one_turn(at, first, ctypes.c_uint32(3), got) == 0
     np.testing.assert_allclose(np.array(got), np.ravel(want), rtol=1e-6)
+
+
+def test_files_are_replaced_as_a_whole(tmp_path):
+    """A file is written beside the old one and takes its place, so that a full disk or a kill leaves the old one."""
+    model, names = Small().model, ["net.c", "net.h", "net.bin"]
+    paths = [tmp_path / n for n in names]
+    for path in paths:
+        path.write_text("old")
+        os.link(path, tmp_path / f"{path.name} linked")
+    model.export_c(paths[0], header=paths[1], weights=paths[2])
+    assert all(path.read_bytes() != b"old" and (tmp_path / f"{path.name} linked").read_text() == "old" for path in paths)
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([*names, *(f"{n} linked" for n in names)])
+    with pytest.raises(vpps.FileError, match="missing/net.c"):
+        model.export_c(tmp_path / "missing/net.c")
+    model.export_c("/dev/null")
 
 
 def test_what_is_refused(tmp_path):
