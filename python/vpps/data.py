@@ -700,10 +700,10 @@ class F1(Uncopied):
 
     def counts(self, kind: str | None = None) -> Counts:
         """The numbers of gold, predicted and correct chunks, of one type of chunk or of all types."""
-        if kind is None:
-            c = lib.vpps_f1_all_counts(self._c)
-        else:
-            c = lib.vpps_f1_type_counts(self._c, self.types.index(kind))
+        types = self.types
+        if kind is not None and kind not in types:
+            raise ArgumentError(f"counts: {kind!r}; expected one of {', '.join(types) or 'no types'}")
+        c = lib.vpps_f1_all_counts(self._c) if kind is None else lib.vpps_f1_type_counts(self._c, types.index(kind))
         return Counts(c.gold, c.predicted, c.correct)
 
     @property

@@ -200,6 +200,8 @@ def test_measures():
     f1 = data.F1(tags)
     f1.add([1, 2, 0, 3], [1, 2, 0, 1])
     assert f1.tokens == (4, 3) and f1.types == ["X", "Y"] and f1.counts("Y") == (1, 0, 0)
+    with pytest.raises(vpps.ArgumentError, match="counts: 'Z'; expected one of X, Y"):
+        f1.counts("Z")
     assert (f1.counts().precision, f1.counts().recall, f1.counts().f1) == (0.5, 0.5, 0.5)
     bleu = data.Bleu()
     bleu.add([1, 2, 3, 4, 5], [1, 2, 3, 4, 5])
