@@ -213,9 +213,9 @@ class Value(Uncopied):
 
     def release(self) -> None:
         """Frees the value, which cannot be used any more. Never waits."""
-        number, self._number[0] = self._number[0], 0
         with self._engine._lock:
-            check(lib.vpps_release(self._engine._c, number))
+            check(lib.vpps_release(self._engine._c, self._number[0]))
+            self._number[0] = 0
 
     def __enter__(self) -> Value:
         return self

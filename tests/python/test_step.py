@@ -82,18 +82,22 @@ def test_shapes_and_what_comes_back(nets):
 
 def test_one_step_is_open_at_a_time(nets, batch):
     net = nets[0]
-    kept = net.trainer.keep_data([1.0])
+    kept, held = net.trainer.keep_data([1.0]), net.trainer.keep_data([2.0])
     step = opened(net, batch)
     with pytest.raises(vpps.StateError, match="step 1 .*open"):
         opened(net, batch)
     with pytest.raises(vpps.StateError, match="step 1 .*open"):
         net.trainer.update()
+    with pytest.raises(vpps.StateError, match="step 1 .*open"), held:
+        assert True
     del kept  # gives the memory of a finished step back
     for wrong, message in (([1.0], "shape"), (np.zeros((len(batch), CLASSES + 1)), "shape"), ("x", "gradients")):
         with pytest.raises((vpps.ArgumentError, TypeError), match=message):
             step.backward(wrong)
     step.drop()
     step.drop()
+    assert held.numpy() == 2.0  # the refused release has left it
+    held.release()
     with pytest.raises(vpps.StateError, match="closed"):
         step.backward(np.zeros((len(batch), CLASSES)))
     with pytest.raises(KeyError), opened(net, batch):
