@@ -137,6 +137,14 @@ uint64_t glue_shape(const vpps_graph *g, vpps_node x) {
     return vpps_node_shape(g, x, &rows, &cols) == VPPS_OK ? (uint64_t)rows << 32 | cols : 0;
 }
 
+bool glue_shapes(const vpps_graph *g, uint32_t n, const vpps_node *nodes, uint64_t *out) {
+    for (uint32_t i = 0; i < n; i++) {
+        out[i] = glue_shape(g, nodes[i]);
+        if (!out[i]) return false;
+    }
+    return true;
+}
+
 vpps_vertex glue_sources(vpps_graph *g, uint32_t n, uint32_t n_nodes, const vpps_node *nodes) {
     vpps_vertex last = VPPS_NO_VERTEX;
     for (uint32_t i = 0; i < n; i++) {
@@ -162,37 +170,3 @@ void glue_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, glue_answer *out) {
 void glue_update(vpps_handle *h, glue_answer *out) { out->status = vpps_update(h); }
 
 void glue_free(void *p) { free(p); }
-
-/* ---------------------------------------------------------------- data */
-
-uint64_t glue_treebank_nodes(const vpps_treebank *tb) {
-    uint64_t n = 0;
-    for (uint32_t i = 0; i < vpps_treebank_size(tb); i++) n += vpps_treebank_tree(tb, i).n_nodes;
-    return n;
-}
-
-void glue_treebank_arrays(const vpps_treebank *tb, int64_t *first, int32_t *label, int64_t *left, int64_t *right,
-                          int64_t *word) {
-    int64_t at = 0;
-    for (uint32_t i = 0; i < vpps_treebank_size(tb); i++) {
-        const vpps_tree tree = vpps_treebank_tree(tb, i);
-        first[i] = at;
-        for (uint32_t k = 0; k < tree.n_nodes; k++) {
-            const vpps_tree_node *node = &tree.nodes[k];
-            label[at + k] = node->label;
-            left[at + k] = node->left < 0 ? -1 : at + node->left;
-            right[at + k] = node->right < 0 ? -1 : at + node->right;
-            word[at + k] = node->word == VPPS_NO_WORD ? -1 : (int64_t)node->word;
-        }
-        at += tree.n_nodes;
-    }
-    first[vpps_treebank_size(tb)] = at;
-}
-
-bool glue_shapes(const vpps_graph *g, uint32_t n, const vpps_node *nodes, uint64_t *out) {
-    for (uint32_t i = 0; i < n; i++) {
-        out[i] = glue_shape(g, nodes[i]);
-        if (!out[i]) return false;
-    }
-    return true;
-}

@@ -32,6 +32,8 @@ void glue_values_release(void *v);
 
 /* Returns a node's shape as rows << 32 | cols, or 0 if there is no such node. */
 uint64_t glue_shape(const vpps_graph *g, vpps_node x);
+/* Sets out[i] to the shape of nodes[i] as rows << 32 | cols. Returns false if one of them does not exist. */
+bool glue_shapes(const vpps_graph *g, uint32_t n, const vpps_node *nodes, uint64_t *out);
 
 /* Applies a cell to make one vertex, as vpps_apply does, without a struct that Python would have to fill. */
 vpps_vertex glue_apply(vpps_graph *g, vpps_cell cell, uint32_t n_children, const vpps_vertex *children,
@@ -60,17 +62,7 @@ void glue_free(void *p);
 /* Writes a whole file atomically (io/output.h). */
 vpps_status vpps_output_write_file(const char *path, const void *bytes, size_t n_bytes);
 
-/* Returns the number of nodes of all trees of a treebank. */
-uint64_t glue_treebank_nodes(const vpps_treebank *tb);
-/* Copies all nodes, tree after tree, into arrays of glue_treebank_nodes() entries. Children are numbered from the treebank's first
- * node, -1 for none; first[i] is the first node of tree i, and its last entry the number of nodes. */
-void glue_treebank_arrays(const vpps_treebank *tb, int64_t *first, int32_t *label, int64_t *left, int64_t *right,
-                          int64_t *word);
-
 const char *glue_version(void); /* VPPS_VERSION of the vpps.h that this was compiled with */
-
-/* Sets out[i] to the shape of nodes[i] as rows << 32 | cols. Returns false if one of them does not exist. */
-bool glue_shapes(const vpps_graph *g, uint32_t n, const vpps_node *nodes, uint64_t *out);
 
 /* DLPack's DLTensor. device_type 2 is CUDA; code 2 and bits 32 are float32; strides count elements, NULL: row after row. */
 typedef struct glue_tensor {

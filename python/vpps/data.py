@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, SupportsIndex, Union
 
@@ -306,14 +306,20 @@ class Treebank(Uncopied):
 
     def tree(self, i: int) -> Trees:
         """Returns the arrays of tree i alone."""
-        return self.arrays().take([i])
+        return self._arrays([place(i, len(self), "tree")])
 
     def arrays(self) -> Trees:
         """Returns five arrays that describe all trees: those of tree i + 1 follow those of tree i."""
-        n = lib.glue_treebank_nodes(self._c)
-        t = Trees(np.empty(len(self) + 1, np.int64), np.empty(n, np.int32), *(np.empty(n, np.int64) for _ in range(3)))
-        lib.glue_treebank_arrays(self._c, *(ffi.cast("void *", a.ctypes.data) for a in (t.first, t.label, t.left, t.right, t.word)))
-        return t
+        return self._arrays(range(len(self)))
+
+    def _arrays(self, which: Iterable[int]) -> Trees:
+        trees = [lib.vpps_treebank_tree(self._c, i) for i in which]
+        nodes = np.frombuffer(b"".join(ffi.buffer(t.nodes[0:t.n_nodes]) for t in trees), np.int32).reshape(-1, 4)
+        first = np.cumsum([0, *(t.n_nodes for t in trees)], dtype=np.int64)
+        begin = np.repeat(first[:-1], np.diff(first))  # for each node, the first node of its tree
+        left, right = (np.where(child < 0, -1, begin + child) for child in (nodes[:, 1], nodes[:, 2]))
+        word = nodes[:, 3].astype(np.uint32).astype(np.int64)
+        return Trees(first, nodes[:, 0].copy(), left, right, np.where(word == NO_WORD, -1, word))
 
 
 class Constituents(Uncopied):

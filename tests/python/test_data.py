@@ -61,6 +61,19 @@ def test_vocabularies():
     assert ["".join(spelled.vocab[i] for i in spelled[k]) for k in range(2)] == ["ab", "bç"]
 
 
+def test_a_tree_is_read_alone(monkeypatch):
+    bank = data.Treebank().read_text("(0 a)\n(3 (2 a) (1 (0 b) (4 c)))\n(1 d)\n")
+    expected, none = bank.arrays().take([1]), data.Treebank().arrays()
+    assert len(none) == len(none.word) == 0
+    monkeypatch.delattr(data.Treebank, "arrays")  # which copies all trees
+    for i in (1, -2):
+        for name, values in vars(bank.tree(i)).items():
+            np.testing.assert_array_equal(values, getattr(expected, name))
+            assert values.dtype == getattr(expected, name).dtype and values.flags.c_contiguous
+    with pytest.raises(IndexError, match="tree 3 of 3"):
+        bank.tree(3)
+
+
 def test_trees(tmp_path):
     text = "(3 (2 a) (1 (0 b) (4 c)))\n\n(1 d)\n"
     with gzip.open(tmp_path / "trees.gz", "wt") as file:
