@@ -107,8 +107,7 @@ class Recurrent(Module):
     @property
     def config(self) -> Config:
         assert self._recipe is not None
-        config: Config = self._recipe[1][0]
-        return config
+        return self._recipe[1][0]
 
     def __getattr__(self, name: str) -> Any:
         if name in Config._fields:  # members named as PyTorch's: input_size and so on

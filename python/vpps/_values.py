@@ -31,8 +31,7 @@ class Host:
 
     @staticmethod
     def address(a: Any) -> int:
-        address: int = a.ctypes.data
-        return address
+        return a.ctypes.data
 
 
 class Places:
@@ -86,8 +85,7 @@ def laid_out(a: F32, many: bool) -> F32:
 
 def addresses_of(address: int, size: int, n: int) -> NDArray[np.uintp]:
     """Returns the addresses of n nodes' values, which share one array of `size` bytes equally."""
-    at: NDArray[np.uintp] = np.uintp(address) + np.arange(n, dtype=np.uintp) * np.uintp(size // max(n, 1))
-    return at
+    return np.uintp(address) + np.arange(n, dtype=np.uintp) * np.uintp(size // max(n, 1))
 
 
 class Joined:

@@ -82,8 +82,7 @@ class Vocab:
         """All words, one per line, in order of their ids."""
         out = ffi.new("char **")
         check(lib.vpps_vocab_to_text(self._c, out))
-        text: bytes = ffi.string(ffi.gc(out[0], lib.glue_free))
-        return text.decode("utf-8", "surrogateescape")
+        return ffi.string(ffi.gc(out[0], lib.glue_free)).decode("utf-8", "surrogateescape")
 
     def add(self, word: str) -> int:
         """The id of a word, which is added when it is new."""
@@ -104,14 +103,12 @@ class Vocab:
         n = whole(id, "word", NO_WORD)
         if n >= len(self):
             raise IndexError(f"word {n} of {len(self)}")
-        text: bytes = ffi.string(lib.vpps_vocab_word(self._c, n))
-        return text.decode("utf-8", "surrogateescape")
+        return ffi.string(lib.vpps_vocab_word(self._c, n)).decode("utf-8", "surrogateescape")
 
     __getitem__ = word
 
     def __len__(self) -> int:
-        n: int = lib.vpps_vocab_size(self._c)
-        return n
+        return lib.vpps_vocab_size(self._c)
 
     def __contains__(self, word: str) -> bool:
         return self.find(word) is not None
@@ -277,8 +274,7 @@ class Treebank(Uncopied):
         return self
 
     def __len__(self) -> int:
-        n: int = lib.vpps_treebank_size(self._c)
-        return n
+        return lib.vpps_treebank_size(self._c)
 
     @property
     def vocab(self) -> Vocab:
@@ -288,8 +284,7 @@ class Treebank(Uncopied):
     @property
     def classes(self) -> int:
         """The number of classes: 1 + the largest label."""
-        n: int = lib.vpps_treebank_classes(self._c)
-        return n
+        return lib.vpps_treebank_classes(self._c)
 
     def counts(self) -> U32:
         """How often each word occurs."""
@@ -297,8 +292,7 @@ class Treebank(Uncopied):
 
     def line(self, i: int) -> int:
         """The line in which tree i begins, from 1; 0: it was generated."""
-        n: int = lib.vpps_treebank_line(self._c, i)
-        return n
+        return lib.vpps_treebank_line(self._c, i)
 
     def text(self, i: int) -> str:
         """Returns tree i as a line of text in the treebank's brackets."""
@@ -342,8 +336,7 @@ class Constituents(Uncopied):
         return self
 
     def __len__(self) -> int:
-        n: int = lib.vpps_constituents_size(self._c)
-        return n
+        return lib.vpps_constituents_size(self._c)
 
     @property
     def vocab(self) -> Vocab:
@@ -366,8 +359,7 @@ class Constituents(Uncopied):
 
     def line(self, i: int) -> int:
         """The line in which tree i begins, from 1."""
-        n: int = lib.vpps_constituents_line(self._c, i)
-        return n
+        return lib.vpps_constituents_line(self._c, i)
 
     def tree(self, i: int) -> tuple[U32, U32, U32, U32]:
         """Four arrays over the nodes of tree i, in post-order: label, number of children, nodes of the subtree, word (NO_WORD: none). The
@@ -491,8 +483,7 @@ class Sentences(Uncopied, Sequence[Sentence]):
         return self
 
     def __len__(self) -> int:
-        n: int = lib.vpps_sentences_size(self._c)
-        return n
+        return lib.vpps_sentences_size(self._c)
 
     def __getitem__(self, i: Any) -> Any:
         if isinstance(i, slice):
@@ -507,19 +498,16 @@ class Sentences(Uncopied, Sequence[Sentence]):
 
     def line(self, i: int) -> int:
         """The line in which a sentence begins, from 1; 0: it was generated."""
-        n: int = lib.vpps_sentences_line(self._c, i)
-        return n
+        return lib.vpps_sentences_line(self._c, i)
 
     def word_line(self, i: int, k: int) -> int:
         """The line of word k of a tagged sentence."""
-        n: int = lib.vpps_sentences_word_line(self._c, i, k)
-        return n
+        return lib.vpps_sentences_word_line(self._c, i, k)
 
     @property
     def total_words(self) -> int:
         """The number of words in all sentences together."""
-        n: int = lib.vpps_sentences_total_words(self._c)
-        return n
+        return lib.vpps_sentences_total_words(self._c)
 
     @property
     def vocab(self) -> Vocab:
@@ -609,8 +597,7 @@ class Lattices(Uncopied, Sequence[Lattice]):
         return self
 
     def __len__(self) -> int:
-        n: int = lib.vpps_lattices_size(self._c)
-        return n
+        return lib.vpps_lattices_size(self._c)
 
     def __getitem__(self, i: Any) -> Any:
         if isinstance(i, slice):
@@ -623,8 +610,7 @@ class Lattices(Uncopied, Sequence[Lattice]):
 
     def line(self, i: int) -> int:
         """The line in which a lattice begins, from 1; 0: it was generated."""
-        n: int = lib.vpps_lattices_line(self._c, i)
-        return n
+        return lib.vpps_lattices_line(self._c, i)
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -738,8 +724,7 @@ class Bleu(Uncopied):
     @staticmethod
     def signature(smoothing: Literal["none", "exp"] = "none") -> str:
         """How the score was computed, as text to be reported with it."""
-        text: bytes = ffi.string(lib.vpps_bleu_signature(_smoothing(smoothing)))
-        return text.decode()
+        return ffi.string(lib.vpps_bleu_signature(_smoothing(smoothing))).decode()
 
 
 def _smoothing(name: str) -> int:

@@ -368,8 +368,7 @@ class Engine(Hinting):
             raise ArgumentError("forward: no nodes; expected at least one")
         if places.n:
             check(self._call(places.epoch, "forward", lambda h, g: lib.vpps_forward(h, g, places.n, places.ids, places.outs)))
-        values: F32 | list[F32] = places.result
-        return values
+        return places.result
 
     def value(self, node: Node) -> float:
         """The value of a scalar node."""

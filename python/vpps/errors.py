@@ -118,8 +118,7 @@ CLASSES: dict[str, type[Error]] = {c.status: c for c in Error.__subclasses__()}
 
 def message() -> str:
     """The message of this thread's last failed call."""
-    text: bytes = ffi.string(lib.vpps_error_message())
-    return text.decode(errors="replace")
+    return ffi.string(lib.vpps_error_message()).decode(errors="replace")
 
 
 def error_of(status: int) -> Error:

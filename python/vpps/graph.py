@@ -138,8 +138,7 @@ class Builder(Uncopied):
 
     def __len__(self) -> int:
         """The number of nodes so far, those inside applied cells included."""
-        n: int = lib.vpps_graph_size(self._p)
-        return n
+        return lib.vpps_graph_size(self._p)
 
     def __bool__(self) -> bool:
         return True
@@ -188,8 +187,7 @@ class Graph(Builder):
     def next_vertex(self) -> int:
         """The number that the next vertex will have. `children` in a call of `apply` may refer to vertices of the same call, counted from
         it."""
-        n: int = lib.vpps_graph_vertices(self._p)
-        return n
+        return lib.vpps_graph_vertices(self._p)
 
     def inputs(self, data: Floats) -> Nodes:
         """Many inputs at once: n x rows, or n x rows x cols numbers, copied; n nodes. A tensor in a GPU's memory, as for `input`, is n x rows."""
@@ -389,7 +387,7 @@ def _numbers(given: Numbers, cell: Cell, what: str) -> Sequence[int]:
             if type(x) is not int or not 0 <= x <= LARGEST:
                 return [whole(n, f"apply {cell.name}: {what}") for n in given]
         return given
-    return as_u32(given, f"apply {cell.name}: {what}").reshape(-1).tolist()  # type: ignore[arg-type, no-any-return]
+    return as_u32(given, f"apply {cell.name}: {what}").reshape(-1).tolist()  # type: ignore[arg-type]
 
 
 def _application(cell: Cell, children: list[int], pulls: list[int], indices: Numbers, pull_lists: list[list[int]],

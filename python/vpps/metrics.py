@@ -78,8 +78,7 @@ def progress(items: Iterable[T], **options: Any) -> Iterable[T]:
         from tqdm.auto import tqdm
     except ImportError:
         return items
-    bar: Iterable[T] = tqdm(items, **options)
-    return bar
+    return tqdm(items, **options)
 
 
 def read_csv(path: Path) -> Iterator[dict[str, float]]:

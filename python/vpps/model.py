@@ -87,8 +87,7 @@ class Parameter(Hinting):
     @property
     def name(self) -> str:
         """The name given at the declaration, which checkpoints use."""
-        name: bytes = ffi.string(self._info().name)
-        return name.decode()
+        return ffi.string(self._info().name).decode()
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -115,15 +114,13 @@ class Parameter(Hinting):
         shape: tuple[int, ...] = {lib.VPPS_MATRIX: (info.rows, info.cols), lib.VPPS_VECTOR: (info.rows,)}.get(
             info.kind, (own, *entry))
         values_of = flat.reshape(shape)
-        shown: F32 = values_of.transpose(0, 2, 1) if values_of.ndim == 3 else values_of
-        return shown
+        return values_of.transpose(0, 2, 1) if values_of.ndim == 3 else values_of
 
     @property
     def value(self) -> F32:
         """A copy of the values: the trainer's if the model has one. Assigning sets the values in the model and the trainer."""
         self.model._read()
-        copied: F32 = np.array(self.view())
-        return copied
+        return np.array(self.view())
 
     @value.setter
     def value(self, values: Floats) -> None:
@@ -260,8 +257,7 @@ class Model(Hinting):
         out = ffi.new("vpps_param *")
         check(call(self._c, out, encode(name, "name"), *(whole(n, f"parameter {name}: size") for n in sizes), init))
         del keep
-        id: int = out[0]
-        return id
+        return out[0]
 
     def add_matrix(self, name: str, rows: int, cols: int, init: InitLike = None) -> Matrix:
         """Declares a rows x cols matrix. `init`: an `Init`, a number, or rows x cols values; None: `glorot()`."""
@@ -293,8 +289,7 @@ class Model(Hinting):
         """The parameter of that name."""
         out = ffi.new("vpps_param *")
         check(lib.vpps_param_find(self._c, encode(name, "name"), out))
-        p: Parameter = self.parameters[out[0]]
-        return p
+        return self.parameters[out[0]]
 
     def gradient_norm(self, parameter: Parameter | None = None) -> float:
         """The Euclidean norm of a parameter's gradient, or of all together, as it was at `Trainer.read_gradients`."""
@@ -302,8 +297,7 @@ class Model(Hinting):
         if parameter is not None and parameter.model is not self:
             raise ArgumentError(f"parameter {parameter.name} of another model")
         check(lib.vpps_gradient_norm(self._c, NO_PARAM if parameter is None else parameter.id, out))
-        norm: float = out[0]
-        return norm
+        return out[0]
 
     def shard_tables(self, communicator: Communicator | None) -> None:
         """Distributes the tables that are declared after this call over the communicator's processes."""
@@ -333,8 +327,7 @@ class Model(Hinting):
                 o.header, o.header_name = header_file, names[1]
             if weights is not None:
                 o.weights = weights_file
-            status: int = lib.vpps_export_c(self._c, source, o)
-            return status
+            return lib.vpps_export_c(self._c, source, o)
 
         for to, text in zip(paths, written(export, 3)):
             if to is not None:

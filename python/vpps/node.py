@@ -292,8 +292,7 @@ def node_of(x: Any, what: str) -> Node:
     if isinstance(x, Node):
         return x
     if hasattr(x, "_node"):
-        n: Node = x.node()
-        return n
+        return x.node()
     hint = {"Vertex": "; its nodes are v.scattered() and v.pushed()", "Vertices": "; their nodes are v.scattered() and v.pushed()",
             "Lookup": "; an entry of a table is table[index]",
             "ndarray": "; vpps.input() makes one of an array", "float": "; vpps.constant() makes one of a number",

@@ -109,14 +109,12 @@ class Communicator(Uncopied):
     @property
     def rank(self) -> int:
         """The number of this process, from 0."""
-        n: int = lib.vpps_communicator_rank(self._c)
-        return n
+        return lib.vpps_communicator_rank(self._c)
 
     @property
     def size(self) -> int:
         """How many processes there are."""
-        n: int = lib.vpps_communicator_size(self._c)
-        return n
+        return lib.vpps_communicator_size(self._c)
 
     def close(self) -> None:
         """Closes the communicator, in all processes together; the trainers that use it must be closed."""
@@ -275,8 +273,7 @@ class Trainer(Engine):
     def _step(self, e: Epoch, what: str, loss: int) -> float:
         with self._lock:
             answer = self._begin(lambda a: self._call(e, what, lambda h, g: lib.glue_fb(h, g, loss, a)))
-        stale: float = answer.stale_loss
-        return stale
+        return answer.stale_loss
 
     def _begin(self, call: Callable[[Any], None]) -> Any:
         """Begins a batch: `call` calls C, which fills in a glue_answer. A batch that C has begun counts, even after a Ctrl-C during the call."""
@@ -393,8 +390,7 @@ class Trainer(Engine):
         with self._lock:
             check(lib.vpps_sync_latest_loss(self._c, loss))
             self._tell(loss[0])
-        value: float = loss[0]
-        return value
+        return loss[0]
 
     loss = sync_latest_loss
 
@@ -567,5 +563,4 @@ def checkpoint_metadata(path: Path, key: str) -> str | None:
     check(lib.vpps_checkpoint_metadata(path_bytes(path), encode(key, "key"), out))
     if not out[0]:
         return None
-    text: bytes = ffi.string(ffi.gc(out[0], lib.glue_free))
-    return text.decode(errors="replace")
+    return ffi.string(ffi.gc(out[0], lib.glue_free)).decode(errors="replace")
