@@ -13,71 +13,52 @@ class Error(Exception):
 
     status = ""
 
+    def __init_subclass__(cls, status: str = "") -> None:
+        cls.status = status or cls.status
 
-class ArgumentError(Error, ValueError):
+
+class ArgumentError(Error, ValueError, status="ARGUMENT"):
     """An argument is out of its range."""
 
-    status = "ARGUMENT"
 
-
-class ShapeError(Error, ValueError):
+class ShapeError(Error, ValueError, status="SHAPE"):
     """Operand shapes do not fit."""
 
-    status = "SHAPE"
 
-
-class OutOfMemoryError(Error, MemoryError):
+class OutOfMemoryError(Error, MemoryError, status="MEMORY"):
     """Memory is exhausted, the host's or the device's."""
 
-    status = "MEMORY"
 
-
-class PoolError(Error, MemoryError):
+class PoolError(Error, MemoryError, status="POOL"):
     """The batch does not fit the device's pool."""
 
-    status = "POOL"
 
-
-class FileError(Error, OSError):
+class FileError(Error, OSError, status="IO"):
     """A file could not be read or written."""
 
-    status = "IO"
 
-
-class FormatError(Error, ValueError):
+class FormatError(Error, ValueError, status="FORMAT"):
     """A file's content does not follow its format."""
 
-    status = "FORMAT"
 
-
-class DeviceError(Error, RuntimeError):
+class DeviceError(Error, RuntimeError, status="DEVICE"):
     """The device is missing or failed."""
 
-    status = "DEVICE"
 
-
-class StallError(Error, RuntimeError):
+class StallError(Error, RuntimeError, status="STALL"):
     """A device program stopped making progress."""
 
-    status = "STALL"
 
-
-class NonfiniteError(Error, ArithmeticError):
+class NonfiniteError(Error, ArithmeticError, status="NONFINITE"):
     """The loss or its gradient is not finite."""
 
-    status = "NONFINITE"
 
-
-class ScriptError(Error, RuntimeError):
+class ScriptError(Error, RuntimeError, status="SCRIPT"):
     """A script (the program that the library writes for a batch) failed verification."""
 
-    status = "SCRIPT"
 
-
-class StateError(Error, RuntimeError):
+class StateError(Error, RuntimeError, status="STATE"):
     """The call does not fit the object's state."""
-
-    status = "STATE"
 
 
 class Uncopied:
