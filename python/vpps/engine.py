@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from types import TracebackType
 from typing import Any, Optional, TypeVar, overload
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy as np
 from ._arrays import DEFAULT_STREAM, F32, KDL_CUDA, U32, Floats, OnGpu, as_f32, choice, columns, encode, is_on_gpu, pointer, whole
 from ._values import Places, shaped
 from ._vpps import ffi, lib
-from .errors import ArgumentError, Hinting, StateError, Uncopied, check, created, sized, written
+from .errors import ArgumentError, Closing, Hinting, StateError, check, created, sized, written
 from .graph import Graph
 from .model import Dense, Model
 from .node import Epoch, Node, Nodes, made, node_of
@@ -162,7 +161,7 @@ def _options(choices: Mapping[str, str | None], numbers: Mapping[str, int], devi
     return o, keep
 
 
-class Value(Uncopied):
+class Value(Closing):
     """A value that stays on the device (`Trainer.keep`). A later graph reads it by `value.node(graph)`; `numpy()` copies it to the host, and
     DLPack, as `torch.from_dlpack(value)`, to a tensor in the device's memory.
     `release`, leaving `with value:`, or dropping the last reference frees its memory."""
@@ -217,18 +216,14 @@ class Value(Uncopied):
             check(lib.vpps_release(self._engine._c, self._number[0]))
             self._number[0] = 0
 
-    def __enter__(self) -> Value:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
-        self.release()
+    close = release
 
     def __del__(self) -> None:
         if self._number[0]:
             self._released.append(self._number[0])  # __del__ runs in any thread: the library's next call frees the value
 
 
-class Engine(Hinting):
+class Engine(Hinting, Closing):
     """A model on a device; the base of `Trainer` and `Inference`."""
 
     _what = "engine"
@@ -272,6 +267,13 @@ class Engine(Hinting):
             self._is_open = self._left_open = False
             lib.vpps_step_drop(self._handle)
         return self._handle
+
+    def close(self) -> None:
+        """Frees the engine. The same happens when nothing refers to it any more."""
+        if self._handle:
+            with self._lock:
+                self._handle = ffi.NULL
+                ffi.release(self._glue)
 
     # ---- calls
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
+from typing import Any, NoReturn, SupportsIndex, TypeVar
 
 from ._vpps import ffi, lib
+
+Closes = TypeVar("Closes", bound="Closing")
 
 
 class Error(Exception):
@@ -69,6 +71,21 @@ class Uncopied:
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise TypeError(f"{type(self).__name__}: an object that can be neither copied nor pickled{self._instead}")
+
+
+class Closing(Uncopied):
+    """An object that is closed at the end of `with`."""
+
+    __slots__ = ()
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    def __enter__(self: Closes) -> Closes:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def _missing(name: str, hint: str) -> property:

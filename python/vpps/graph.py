@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, Union
 
 import numpy as np
@@ -167,7 +166,7 @@ class Graph(Builder):
         self._push_current()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._pop_current()
 
     def __repr__(self) -> str:

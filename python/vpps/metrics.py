@@ -5,16 +5,15 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from types import TracebackType
 from typing import Any, TextIO, TypeVar
 
 from ._arrays import Path, whole
-from .errors import ArgumentError, Uncopied
+from .errors import ArgumentError, Closing
 
 T = TypeVar("T")
 
 
-class Metrics(Uncopied):
+class Metrics(Closing):
     """Writes numbers of each batch to `folder`/metrics.csv, and to TensorBoard's event files in it where the package tensorboardX is
     installed (`pip install vpps[tensorboard]`); `tensorboard=True` insists on it, False leaves it out.
 
@@ -64,12 +63,6 @@ class Metrics(Uncopied):
         self._file.close()
         if self._events is not None:
             self._events.close()
-
-    def __enter__(self) -> Metrics:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
 
 
 def progress(items: Iterable[T], **options: Any) -> Iterable[T]:

@@ -6,14 +6,13 @@ import math
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Literal, NamedTuple, Optional
 
 from ._arrays import Path, choice, encode, path_bytes, real, whole
 from ._values import Joined, Named, Places
 from ._vpps import ffi, lib
 from .engine import ENUMS, Engine, _fields, _options
-from .errors import ArgumentError, NonfiniteError, Uncopied, check, sized, written
+from .errors import ArgumentError, Closing, NonfiniteError, check, sized, written
 from .graph import Graph
 from .model import Dense, Model, Parameter
 from .node import NO_NODE, Epoch, Node, Nodes, node_of
@@ -95,7 +94,7 @@ class Trial:
     gradients: str
 
 
-class Communicator(Uncopied):
+class Communicator(Closing):
     """Processes that train one model together: each builds its share of a batch, and all have equal parameters after it. Opening and
     closing are calls that all processes make together. A wait for another process longer than `watchdog_ms` is a `StallError`; 0: ten
     seconds."""
@@ -120,12 +119,6 @@ class Communicator(Uncopied):
         """Closes the communicator, in all processes together; the trainers that use it must be closed."""
         c, self._c = self._c, ffi.NULL
         lib.vpps_communicator_close(c)
-
-    def __enter__(self) -> Communicator:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
 
 
 StepCallback = Callable[[int, Mapping[str, float]], None]
@@ -241,22 +234,14 @@ class Trainer(Engine):
     def close(self) -> None:
         """Waits for the batch in flight and frees the engine; the model keeps the trained values and the optimiser's state. The same
         happens when nothing refers to the trainer any more, but then errors of the latest batch are not raised."""
-        if not self._handle:
-            return
-        with self._lock:
-            try:
-                self._left_open = self._is_open
-                self.read_parameters()
-            finally:
-                self._handle = ffi.NULL
-                self.model._trainer = None
-                ffi.release(self._glue)
-
-    def __enter__(self) -> Trainer:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
+        if self._handle:
+            with self._lock:
+                try:
+                    self._left_open = self._is_open
+                    self.read_parameters()
+                finally:
+                    self.model._trainer = None
+                    super().close()
 
     # ---- training
 
@@ -542,19 +527,6 @@ class Inference(Engine):
 
     def __repr__(self) -> str:
         return f"<inference on {self.stats().device}>" if self._handle else "<inference that is closed>"
-
-    def close(self) -> None:
-        """Frees the engine. The same happens when nothing refers to it any more."""
-        if self._handle:
-            with self._lock:
-                self._handle = ffi.NULL
-                ffi.release(self._glue)
-
-    def __enter__(self) -> Inference:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
 
 
 def checkpoint_metadata(path: Path, key: str) -> str | None:
