@@ -139,22 +139,23 @@ ENUMS: dict[str, dict[str, int]] = {
 }
 
 
-OPTIONS = dict(ffi.typeof("vpps_options").fields)
-
-
-def _options(choices: Mapping[str, str | None], numbers: Mapping[str, int], device: str, policy: str | None,
-             log: Callable[[str], None] | None) -> tuple[Any, list[Any]]:
-    """A vpps_options, and the objects that must live until it is used; `log` must live as long as the handle."""
-    o = ffi.new("vpps_options *")
+def _options(given: Mapping[str, Any]) -> tuple[Any, list[Any]]:
+    """A vpps_options of a constructor's arguments, whose names are its members', and what must live until it is used, `log` as long as the
+    handle. None: the default."""
+    o, keep = ffi.new("vpps_options *"), []
     check(lib.vpps_options_init(o, ffi.sizeof("vpps_options")))
-    for name, chosen in choices.items():
-        if chosen is not None:
-            setattr(o, name, choice(chosen, name, ENUMS[name]))
-    for name, value in numbers.items():
-        kind = OPTIONS[name].type
-        setattr(o, name, whole(value, name, 1 if kind.cname == "_Bool" else 2 ** (8 * ffi.sizeof(kind)) - 1))
-    keep = [ffi.new("char[]", encode(text, "name")) if text is not None else ffi.NULL for text in (device, policy)]
-    o.device, o.policy = keep
+    for name, member in ffi.typeof("vpps_options").fields:
+        value, kind = given.get(name), member.type
+        if value is None:
+            continue
+        if kind.kind == "enum":
+            setattr(o, name, choice(value, name, ENUMS[name]))
+        elif kind.kind == "primitive":
+            setattr(o, name, whole(value, name, 1 if kind.cname == "_Bool" else 2 ** (8 * ffi.sizeof(kind)) - 1))
+        elif kind.cname == "char *":
+            keep.append(ffi.new("char[]", encode(value, name)))
+            setattr(o, name, keep[-1])
+    log = given["log"]
     if log:
         keep.append(ffi.new_handle(log))
         o.log, o.log_context = lib.glue_log, keep[-1]

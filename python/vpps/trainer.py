@@ -200,11 +200,7 @@ class Trainer(Engine):
     ) -> None:
         if not isinstance(model, Model):
             raise TypeError(f"a trainer of {type(model).__name__}; expected a model")
-        o, self._held = _options(
-            {"gradients": gradients, "nonfinite": nonfinite, "caller": caller, "precision": precision},
-            {"vps": vps, "groups": groups, "waves": waves, "slices": slices, "pool_bytes": pool_bytes, "keep_bytes": keep_bytes,
-             "watchdog_ms": watchdog_ms, "batch": batch, "rpw": rpw, "threads": threads, "trace_events": trace_events,
-             "portable": portable, "verify": verify, "no_tuning": no_tuning, "tune": tune}, device, policy, log)
+        o, self._held = _options(dict(locals()))
         o.optimizer.kind = choice(optimizer, "optimizer", ENUMS["optimizer"])
         for name, number in (("lr", lr), ("momentum", momentum), ("beta1", beta1), ("beta2", beta2), ("epsilon", epsilon),
                              ("weight_decay", weight_decay), ("clip", clip)):
@@ -213,8 +209,6 @@ class Trainer(Engine):
             if optimizer.lower() not in NUMBERS_OF.get(name, ENUMS["optimizer"]):
                 raise ArgumentError(f"{name}: the optimizer is {optimizer}, which has none; expected {' or '.join(NUMBERS_OF[name])}")
             setattr(o.optimizer, name, real(number, name))
-        if seed is not None:
-            o.seed = whole(seed, "seed", 2**64 - 1)
         o.communicator = ffi.NULL if communicator is None else communicator._c
         self._communicator = communicator
         self._open(model, lambda out, status: lib.glue_handle_create(model._glue, o, out, status))
@@ -516,11 +510,7 @@ class Inference(Engine):
         no_tuning: bool = False,
         log: Callable[[str], None] | None = None,
     ) -> None:
-        o, self._held = _options(
-            {"caller": caller, "precision": precision},
-            {"vps": vps, "groups": groups, "waves": waves, "pool_bytes": pool_bytes, "keep_bytes": keep_bytes,
-             "watchdog_ms": watchdog_ms, "batch": batch, "trace_events": trace_events, "portable": portable, "verify": verify,
-             "no_tuning": no_tuning}, device, policy, log)
+        o, self._held = _options(dict(locals()))
         with trainer._lock:
             trainer._c  # raises an exception if the trainer is closed
             self._open(trainer.model, lambda out, status: lib.glue_inference_create(trainer._glue, o, out, status))
