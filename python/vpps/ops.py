@@ -8,7 +8,7 @@ a list give one value.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Union
+from typing import Any, Protocol, Union
 
 from numpy.typing import ArrayLike
 
@@ -59,6 +59,53 @@ def _many(xs: Many, call: Any, what: str) -> Node:
     return made(e, call(e.p, n, ids))
 
 
+class _Unary(Protocol):
+    def __call__(self, x: Value) -> Node: ...
+
+
+class _Binary(Protocol):
+    def __call__(self, a: Value, b: Value) -> Node: ...
+
+
+class _Several(Protocol):
+    def __call__(self, xs: Many) -> Node: ...
+
+
+def _named(function: Any, name: str, doc: str) -> Any:
+    function.__name__, function.__qualname__, function.__doc__ = name, name, doc
+    return function
+
+
+def _unary(name: str, doc: str) -> _Unary:
+    """Returns the operation on one node that vpps_`name` adds to the node's graph."""
+    call = "vpps_" + name
+
+    def operation(x: Value) -> Node:
+        return _one(x, getattr(lib, call))
+
+    return _named(operation, name, doc)
+
+
+def _binary(name: str, doc: str) -> _Binary:
+    """Returns the operation on two nodes that vpps_`name` adds."""
+    call = "vpps_" + name
+
+    def operation(a: Value, b: Value) -> Node:
+        return _two(a, b, getattr(lib, call))
+
+    return _named(operation, name, doc)
+
+
+def _several(name: str, doc: str) -> _Several:
+    """Returns the operation on any number of nodes that vpps_`name` adds."""
+    call = "vpps_" + name
+
+    def operation(xs: Many) -> Node:
+        return _many(xs, getattr(lib, call), name)
+
+    return _named(operation, name, doc)
+
+
 # ---------------------------------------------------------------- products
 
 
@@ -80,77 +127,24 @@ def matvec(w: Matrix, x: Value) -> Node:
     return made(n._e, lib.vpps_matvec(n._e.p, w._of(n._e), n.id))
 
 
-def matmul(a: Value, b: Value) -> Node:
-    """Product of two nodes: (r x k) times (k x c)."""
-    return _two(a, b, lib.vpps_matmul)
+matmul = _binary("matmul", "Product of two nodes: (r x k) times (k x c).")
 
 
 # ---------------------------------------------------------------- element by element
 
-
-def add(a: Value, b: Value) -> Node:
-    """a + b; equal shapes."""
-    return _two(a, b, lib.vpps_add)
-
-
-def sub(a: Value, b: Value) -> Node:
-    """a - b; equal shapes."""
-    return _two(a, b, lib.vpps_sub)
-
-
-def mul(a: Value, b: Value) -> Node:
-    """a * b, element by element; equal shapes."""
-    return _two(a, b, lib.vpps_mul)
-
-
-def div(a: Value, b: Value) -> Node:
-    """a / b, element by element; equal shapes."""
-    return _two(a, b, lib.vpps_div)
-
-
-def max(a: Value, b: Value) -> Node:
-    """The greater of each two elements; at a tie the gradient goes to a."""
-    return _two(a, b, lib.vpps_max)
-
-
-def min(a: Value, b: Value) -> Node:
-    """The lesser of each two elements; at a tie the gradient goes to a."""
-    return _two(a, b, lib.vpps_min)
-
-
-def sum(xs: Many) -> Node:
-    """The sum of nodes of equal shapes, or of a list's members."""
-    return _many(xs, lib.vpps_sum, "sum")
-
-
-def average(xs: Many) -> Node:
-    """The mean of nodes of equal shapes, or of a list's members."""
-    return _many(xs, lib.vpps_average, "average")
-
-
-def max_of(xs: Many) -> Node:
-    """The greatest of nodes, element by element; at a tie the gradient goes to the first."""
-    return _many(xs, lib.vpps_max_of, "max_of")
-
-
-def min_of(xs: Many) -> Node:
-    """The least of nodes, element by element; at a tie the gradient goes to the first."""
-    return _many(xs, lib.vpps_min_of, "min_of")
-
-
-def negate(x: Value) -> Node:
-    """-x."""
-    return _one(x, lib.vpps_negate)
-
-
-def one_minus(x: Value) -> Node:
-    """1 - x."""
-    return _one(x, lib.vpps_one_minus)
-
-
-def reciprocal(x: Value) -> Node:
-    """1 / x."""
-    return _one(x, lib.vpps_reciprocal)
+add = _binary("add", "a + b; equal shapes.")
+sub = _binary("sub", "a - b; equal shapes.")
+mul = _binary("mul", "a * b, element by element; equal shapes.")
+div = _binary("div", "a / b, element by element; equal shapes.")
+max = _binary("max", "The greater of each two elements; at a tie the gradient goes to a.")
+min = _binary("min", "The lesser of each two elements; at a tie the gradient goes to a.")
+sum = _several("sum", "The sum of nodes of equal shapes, or of a list's members.")
+average = _several("average", "The mean of nodes of equal shapes, or of a list's members.")
+max_of = _several("max_of", "The greatest of nodes, element by element; at a tie the gradient goes to the first.")
+min_of = _several("min_of", "The least of nodes, element by element; at a tie the gradient goes to the first.")
+negate = _unary("negate", "-x.")
+one_minus = _unary("one_minus", "1 - x.")
+reciprocal = _unary("reciprocal", "1 / x.")
 
 
 def scale(x: Value, factor: Scalar) -> Node:
@@ -179,19 +173,9 @@ def select(condition: Value, a: Value, b: Value) -> Node:
     return made(c._e, lib.vpps_select(c._e.p, c.id, x.id, y.id))
 
 
-def sigmoid(x: Value) -> Node:
-    """1 / (1 + e^-x)."""
-    return _one(x, lib.vpps_sigmoid)
-
-
-def tanh(x: Value) -> Node:
-    """Hyperbolic tangent."""
-    return _one(x, lib.vpps_tanh)
-
-
-def relu(x: Value) -> Node:
-    """max(x, 0); gradient 0 at 0."""
-    return _one(x, lib.vpps_relu)
+sigmoid = _unary("sigmoid", "1 / (1 + e^-x).")
+tanh = _unary("tanh", "Hyperbolic tangent.")
+relu = _unary("relu", "max(x, 0); gradient 0 at 0.")
 
 
 def elu(x: Value, alpha: Scalar = 1.0) -> Node:
@@ -199,39 +183,14 @@ def elu(x: Value, alpha: Scalar = 1.0) -> Node:
     return _one(x, lib.vpps_elu, real(alpha, "elu: alpha"))
 
 
-def gelu(x: Value) -> Node:
-    """x Phi(x) in its tanh form (Hendrycks and Gimpel 2016)."""
-    return _one(x, lib.vpps_gelu)
-
-
-def gelu_erf(x: Value) -> Node:
-    """x Phi(x), computed with the error function, as PyTorch's gelu by default. `gelu` is PyTorch's gelu with approximate="tanh"."""
-    return _one(x, lib.vpps_gelu_erf)
-
-
-def exp(x: Value) -> Node:
-    """e^x."""
-    return _one(x, lib.vpps_exp)
-
-
-def log(x: Value) -> Node:
-    """Natural logarithm."""
-    return _one(x, lib.vpps_log)
-
-
-def square(x: Value) -> Node:
-    """x^2."""
-    return _one(x, lib.vpps_square)
-
-
-def sqrt(x: Value) -> Node:
-    """Square root."""
-    return _one(x, lib.vpps_sqrt)
-
-
-def abs(x: Value) -> Node:
-    """|x|; gradient 0 at 0."""
-    return _one(x, lib.vpps_abs)
+gelu = _unary("gelu", "x Phi(x) in its tanh form (Hendrycks and Gimpel 2016).")
+gelu_erf = _unary("gelu_erf", """x Phi(x), computed with the error function, as PyTorch's gelu by default. `gelu` is PyTorch's gelu with """
+                  """approximate="tanh".""")
+exp = _unary("exp", "e^x.")
+log = _unary("log", "Natural logarithm.")
+square = _unary("square", "x^2.")
+sqrt = _unary("sqrt", "Square root.")
+abs = _unary("abs", "|x|; gradient 0 at 0.")
 
 
 def dropout(x: Value, p: float) -> Node:
@@ -243,10 +202,7 @@ def dropout(x: Value, p: float) -> Node:
 
 # ---------------------------------------------------------------- shapes
 
-
-def concat(xs: Many) -> Node:
-    """Nodes of equally many columns on top of each other."""
-    return _many(xs, lib.vpps_concat, "concat")
+concat = _several("concat", "Nodes of equally many columns on top of each other.")
 
 
 def slice(x: Value, first: int, rows: int) -> Node:
@@ -254,9 +210,7 @@ def slice(x: Value, first: int, rows: int) -> Node:
     return _one(x, lib.vpps_slice, first, rows)
 
 
-def transpose(x: Value) -> Node:
-    """The transpose of x."""
-    return _one(x, lib.vpps_transpose)
+transpose = _unary("transpose", "The transpose of x.")
 
 
 def reshape(x: Value, rows: int, cols: int = 1) -> Node:
@@ -264,9 +218,7 @@ def reshape(x: Value, rows: int, cols: int = 1) -> Node:
     return _one(x, lib.vpps_reshape, rows, cols)
 
 
-def hstack(xs: Many) -> Node:
-    """Nodes of equally many rows side by side."""
-    return _many(xs, lib.vpps_hstack, "hstack")
+hstack = _several("hstack", "Nodes of equally many rows side by side.")
 
 
 def select_rows(x: Value, rows: ArrayLike | Node) -> Node:
@@ -283,52 +235,20 @@ def broadcast(x: Value, rows: int, cols: int) -> Node:
     return _one(x, lib.vpps_broadcast, rows, cols)
 
 
-def sum_rows(x: Value) -> Node:
-    """The sum of a matrix's rows: 1 x cols."""
-    return _one(x, lib.vpps_sum_rows)
-
-
-def sum_columns(x: Value) -> Node:
-    """The sum of a matrix's columns: a vector."""
-    return _one(x, lib.vpps_sum_columns)
+sum_rows = _unary("sum_rows", "The sum of a matrix's rows: 1 x cols.")
+sum_columns = _unary("sum_columns", "The sum of a matrix's columns: a vector.")
 
 
 # ---------------------------------------------------------------- over all elements
 
-
-def dot(a: Value, b: Value) -> Node:
-    """Sum of a * b: a scalar."""
-    return _two(a, b, lib.vpps_dot)
-
-
-def squared_distance(a: Value, b: Value) -> Node:
-    """|a - b|^2: a scalar."""
-    return _two(a, b, lib.vpps_squared_distance)
-
-
-def sum_elements(x: Value) -> Node:
-    """The sum of all elements: a scalar."""
-    return _one(x, lib.vpps_sum_elements)
-
-
-def softmax(x: Value) -> Node:
-    """e^x / sum of e^x, of a vector, or of each column."""
-    return _one(x, lib.vpps_softmax)
-
-
-def log_softmax(x: Value) -> Node:
-    """log of softmax(x), of a vector, or of each column."""
-    return _one(x, lib.vpps_log_softmax)
-
-
-def log_sum_exp(x: Value) -> Node:
-    """log of the sum of e^x over the elements of a vector: a scalar. Of a matrix: a vector with an element for each column."""
-    return _one(x, lib.vpps_log_sum_exp)
-
-
-def centre(x: Value) -> Node:
-    """x - mean(x), of a vector, or of each column."""
-    return _one(x, lib.vpps_centre)
+dot = _binary("dot", "Sum of a * b: a scalar.")
+squared_distance = _binary("squared_distance", "|a - b|^2: a scalar.")
+sum_elements = _unary("sum_elements", "The sum of all elements: a scalar.")
+softmax = _unary("softmax", "e^x / sum of e^x, of a vector, or of each column.")
+log_softmax = _unary("log_softmax", "log of softmax(x), of a vector, or of each column.")
+log_sum_exp = _unary("log_sum_exp", "log of the sum of e^x over the elements of a vector: a scalar. Of a matrix: a vector with an element for "
+                     "each column.")
+centre = _unary("centre", "x - mean(x), of a vector, or of each column.")
 
 
 def rms_norm(x: Value, gain: Value | None = None, epsilon: float = 1e-5) -> Node:
@@ -393,10 +313,7 @@ def binary_log_loss(p: Value, target: Value) -> Node:
 
 # ---------------------------------------------------------------- what the device decides (Trainer.forward only)
 
-
-def argmax(x: Value) -> Node:
-    """The number of a vector's greatest element, and log softmax of that element, as 2 x 1 numbers without gradient."""
-    return _one(x, lib.vpps_argmax)
+argmax = _unary("argmax", "The number of a vector's greatest element, and log softmax of that element, as 2 x 1 numbers without gradient.")
 
 
 # ---------------------------------------------------------------- lists, in cells

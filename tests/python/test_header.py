@@ -26,7 +26,8 @@ def header():
 
 def called():
     source = "".join(p.read_text() for p in (ROOT / "python").glob("vpps/*.py"))
-    return set(re.findall(r"\b_?lib\.(vpps_\w+)", source)) | called_in_c()
+    operations = {f"vpps_{name}" for name in re.findall(r'= _(?:unary|binary|several)\("(\w+)"', source)}
+    return set(re.findall(r"\b_?lib\.(vpps_\w+)", source)) | operations | called_in_c()
 
 
 def called_in_c():
