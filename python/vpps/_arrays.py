@@ -6,6 +6,7 @@ import operator
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any, SupportsIndex, Union
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -212,6 +213,34 @@ def encode(text: str, what: str) -> bytes:
     if b"\0" in data:
         raise ArgumentError(f"{what}: {text!r} holds NUL")
     return data
+
+
+_texts: WeakKeyDictionary[Any, list[Any]] = WeakKeyDictionary()  # for each C struct, the texts that it points to
+
+
+def fill(o: Any, given: Mapping[str, Any], enums: Mapping[str, Mapping[str, int]] = {}) -> Any:  # noqa: B006
+    """Sets the members of a C struct that `given` names: whole numbers, texts, which live as long as the struct, and, by `enums`, names of
+    numbers. Leaves other members as they are, and those for which None is given. Returns the struct."""
+    for name, member in ffi.typeof(o).item.fields:
+        value, kind = given.get(name), member.type
+        if value is None:
+            continue
+        if kind.kind == "enum":
+            setattr(o, name, choice(value, name, enums[name]))
+        elif kind.cname == "_Bool":
+            setattr(o, name, value if isinstance(value, (bool, np.bool_)) else whole(value, name, 1))
+        elif kind.kind == "primitive":
+            setattr(o, name, whole(value, name, 2 ** (8 * ffi.sizeof(kind)) - 1))
+        elif kind.cname == "char *":
+            text = ffi.new("char[]", encode(value, name))
+            _texts.setdefault(o, []).append(text)
+            setattr(o, name, text)
+    return o
+
+
+def struct(ctype: str, given: Mapping[str, Any]) -> Any:
+    """A C struct of the members that `given` names, as `fill` sets them; other members are zero."""
+    return fill(ffi.new(f"{ctype} *"), given)
 
 
 def path_bytes(path: Path) -> bytes:

@@ -5,18 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, SupportsIndex, Union
+from typing import Any, Literal, NamedTuple, SupportsIndex, TypeVar, Union
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._arrays import F32, U32, Path, as_u32, choice, encode, path_bytes, place, plain, u32_pointer, whole
+from ._arrays import F32, U32, Path, as_u32, choice, encode, path_bytes, place, plain, struct, u32_pointer, whole
 from ._vpps import ffi, lib
 from .errors import ArgumentError, Uncopied, check, written
 
 I64 = NDArray[np.int64]
+Text = Union[str, bytes]
+Read = TypeVar("Read", bound="_Data")
 NO_WORD = 2**32 - 1
-SEEDS = 2**64 - 1
 
 
 def _new(create: Any, destroy: Any, *arguments: Any) -> Any:
@@ -43,11 +44,7 @@ def _copy_u32(p: Any, n: int) -> U32:
     return np.frombuffer(ffi.buffer(p, 4 * n), np.uint32).copy() if n else np.empty(0, np.uint32)
 
 
-def _whole(**numbers: SupportsIndex) -> dict[str, int]:
-    return {name: whole(x, name) for name, x in numbers.items()}
-
-
-def _text(text: Union[str, bytes]) -> bytes:
+def _text(text: Text) -> bytes:
     return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
 
 
@@ -197,6 +194,54 @@ def read_vectors(path: Path, words: Vocab, values: F32) -> VectorsFound:
     return VectorsFound(found.words, found.found, found.composed)
 
 
+# ---------------------------------------------------------------- data that are read
+
+
+class _Data(Uncopied):
+    """The base of what C reads from files, and from texts, for which a name stands in messages. What is read is appended."""
+
+    _kind: str  # that of vpps_KIND_create, vpps_KIND_size and so on
+
+    def __init__(self) -> None:
+        self._c = _new(self._call("create"), self._call("destroy"))
+
+    def _call(self, name: str) -> Any:
+        return getattr(lib, f"vpps_{self._kind}_{name}")
+
+    def _file(self: Read, function: str, path: Path, *options: Any) -> Read:
+        check(self._call(function)(self._c, path_bytes(path), *options))
+        return self
+
+    def _from(self: Read, function: str, text: Text, name: str, *options: Any) -> Read:
+        data = _text(text)
+        check(self._call(function)(self._c, encode(name, "name"), data, len(data), *options))
+        return self
+
+    def __len__(self) -> int:
+        return self._call("size")(self._c)
+
+    def line(self, i: int) -> int:
+        """The line in which tree, sentence or lattice i begins, from 1; 0: it was generated."""
+        return self._call("line")(self._c, i)
+
+
+class _OfOneFormat(_Data):
+    def read(self: Read, path: Path) -> Read:
+        """Appends what is in a file."""
+        return self._file("read_file", path)
+
+    def read_text(self: Read, text: Text, name: str = "<text>") -> Read:
+        """Appends what is in a text; `name` stands for the file in messages."""
+        return self._from("read_text", text, name)
+
+
+class _OfWords(_Data):
+    @property
+    def vocab(self) -> Vocab:
+        """The vocabulary of all words read."""
+        return Vocab._of(self._call("vocab")(self._c), self)
+
+
 # ---------------------------------------------------------------- trees
 
 
@@ -242,44 +287,23 @@ class Trees:
         return Trees(first, self.label[at], left, right, self.word[at])
 
 
-class Treebank(Uncopied):
-    """Labelled binary trees."""
+class Treebank(_OfOneFormat, _OfWords):
+    """Labelled binary trees. In a file they are in the brackets of the Stanford Sentiment Treebank, one a line."""
 
-    def __init__(self) -> None:
-        self._c = _new(lib.vpps_treebank_create, lib.vpps_treebank_destroy)
-
-    def read(self, path: Path) -> Treebank:
-        """Appends the trees of a file in the brackets of the Stanford Sentiment Treebank, one a line."""
-        check(lib.vpps_treebank_read_file(self._c, path_bytes(path)))
-        return self
-
-    def read_text(self, text: Union[str, bytes], name: str = "<text>") -> Treebank:
-        """Appends the bracketed trees of a text as `read` does; `name` stands for the file in messages."""
-        data = _text(text)
-        check(lib.vpps_treebank_read_text(self._c, encode(name, "name"), data, len(data)))
-        return self
+    _kind = "treebank"
 
     def generate_listops(self, n: int, seed: int = 1, *, max_depth: int = 0, max_arguments: int = 0, min_leaves: int = 0,
                          max_leaves: int = 0) -> Treebank:
         """Appends n trees of ListOps (Nangia and Bowman 2018), labelled with their values; 0 stands for a default."""
-        o = ffi.new("vpps_listops *", {"seed": whole(seed, "seed", SEEDS), **_whole(
-            max_depth=max_depth, max_arguments=max_arguments, min_leaves=min_leaves, max_leaves=max_leaves)})
+        o = struct("vpps_listops", locals())
         check(lib.vpps_treebank_generate_listops(self._c, o, n))
         return self
 
     def generate_complete(self, n: int, seed: int = 1, *, leaves: int = 0) -> Treebank:
         """Appends n complete binary trees."""
-        o = ffi.new("vpps_complete_trees *", {"seed": whole(seed, "seed", SEEDS), "leaves": whole(leaves, "leaves")})
+        o = struct("vpps_complete_trees", locals())
         check(lib.vpps_treebank_generate_complete(self._c, o, n))
         return self
-
-    def __len__(self) -> int:
-        return lib.vpps_treebank_size(self._c)
-
-    @property
-    def vocab(self) -> Vocab:
-        """The vocabulary of all words read."""
-        return Vocab._of(lib.vpps_treebank_vocab(self._c), self)
 
     @property
     def classes(self) -> int:
@@ -289,10 +313,6 @@ class Treebank(Uncopied):
     def counts(self) -> U32:
         """How often each word occurs."""
         return _counts(lib.vpps_treebank_counts, self._c, len(self.vocab))
-
-    def line(self, i: int) -> int:
-        """The line in which tree i begins, from 1; 0: it was generated."""
-        return lib.vpps_treebank_line(self._c, i)
 
     def text(self, i: int) -> str:
         """Returns tree i as a line of text in the treebank's brackets."""
@@ -316,32 +336,15 @@ class Treebank(Uncopied):
         return Trees(first, nodes[:, 0].copy(), left, right, np.where(word == NO_WORD, -1, word))
 
 
-class Constituents(Uncopied):
+class Constituents(_OfOneFormat, _OfWords):
     """n-ary trees of the Penn Treebank. `form` says what becomes of labels: "cut" leaves out function tags (NP-SBJ-1 is NP) and null
     elements, "whole" leaves out null elements only, "raw" nothing."""
+
+    _kind = "constituents"
 
     def __init__(self, form: Literal["raw", "cut", "whole"] = "cut") -> None:
         kind = choice(form, "form", {"raw": lib.VPPS_LABELS_RAW, "cut": lib.VPPS_LABELS_CUT, "whole": lib.VPPS_LABELS_WHOLE})
         self._c = _new(lib.vpps_constituents_create, lib.vpps_constituents_destroy, kind)
-
-    def read(self, path: Path) -> Constituents:
-        """Appends the trees of a file."""
-        check(lib.vpps_constituents_read_file(self._c, path_bytes(path)))
-        return self
-
-    def read_text(self, text: Union[str, bytes], name: str = "<text>") -> Constituents:
-        """Appends the trees of a text; `name` stands for the file in messages."""
-        data = _text(text)
-        check(lib.vpps_constituents_read_text(self._c, encode(name, "name"), data, len(data)))
-        return self
-
-    def __len__(self) -> int:
-        return lib.vpps_constituents_size(self._c)
-
-    @property
-    def vocab(self) -> Vocab:
-        """The vocabulary of words."""
-        return Vocab._of(lib.vpps_constituents_vocab(self._c), self)
 
     @property
     def labels(self) -> Vocab:
@@ -356,10 +359,6 @@ class Constituents(Uncopied):
     def cut(self) -> None:
         """Removes the function tags from all labels read so far; `labels` gets new ids."""
         check(lib.vpps_constituents_cut(self._c))
-
-    def line(self, i: int) -> int:
-        """The line in which tree i begins, from 1."""
-        return lib.vpps_constituents_line(self._c, i)
 
     def tree(self, i: int) -> tuple[U32, U32, U32, U32]:
         """Four arrays over the nodes of tree i, in post-order: label, number of children, nodes of the subtree, word (NO_WORD: none). The
@@ -384,82 +383,49 @@ class Sentence(NamedTuple):
     tags: U32 | None
 
 
-class Sentences(Uncopied, Sequence[Sentence]):
+class Sentences(_OfWords, Sequence[Sentence]):
     """Sentences of words: with tags, with a label each, or with neither."""
 
-    def __init__(self) -> None:
-        self._c = _new(lib.vpps_sentences_create, lib.vpps_sentences_destroy)
+    _kind = "sentences"
 
     def read_tagged(self, path: Path) -> Sentences:
         """Reads a file with a sentence of word|TAG tokens on each line, and appends the sentences."""
-        check(lib.vpps_sentences_read_tagged_file(self._c, path_bytes(path)))
-        return self
+        return self._file("read_tagged_file", path)
 
-    def read_tagged_text(self, text: Union[str, bytes], name: str = "<text>") -> Sentences:
+    def read_tagged_text(self, text: Text, name: str = "<text>") -> Sentences:
         """Appends the sentences of a text, one on each line, as word|TAG tokens; `name` stands for the file in messages."""
-        data = _text(text)
-        check(lib.vpps_sentences_read_tagged_text(self._c, encode(name, "name"), data, len(data)))
-        return self
+        return self._from("read_tagged_text", text, name)
 
     def read_labelled(self, path: Path) -> Sentences:
         """Reads a file with a label, a tab and a sentence on each line, and appends the sentences."""
-        check(lib.vpps_sentences_read_labelled_file(self._c, path_bytes(path)))
-        return self
+        return self._file("read_labelled_file", path)
 
-    def read_labelled_text(self, text: Union[str, bytes], name: str = "<text>") -> Sentences:
+    def read_labelled_text(self, text: Text, name: str = "<text>") -> Sentences:
         """Appends lines of a label, a tab and a sentence from a text; `name` stands for the file in messages."""
-        data = _text(text)
-        check(lib.vpps_sentences_read_labelled_text(self._c, encode(name, "name"), data, len(data)))
-        return self
-
-    @staticmethod
-    def _columns(word: int, tag: int, tabs: bool, comments: bool, conllu: bool, word_name: str | None,
-                 tag_name: str | None) -> tuple[Any, Any]:
-        names = [ffi.NULL if n is None else ffi.new("char[]", encode(n, "name")) for n in (word_name, tag_name)]
-        return ffi.new("vpps_columns *", {**_whole(word=word, tag=tag), "tabs": tabs, "comments": comments, "conllu": conllu,
-                                          "word_name": names[0], "tag_name": names[1]}), names
+        return self._from("read_labelled_text", text, name)
 
     def read_columns(self, path: Path, *, word: int = 0, tag: int = 0, tabs: bool = False, comments: bool = False,
                      conllu: bool = False, word_name: str | None = None, tag_name: str | None = None) -> Sentences:
         """Appends CoNLL's columns: a token per line, a blank line between sentences. Columns are numbered from 1; 0 stands for the first
         (word) and the last (tag)."""
-        o, names = self._columns(word, tag, tabs, comments, conllu, word_name, tag_name)
-        check(lib.vpps_sentences_read_columns_file(self._c, path_bytes(path), o))
-        del names
-        return self
+        return self._file("read_columns_file", path, struct("vpps_columns", locals()))
 
-    def read_columns_text(self, text: Union[str, bytes], name: str = "<text>", *, word: int = 0, tag: int = 0, tabs: bool = False,
+    def read_columns_text(self, text: Text, name: str = "<text>", *, word: int = 0, tag: int = 0, tabs: bool = False,
                           comments: bool = False, conllu: bool = False, word_name: str | None = None,
                           tag_name: str | None = None) -> Sentences:
         """Appends CoNLL's columns from a text as `read_columns` does; `name` stands for the file in messages."""
-        o, names = self._columns(word, tag, tabs, comments, conllu, word_name, tag_name)
-        data = _text(text)
-        check(lib.vpps_sentences_read_columns_text(self._c, encode(name, "name"), data, len(data), o))
-        del names
-        return self
-
-    @staticmethod
-    def _dependencies(cut_subtypes: bool, heads_only: bool, label: str | None) -> tuple[Any, Any]:
-        name = ffi.NULL if label is None else ffi.new("char[]", encode(label, "label"))
-        return ffi.new("vpps_dependencies *", {"cut_subtypes": cut_subtypes, "heads_only": heads_only, "label": name}), name
+        return self._from("read_columns_text", text, name, struct("vpps_columns", locals()))
 
     def read_dependencies(self, path: Path, *, cut_subtypes: bool = False, heads_only: bool = False,
                           label: str | None = None) -> Sentences:
         """Appends the dependency trees of a CoNLL-U file. Tags are relations, with `cut_subtypes` without their subtypes. With `label`,
         sentences have labels from their comments "# LABEL = ..." instead of tags; with `heads_only` they have neither."""
-        o, keep = self._dependencies(cut_subtypes, heads_only, label)
-        check(lib.vpps_sentences_read_dependencies_file(self._c, path_bytes(path), o))
-        del keep
-        return self
+        return self._file("read_dependencies_file", path, struct("vpps_dependencies", locals()))
 
-    def read_dependencies_text(self, text: Union[str, bytes], name: str = "<text>", *, cut_subtypes: bool = False,
+    def read_dependencies_text(self, text: Text, name: str = "<text>", *, cut_subtypes: bool = False,
                                heads_only: bool = False, label: str | None = None) -> Sentences:
         """Appends the dependency trees of a text; `name` stands for the file in messages."""
-        o, keep = self._dependencies(cut_subtypes, heads_only, label)
-        data = _text(text)
-        check(lib.vpps_sentences_read_dependencies_text(self._c, encode(name, "name"), data, len(data), o))
-        del keep
-        return self
+        return self._from("read_dependencies_text", text, name, struct("vpps_dependencies", locals()))
 
     def heads(self, i: int) -> U32 | None:
         """For each word of sentence i the word it depends on, counted from 1, 0 for a root; None: the sentences are no trees."""
@@ -468,22 +434,12 @@ class Sentences(Uncopied, Sequence[Sentence]):
 
     def read_lines(self, path: Path, *, end_word: str | None = None, keep_empty: bool = False) -> Sentences:
         """Appends plain text, a sentence a line; `end_word` is appended to each."""
-        o, keep = _lines(end_word, keep_empty)
-        check(lib.vpps_sentences_read_lines_file(self._c, path_bytes(path), o))
-        del keep
-        return self
+        return self._file("read_lines_file", path, struct("vpps_lines", locals()))
 
-    def read_lines_text(self, text: Union[str, bytes], name: str = "<text>", *, end_word: str | None = None,
+    def read_lines_text(self, text: Text, name: str = "<text>", *, end_word: str | None = None,
                         keep_empty: bool = False) -> Sentences:
         """Appends plain text as `read_lines` does; `name` stands for the file in messages."""
-        o, keep = _lines(end_word, keep_empty)
-        data = _text(text)
-        check(lib.vpps_sentences_read_lines_text(self._c, encode(name, "name"), data, len(data), o))
-        del keep
-        return self
-
-    def __len__(self) -> int:
-        return lib.vpps_sentences_size(self._c)
+        return self._from("read_lines_text", text, name, struct("vpps_lines", locals()))
 
     def __getitem__(self, i: Any) -> Any:
         if isinstance(i, slice):
@@ -496,10 +452,6 @@ class Sentences(Uncopied, Sequence[Sentence]):
         id: int = lib.vpps_sentences_label(self._c, i)
         return None if id == NO_WORD else id
 
-    def line(self, i: int) -> int:
-        """The line in which a sentence begins, from 1; 0: it was generated."""
-        return lib.vpps_sentences_line(self._c, i)
-
     def word_line(self, i: int, k: int) -> int:
         """The line of word k of a tagged sentence."""
         return lib.vpps_sentences_word_line(self._c, i, k)
@@ -508,11 +460,6 @@ class Sentences(Uncopied, Sequence[Sentence]):
     def total_words(self) -> int:
         """The number of words in all sentences together."""
         return lib.vpps_sentences_total_words(self._c)
-
-    @property
-    def vocab(self) -> Vocab:
-        """The vocabulary of words."""
-        return Vocab._of(lib.vpps_sentences_vocab(self._c), self)
 
     @property
     def tag_vocab(self) -> Vocab:
@@ -524,24 +471,17 @@ class Sentences(Uncopied, Sequence[Sentence]):
         return _counts(lib.vpps_sentences_counts, self._c, len(self.vocab))
 
 
-def _lines(end_word: str | None, keep_empty: bool) -> tuple[Any, Any]:
-    word = ffi.NULL if end_word is None else ffi.new("char[]", encode(end_word, "end_word"))
-    return ffi.new("vpps_lines *", {"end_word": word, "keep_empty": keep_empty}), word
-
-
 def read_parallel(source_path: Path, target_path: Path, source: Sentences, target: Sentences, *, end_word: str | None = None,
                   skip_empty: bool = False) -> None:
     """Appends two files of plain text whose lines are translations of each other; `end_word` is appended to the target's sentences."""
-    word = ffi.NULL if end_word is None else ffi.new("char[]", encode(end_word, "end_word"))
-    o = ffi.new("vpps_parallel *", {"end_word": word, "skip_empty": skip_empty})
+    o = struct("vpps_parallel", locals())
     check(lib.vpps_sentences_read_parallel_files(source._c, target._c, path_bytes(source_path), path_bytes(target_path), o))
 
 
-def read_parallel_texts(source_text: Union[str, bytes], target_text: Union[str, bytes], source: Sentences, target: Sentences, *,
+def read_parallel_texts(source_text: Text, target_text: Text, source: Sentences, target: Sentences, *,
                         end_word: str | None = None, skip_empty: bool = False) -> None:
     """Appends the lines of two texts as pairs, as `read_parallel` does; names stand for the files in messages."""
-    word = ffi.NULL if end_word is None else ffi.new("char[]", encode(end_word, "end_word"))
-    o = ffi.new("vpps_parallel *", {"end_word": word, "skip_empty": skip_empty})
+    o = struct("vpps_parallel", locals())
     a, b = _text(source_text), _text(target_text)
     check(lib.vpps_sentences_read_parallel_texts(source._c, target._c, b"<source>", a, len(a), b"<target>", b, len(b), o))
 
@@ -551,9 +491,7 @@ def generate_language(n: int, seed: int = 1, *, characters: bool = False, tags: 
                       lexicon: Vocab | None = None) -> Sentences:
     """Returns n sentences of a small generated language with names in them; their translations are appended to `translation`, all words of
     the language to `lexicon`."""
-    s = Sentences()
-    word = ffi.NULL if end_word is None else ffi.new("char[]", encode(end_word, "end_word"))
-    o = ffi.new("vpps_language *", {"seed": whole(seed, "seed", SEEDS), "characters": characters, "tags": tags, "labels": labels, "end_word": word})
+    s, o = Sentences(), struct("vpps_language", locals())
     check(lib.vpps_sentences_generate(s._c, ffi.NULL if translation is None else translation._c,
                                       ffi.NULL if lexicon is None else lexicon._c, o, n))
     return s
@@ -573,31 +511,16 @@ class Lattice(NamedTuple):
     is_character: NDArray[np.bool_]
 
 
-class Lattices(Uncopied, Sequence[Lattice]):
-    """Lattices of characters and words."""
+class Lattices(_OfOneFormat, Sequence[Lattice]):
+    """Lattices of characters and words, all of which are numbers in a file, as tags are."""
 
-    def __init__(self) -> None:
-        self._c = _new(lib.vpps_lattices_create, lib.vpps_lattices_destroy)
-
-    def read(self, path: Path) -> Lattices:
-        """Appends the lattices of a file, whose characters, words and tags are numbers."""
-        check(lib.vpps_lattices_read_file(self._c, path_bytes(path)))
-        return self
-
-    def read_text(self, text: Union[str, bytes], name: str = "<text>") -> Lattices:
-        """Appends lattices from a text; `name` stands for the file in messages."""
-        data = _text(text)
-        check(lib.vpps_lattices_read_text(self._c, encode(name, "name"), data, len(data)))
-        return self
+    _kind = "lattices"
 
     def build(self, characters: Sentences, lexicon: Vocab) -> Lattices:
         """Appends a lattice for each sentence of characters: an arc for each character, and an arc for each word of the lexicon that some
         of them spell."""
         check(lib.vpps_lattices_build(self._c, characters._c, lexicon._c))
         return self
-
-    def __len__(self) -> int:
-        return lib.vpps_lattices_size(self._c)
 
     def __getitem__(self, i: Any) -> Any:
         if isinstance(i, slice):
@@ -607,10 +530,6 @@ class Lattices(Uncopied, Sequence[Lattice]):
         arcs = [(a["from"], a["id"], a["c"]) for a in _arcs(l, int(first[-1]))]
         a = np.array(arcs, np.uint32).reshape(-1, 3)
         return Lattice(_copy_u32(l.tags, l.n_nodes), first, a[:, 0], a[:, 1], a[:, 2].astype(np.bool_))
-
-    def line(self, i: int) -> int:
-        """The line in which a lattice begins, from 1; 0: it was generated."""
-        return lib.vpps_lattices_line(self._c, i)
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -630,7 +549,7 @@ def read_lexicon(path: Path, words: Vocab) -> None:
     check(lib.vpps_lexicon_read_file(words._c, path_bytes(path)))
 
 
-def read_lexicon_text(text: Union[str, bytes], words: Vocab, name: str = "<text>") -> None:
+def read_lexicon_text(text: Text, words: Vocab, name: str = "<text>") -> None:
     """Adds the words of a lexicon from a text; `name` stands for the file in messages."""
     data = _text(text)
     check(lib.vpps_lexicon_read_text(words._c, encode(name, "name"), data, len(data)))

@@ -12,7 +12,7 @@ from typing import Any, Optional, TypeVar, overload
 
 import numpy as np
 
-from ._arrays import DEFAULT_STREAM, F32, KDL_CUDA, U32, Floats, OnGpu, as_f32, choice, columns, encode, is_on_gpu, pointer, whole
+from ._arrays import DEFAULT_STREAM, F32, KDL_CUDA, U32, Floats, OnGpu, as_f32, columns, encode, fill, is_on_gpu, pointer
 from ._values import Places, shaped
 from ._vpps import ffi, lib
 from .errors import ArgumentError, Closing, Hinting, StateError, check, created, sized, written
@@ -139,27 +139,14 @@ ENUMS: dict[str, dict[str, int]] = {
 }
 
 
-def _options(given: Mapping[str, Any]) -> tuple[Any, list[Any]]:
-    """A vpps_options of a constructor's arguments, whose names are its members', and what must live until it is used, `log` as long as the
-    handle. None: the default."""
-    o, keep = ffi.new("vpps_options *"), []
+def _options(given: Mapping[str, Any]) -> tuple[Any, Any]:
+    """A vpps_options of a constructor's arguments, whose names are its members', and an object that must live as long as the handle."""
+    o, log = ffi.new("vpps_options *"), given["log"]
     check(lib.vpps_options_init(o, ffi.sizeof("vpps_options")))
-    for name, member in ffi.typeof("vpps_options").fields:
-        value, kind = given.get(name), member.type
-        if value is None:
-            continue
-        if kind.kind == "enum":
-            setattr(o, name, choice(value, name, ENUMS[name]))
-        elif kind.kind == "primitive":
-            setattr(o, name, whole(value, name, 1 if kind.cname == "_Bool" else 2 ** (8 * ffi.sizeof(kind)) - 1))
-        elif kind.cname == "char *":
-            keep.append(ffi.new("char[]", encode(value, name)))
-            setattr(o, name, keep[-1])
-    log = given["log"]
+    held = ffi.new_handle(log) if log else ffi.NULL
     if log:
-        keep.append(ffi.new_handle(log))
-        o.log, o.log_context = lib.glue_log, keep[-1]
-    return o, keep
+        o.log, o.log_context = lib.glue_log, held
+    return fill(o, given, ENUMS), held
 
 
 class Value(Closing):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Optional
 
-from ._arrays import Path, choice, encode, path_bytes, real, whole
+from ._arrays import Path, choice, encode, path_bytes, real
 from ._values import Joined, Named, Places
 from ._vpps import ffi, lib
 from .engine import ENUMS, Engine, _fields, _options

@@ -27,7 +27,9 @@ def header():
 def called():
     source = "".join(p.read_text() for p in (ROOT / "python").glob("vpps/*.py"))
     operations = {f"vpps_{name}" for name in re.findall(r'= _(?:unary|binary|several)\("(\w+)"', source)}
-    return set(re.findall(r"\b_?lib\.(vpps_\w+)", source)) | operations | called_in_c()
+    kinds, names = re.findall(r'_kind = "(\w+)"', source), re.findall(r'self\._(?:call|file|from)\("(\w+)"', source)
+    of_data = {f"vpps_{kind}_{name}" for kind in kinds for name in names} & header()
+    return set(re.findall(r"\b_?lib\.(vpps_\w+)", source)) | operations | of_data | called_in_c()
 
 
 def called_in_c():
