@@ -1,5 +1,6 @@
 /* test_gpu_memory.c - a GPU without enough memory: a batch or a kernel that does not fit is refused, and nothing else changes. The driver is software
  * SIMT's with a limit on allocations. */
+#include "base/hash.h"
 #include "common/folder.h"
 #include "gpu_trees.h"
 #include "runtime/gpu/gpu.h"
@@ -15,10 +16,14 @@ static struct {
         size_t bytes;
     } held[256];
     size_t n, used, peak, limit;
+    uint32_t left; /* allocations up to the one that is refused, which counts; 0: none is refused */
     bool launches_fail, loads_fail;
 } memory;
 
+static bool is_refused(void) { return memory.left && --memory.left == 0; }
+
 static vpps_status allocate(vpps_driver *d, size_t bytes, uint64_t *address) {
+    if (is_refused()) return vpps_fail(VPPS_MEMORY, "the test's device refuses an allocation");
     if (memory.used + bytes > memory.limit) return vpps_fail(VPPS_MEMORY, "the test's device is full");
     TEST_OK(vpps_driver_simt.allocate(d, bytes, address));
     ck_assert_uint_lt(memory.n, VPPS_COUNT(memory.held));
@@ -39,9 +44,15 @@ static void release(vpps_driver *d, uint64_t address) {
     vpps_driver_simt.release(d, address);
 }
 
+static vpps_status allocate_host(vpps_driver *d, size_t bytes, void **out) {
+    if (is_refused()) return vpps_fail(VPPS_MEMORY, "the test's device refuses pinned memory");
+    return vpps_driver_simt.allocate_host(d, bytes, out);
+}
+
 static vpps_status launch(vpps_driver *d, vpps_kernel *kernel, const vpps_launch_shape *shape, const void *arguments,
                           size_t bytes) {
     if (memory.launches_fail) return vpps_fail(VPPS_DEVICE, "the test's device is gone");
+    if (is_refused()) return vpps_fail(VPPS_MEMORY, "the test's device has no memory for a launch");
     return vpps_driver_simt.launch(d, kernel, shape, arguments, bytes);
 }
 
@@ -61,11 +72,13 @@ static gpu_trees open_trees(vpps_optimizer_kind optimizer) {
     o.threads = 64;
     driver = vpps_driver_simt;
     driver.allocate = allocate;
+    driver.allocate_host = allocate_host;
     driver.release = release;
     driver.launch = launch;
     driver.load = load;
     memory.n = memory.used = 0;
     memory.limit = SIZE_MAX;
+    memory.left = 0;
     memory.launches_fail = memory.loads_fail = false;
     return trees_driven_by(&driver, HIDDEN, HIDDEN, &o);
 }
@@ -167,6 +180,77 @@ TEST(without_any_pool_the_parameters_stay_on_the_host) {
     expect_kept(&t, before, n);
     ck_assert_float_eq(trees_step(&t, 2), losses[2]);
     close_trees(&t);
+}
+
+/* ---------------------------------------------------------------- calls without memory */
+
+/* What finds no memory: a call that is then repeated; an update that is not; a kernel, or a pool, of a batch before the update. */
+typedef enum failure { FB, BACKWARD, STEP_BACKWARD, UPDATE, UPDATE_GIVEN_UP, NO_KERNEL, NO_POOL, FAILURES } failure;
+
+static vpps_status make_call(const gpu_trees *t, failure call, vpps_node loss) {
+    const float one = 1, *const gradients[] = {&one};
+    if (call == FB) return vpps_fb(t->h, t->g, loss, NULL);
+    if (call == BACKWARD) return vpps_backward(t->h, t->g, loss, NULL);
+    return call == STEP_BACKWARD ? vpps_step_backward(t->h, 1, gradients) : vpps_update(t->h);
+}
+
+/* Makes a call, of which allocation k is refused (0: none). Returns whether one was. */
+static bool refuse(const gpu_trees *t, failure call, vpps_node loss, uint32_t k) {
+    memory.left = k;
+    const vpps_status status = make_call(t, call, loss);
+    const bool came = k && !memory.left;
+    memory.left = 0;
+    ck_assert_int_eq(status, came ? VPPS_MEMORY : VPPS_OK);
+    return came;
+}
+
+/* Makes a call fail for lack of a kernel for two groups, or for lack of a pool, after which there is none. */
+static void fail_otherwise(gpu_trees *t, failure f) {
+    float sum;
+    memory.loads_fail = f == NO_KERNEL;
+    memory.limit = f == NO_POOL ? memory.used - gpu_of(t)->pool.bytes : SIZE_MAX;
+    t->h->options.groups = 2;
+    if (f == NO_KERNEL) TEST_FAILS(vpps_backward(t->h, t->g, trees_build(t, 1), NULL), VPPS_MEMORY, "no room");
+    if (f == NO_POOL) TEST_FAILS(run_large(t, &sum), VPPS_MEMORY, "is full");
+    ck_assert_int_eq(gpu_of(t)->pool.bytes == 0, f == NO_POOL);
+    t->h->options.groups = 1;
+    memory.loads_fail = false;
+    memory.limit = SIZE_MAX;
+}
+
+/* Trains: the k-th time (0: never) that there is something to fail, it does. Returns whether it did. Every launch allocates, as none came before it in
+ * its slot. Gives the losses, and a hash of the parameters. */
+static bool learn(uint64_t learned[4], failure f, uint32_t k) {
+    const failure calls[] = {f == STEP_BACKWARD ? f : BACKWARD, UPDATE, FB};
+    float value, *const outs[] = {&value};
+    size_t n;
+    AT_END(close_trees) gpu_trees t = open_trees(VPPS_ADAM);
+    t.h->options.groups = 1;
+    TEST_OK(vpps_backward(t.h, t.g, trees_build(&t, 0), NULL));
+    bool came = f >= NO_KERNEL && k == 1;
+    if (came) fail_otherwise(&t, f);
+    if (f == UPDATE_GIVEN_UP && k) came = refuse(&t, UPDATE, VPPS_NO_NODE, k);
+    for (uint32_t i = f >= NO_KERNEL; i < VPPS_COUNT(calls); i++) {
+        const vpps_node loss = trees_build(&t, 1 + i);
+        if (calls[i] == STEP_BACKWARD)
+            TEST_OK(vpps_step_forward(t.h, t.g, VPPS_REQUEST(.n_values = 1, .values = &loss, .value_outs = outs)));
+        const bool refused = refuse(&t, calls[i], loss, calls[i] == f ? k : 0);
+        if (refused) TEST_OK(make_call(&t, calls[i], loss));
+        TEST_OK(vpps_sync_latest_loss(t.h, &value));
+        learned[i] = vpps_hash_bytes(&value, sizeof value, 0);
+        came |= refused;
+    }
+    FREED float *values = handle_values(t.model, t.h, &n);
+    learned[3] = vpps_hash_bytes(values, n * sizeof *values, 0);
+    return came;
+}
+
+TEST_EACH(a_call_without_memory_changes_nothing, 0, FAILURES) {
+    uint64_t right[4] = {0}, learned[4] = {0};
+    uint32_t k = 1;
+    for (learn(right, (failure)_i, 0); learn(learned, (failure)_i, k); k++)
+        ck_assert_msg(!memcmp(learned, right, sizeof right), "trained otherwise after allocation %u was refused", k);
+    ck_assert_uint_gt(k, _i >= NO_KERNEL ? 1 : 3);
 }
 
 /* ---------------------------------------------------------------- kernels */

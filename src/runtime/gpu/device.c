@@ -75,7 +75,8 @@ static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t 
     VPPS_TRY(vpps_gpu_reserve(gpu, &slot->script, slot->pinned_bytes));
     VPPS_TRY(t->upload(gpu->driver, slot->script.address, script->copy, script->words * sizeof *script->copy));
     *slot->end = (vpps_launch_end){.loss = loss};
-    gpu->launches++; /* no allocation follows, so that no launch fails halfway */
+    const vpps_failure begin = {.loss = loss};
+    if (loss != 0) VPPS_TRY(t->write(gpu->driver, failure_at(gpu, launch), &begin, sizeof begin));
     const vpps_arguments arguments = {
         .pool = gpu->pool.address,
         .script = slot->script.address,
@@ -100,7 +101,11 @@ static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t 
         .finite = gpu->n_flights && !resumes && gpu->options.nonfinite == VPPS_NONFINITE_STOP,
         .touched = script->touched,
     };
-    VPPS_TRY(t->launch(gpu->driver, gpu->kernel->loaded, &gpu->kernel->shape, &arguments, sizeof arguments));
+    const vpps_status status =
+        t->launch(gpu->driver, gpu->kernel->loaded, &gpu->kernel->shape, &arguments, sizeof arguments);
+    if (status == VPPS_MEMORY) VPPS_TRY(t->clear(gpu->driver, failure_at(gpu, launch), sizeof begin));
+    VPPS_TRY(status);
+    gpu->launches++; /* a launch that failed is not counted: the next one takes its slot and its record, which is zero again */
     return t->mark(gpu->driver, launch % VPPS_GPU_SLOTS);
 }
 
@@ -117,8 +122,11 @@ static vpps_status start_batch(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_
 static vpps_status start_gradients(vpps_gpu *gpu, const vpps_batch *batch) {
     const bool adds = gpu->summing;
     if (!adds) gpu->start_ns = vpps_now_ns();
-    VPPS_TRY(vpps_gpu_open_sum(gpu, batch));
+    if (!adds) VPPS_TRY(vpps_gpu_open_sum(gpu));
     VPPS_TRY(start_batch(gpu, batch, VPPS_GPU_GRADIENTS, adds));
+    gpu->summing =
+        true; /* only now: if the launch found no memory, there are no new gradients, and the caller may repeat it */
+    gpu->untaken = batch->script;
     vpps_gpu_mark_outers(batch, true, gpu->dense);
     return VPPS_OK;
 }
@@ -147,11 +155,10 @@ static vpps_status start_update(vpps_gpu *gpu, const vpps_batch *batch, double l
     VPPS_TRY(vpps_gpu_open_update(gpu));
     if (gpu->share) VPPS_TRY(vpps_gpu_exchange(gpu, batch, &loss));
     VPPS_TRY(vpps_gpu_give_entries(gpu));
-    const vpps_failure begin = {.loss = (float)loss};
-    VPPS_TRY(gpu->table->write(gpu->driver, failure_at(gpu, gpu->launches), &begin, sizeof begin));
     VPPS_TRY(vpps_gpu_make_step(gpu, batch, &step));
+    VPPS_TRY(start(gpu, &step, gpu->entries.address, (float)loss, false));
     vpps_gpu_zero_gradients(&gpu->device); /* forgets the gradients; their memory stays until the update reads it */
-    return start(gpu, &step, gpu->entries.address, begin.loss, false);
+    return VPPS_OK;
 }
 
 /* Starts a batch in two launches, between which processes exchange gradients. Waits for the first launch and for the other processes. */
@@ -168,13 +175,9 @@ static vpps_status start_shared(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu
 
 /* Before a batch is launched: compiles the kernel if necessary, and reserves all buffers. */
 static vpps_status prepare(vpps_gpu *gpu, const vpps_batch *batch) {
-    if (batch->goal == VPPS_GOAL_UPDATE && gpu->trained) { /* an update runs with any training kernel */
-        gpu->kernel = gpu->trained;
-        return VPPS_OK;
-    }
     vpps_status status = vpps_gpu_need_kernel(gpu, batch);
     if (status == VPPS_OK) status = need_scratch(gpu, batch); /* allocates the kernel's scratch memory */
-    if (status == VPPS_OK && vpps_gpu_packs(gpu) && gpu->header.update)
+    if (status == VPPS_OK && vpps_gpu_packs(gpu) && gpu->header.update && batch->n_cells)
         status = vpps_gpu_plan_products(gpu, batch, gpu->summing && batch->goal != VPPS_GOAL_NODES);
     VPPS_TRY(vpps_gpu_note_kernel(gpu, status));
     return vpps_gpu_grow_pool(gpu, gpu->header.pool_words);

@@ -275,8 +275,8 @@ void vpps_gpu_close_products(vpps_gpu *gpu);
  * are only sums of outer products dy x^T, which cuBLAS can compute. */
 void vpps_gpu_mark_outers(const vpps_batch *batch, bool products, bool *marks);
 
-/* Prepares a launch that computes gradients without an update: begins a sum of gradients if none is being made. Fails with DEVICE. */
-vpps_status vpps_gpu_open_sum(vpps_gpu *gpu, const vpps_batch *batch);
+/* Prepares the first launch that computes gradients after an update: no parameter has a gradient yet. Fails with DEVICE. */
+vpps_status vpps_gpu_open_sum(vpps_gpu *gpu);
 
 /* Prepares an update: sets gpu->segments to the summed gradients of table entries, and removes frozen parameters from gpu->segments and
  * gpu->dense. Fails with MEMORY, DEVICE. */

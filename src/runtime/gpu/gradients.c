@@ -24,14 +24,9 @@ static vpps_status clear(vpps_gpu *gpu) {
                              (vectors.end - vectors.first) * sizeof(float));
 }
 
-vpps_status vpps_gpu_open_sum(vpps_gpu *gpu, const vpps_batch *batch) {
-    if (!gpu->summing) {
-        memset(gpu->dense, 0, gpu->model->n_params * sizeof *gpu->dense);
-        if (gpu->share) VPPS_TRY(clear(gpu)); /* zeros are needed where only other processes have gradients */
-    }
-    gpu->summing = true;
-    gpu->untaken = batch->script;
-    return VPPS_OK;
+vpps_status vpps_gpu_open_sum(vpps_gpu *gpu) {
+    memset(gpu->dense, 0, gpu->model->n_params * sizeof *gpu->dense);
+    return gpu->share ? clear(gpu) : VPPS_OK; /* zeros are needed where only other processes have gradients */
 }
 
 /* Copies the table entries' gradients of the batch with this script to gpu->rows on the host, and lists them in gpu->segments. */

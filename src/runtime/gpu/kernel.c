@@ -118,7 +118,8 @@ vpps_status vpps_gpu_need_kernel(vpps_gpu *gpu, const vpps_batch *batch) {
     const size_t bytes = batch->n_cells * sizeof *batch->cells;
     vpps_gpu_kernel *k = gpu->kernel = vpps_gpu_kernel_of(gpu, training, gpu->header.n_groups);
     if (!k) return vpps_fail(VPPS_MEMORY, "%s: out of memory", gpu->table->name);
-    if (training) gpu->trained = k;
     const bool same = !bytes || (k->n_cells == batch->n_cells && !memcmp(k->cells, batch->cells, bytes));
-    return k->loaded && same ? VPPS_OK : make(gpu, batch);
+    if (!k->loaded || !same) VPPS_TRY(make(gpu, batch));
+    if (training) gpu->trained = k;
+    return VPPS_OK;
 }
