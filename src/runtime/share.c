@@ -31,7 +31,6 @@ struct vpps_share {
     vpps_param *tables; /* numbers of the model's lookup tables */
     uint32_t n_tables, flag_words, header_bytes;
     char *headers; /* buffers for the headers sent to and received from each process */
-    vpps_parcel *parcels;
     /* table rows' gradients: sent to each process; received from each process, to be summed here */
     rows_parcel *rows, *come;
     rows_parcel *sums; /* rows that each process has summed and sends to all */
@@ -89,7 +88,6 @@ static bool make_room(vpps_share *s) {
     s->header_bytes =
         (uint32_t)(sizeof(header) + s->flag_words * sizeof(uint64_t) + ((s->n_tables + 1) & ~1u) * sizeof(uint32_t));
     s->headers = calloc(2 * (size_t)size, s->header_bytes);
-    s->parcels = calloc(2 * (size_t)size, sizeof *s->parcels);
     s->rows = calloc(size, sizeof *s->rows);
     s->come = calloc(size, sizeof *s->come);
     s->sums = calloc(size, sizeof *s->sums);
@@ -97,8 +95,8 @@ static bool make_room(vpps_share *s) {
     s->counts = calloc((size_t)size * s->n_tables + 1, sizeof *s->counts);
     s->cursors = calloc(size, sizeof *s->cursors);
     s->slots = calloc(s->n_tables + 1, sizeof *s->slots);
-    bool ok = s->dense && s->tables && s->headers && s->parcels && s->rows && s->come && s->sums && s->out &&
-              s->counts && s->cursors && s->slots;
+    bool ok = s->dense && s->tables && s->headers && s->rows && s->come && s->sums && s->out && s->counts &&
+              s->cursors && s->slots;
     for (uint32_t t = 0; ok && t < s->n_tables; t++) {
         s->slots[t] = calloc(rows_at(s, model->params[s->tables[t]].count), sizeof *s->slots[t]);
         ok = s->slots[t] != NULL;
@@ -137,8 +135,7 @@ void vpps_share_close(vpps_share *s) {
         if (s->sums) VPPS_FREE_ARRAYS(s->sums[p].words);
     }
     for (uint32_t t = 0; s->slots && t < s->n_tables; t++) free(s->slots[t]);
-    VPPS_FREE(s->dense, s->tables, s->headers, s->parcels, s->rows, s->come, s->sums, s->out, s->counts, s->cursors,
-              s->slots, s);
+    VPPS_FREE(s->dense, s->tables, s->headers, s->rows, s->come, s->sums, s->out, s->counts, s->cursors, s->slots, s);
 }
 
 bool *vpps_share_dense(vpps_share *s) { return s->dense; }
@@ -176,10 +173,10 @@ static void write_headers(vpps_share *s, const vpps_shared_batch *batch) {
 
 static vpps_status exchange_headers(vpps_share *s) {
     for (uint32_t p = 0; p < s->c->size; p++) {
-        s->parcels[p] = (vpps_parcel){header_at(s, false, p), s->header_bytes};
-        s->parcels[s->c->size + p] = (vpps_parcel){header_at(s, true, p), s->header_bytes};
+        s->c->out[p] = (vpps_parcel){header_at(s, false, p), s->header_bytes};
+        s->c->in[p] = (vpps_parcel){header_at(s, true, p), s->header_bytes};
     }
-    VPPS_TRY(s->c->table->exchange(s->c, s->parcels, s->parcels + s->c->size));
+    VPPS_TRY(s->c->table->exchange(s->c));
     const header *first = header_at(s, true, 0);
     for (uint32_t p = 1; p < s->c->size; p++) {
         const header *h = header_at(s, true, p);
@@ -247,10 +244,10 @@ static bool pack_rows(vpps_share *s, const vpps_shared_batch *batch) {
 
 static vpps_status exchange_rows(vpps_share *s, const rows_parcel *in) {
     for (uint32_t p = 0; p < s->c->size; p++) {
-        s->parcels[p] = (vpps_parcel){s->out[p]->words, s->out[p]->n_words * 4};
-        s->parcels[s->c->size + p] = (vpps_parcel){in[p].words, in[p].n_words * 4};
+        s->c->out[p] = (vpps_parcel){s->out[p]->words, s->out[p]->n_words * 4};
+        s->c->in[p] = (vpps_parcel){in[p].words, in[p].n_words * 4};
     }
-    return s->c->table->exchange(s->c, s->parcels, s->parcels + s->c->size);
+    return s->c->table->exchange(s->c);
 }
 
 /* Sums the received gradients of table rows, in the order of ranks, into this process's sums[rank]. Sets `counts` to the rows by table. */

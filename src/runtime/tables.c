@@ -9,8 +9,6 @@ typedef struct order {
     uint32_t first, n;     /* range of the table's entries: n entries, from entry `first` on */
 } order;
 
-static vpps_status no_memory(void) { return vpps_fail(VPPS_MEMORY, "lookup tables: out of memory for a piece"); }
-
 /* Returns the first entry of [first, first + n) that process `rank` owns. */
 static uint32_t first_of(const order *o, uint32_t size, uint32_t rank) {
     return o->first + (rank + size - o->first % size) % size;
@@ -34,22 +32,23 @@ vpps_status vpps_table_read(void *source, size_t i, uint64_t first, size_t room,
     order o = {t->param, (uint32_t)(t->state + 1), (uint32_t)(first / words), (uint32_t)(n / words)};
     *got = n;
     float *scratch = malloc(n * sizeof *scratch);
-    vpps_parcel *parcels = calloc(2 * (size_t)c->size, sizeof *parcels);
-    vpps_status status = scratch && parcels ? vpps_comm_broadcast(c, &o, sizeof o, 0) : no_memory();
+    if (!scratch) return vpps_fail(VPPS_MEMORY, "lookup tables: out of memory for a piece");
+    vpps_status status = vpps_comm_broadcast(c, &o, sizeof o, 0);
     float *at = scratch;
-    for (uint32_t q = 1; q < c->size && status == VPPS_OK; q++) {
-        parcels[c->size + q] = (vpps_parcel){at, count_of(&o, c->size, q) * words * sizeof *at};
-        at += count_of(&o, c->size, q) * words;
+    for (uint32_t q = 0; q < c->size; q++) {
+        const size_t elems = q ? count_of(&o, c->size, q) * words : 0;
+        c->out[q] = (vpps_parcel){NULL, 0};
+        c->in[q] = (vpps_parcel){at, elems * sizeof *at};
+        at += elems;
     }
-    if (status == VPPS_OK) status = c->table->exchange(c, parcels, parcels + c->size);
+    if (status == VPPS_OK) status = c->table->exchange(c);
     for (uint32_t q = 0; q < c->size && status == VPPS_OK; q++) {
-        const float *from =
-            q ? parcels[c->size + q].data : held_array(p, o.state) + first_of(&o, c->size, 0) / c->size * words;
+        const float *from = q ? c->in[q].data : held_array(p, o.state) + first_of(&o, c->size, 0) / c->size * words;
         float *to = out + (size_t)(first_of(&o, c->size, q) - o.first) * words;
         for (uint32_t k = count_of(&o, c->size, q); k > 0; k--, from += words, to += c->size * words)
             memcpy(to, from, words * sizeof *to);
     }
-    VPPS_FREE(scratch, parcels);
+    free(scratch);
     return status;
 }
 
@@ -59,18 +58,15 @@ vpps_status vpps_tables_done(vpps_communicator *c) {
 }
 
 vpps_status vpps_tables_give(vpps_communicator *c, const vpps_model *model) {
-    vpps_parcel *parcels = calloc(2 * (size_t)c->size, sizeof *parcels);
-    vpps_status status = parcels ? VPPS_OK : no_memory();
-    while (status == VPPS_OK) {
+    for (;;) {
         order o;
-        status = vpps_comm_broadcast(c, &o, sizeof o, 0);
-        if (status != VPPS_OK || o.param == DONE) break;
+        VPPS_TRY(vpps_comm_broadcast(c, &o, sizeof o, 0));
+        if (o.param == DONE) return VPPS_OK;
         const vpps_parameter_data *p = &model->params[o.param];
         const size_t words = (size_t)p->rows * p->cols;
         float *from = held_array(p, o.state) + first_of(&o, c->size, c->rank) / c->size * words;
-        parcels[0] = (vpps_parcel){from, count_of(&o, c->size, c->rank) * words * sizeof *from};
-        status = c->table->exchange(c, parcels, parcels + c->size);
+        for (uint32_t q = 0; q < c->size; q++) c->out[q] = c->in[q] = (vpps_parcel){NULL, 0};
+        c->out[0] = (vpps_parcel){from, count_of(&o, c->size, c->rank) * words * sizeof *from};
+        VPPS_TRY(c->table->exchange(c));
     }
-    free(parcels);
-    return status;
 }

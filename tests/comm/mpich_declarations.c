@@ -21,6 +21,7 @@ SAME(MPI_Isend, int(const void *, int, int, int, int, int, int *));
 SAME(MPI_Irecv, int(void *, int, int, int, int, int, int *));
 SAME(MPI_Recv, int(void *, int, int, int, int, int, MPI_Status *));
 SAME(MPI_Test, int(int *, int *, MPI_Status *));
+SAME(MPI_Request_free, int(int *));
 SAME(MPI_Testall, int(int, int *, int *, MPI_Status *));
 SAME(MPI_Iprobe, int(int, int, int, int *, MPI_Status *));
 SAME(MPI_Abort, int(int, int));

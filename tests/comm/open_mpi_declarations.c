@@ -23,6 +23,7 @@ SAME(MPI_Isend, int(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Req
 SAME(MPI_Irecv, int(void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *));
 SAME(MPI_Recv, int(void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status *));
 SAME(MPI_Test, int(MPI_Request *, int *, MPI_Status *));
+SAME(MPI_Request_free, int(MPI_Request *));
 SAME(MPI_Testall, int(int, MPI_Request *, int *, MPI_Status *));
 SAME(MPI_Iprobe, int(int, int, MPI_Comm, int *, MPI_Status *));
 

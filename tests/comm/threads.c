@@ -20,16 +20,16 @@ typedef struct thread_row {
     meeting *all;
 } thread_row;
 
-static vpps_status thread_exchange(vpps_communicator *c, const vpps_parcel *out, const vpps_parcel *in) {
+static vpps_status thread_exchange(vpps_communicator *c) {
     meeting *all = ((thread_row *)c)->all;
-    all->out[c->rank] = out;
+    all->out[c->rank] = c->out;
     pthread_barrier_wait(&all->barrier);
     for (uint32_t p = 0; p < c->size; p++) {
         if (p == c->rank) continue;
         const vpps_parcel *sent = &all->out[p][c->rank];
-        ck_assert_uint_eq(sent->bytes, in[p].bytes);
-        if (sent->bytes) memcpy(in[p].data, sent->data, sent->bytes);
-        c->sent_bytes += out[p].bytes;
+        ck_assert_uint_eq(sent->bytes, c->in[p].bytes);
+        if (sent->bytes) memcpy(c->in[p].data, sent->data, sent->bytes);
+        c->sent_bytes += c->out[p].bytes;
     }
     pthread_barrier_wait(&all->barrier);
     return VPPS_OK;

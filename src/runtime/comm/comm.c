@@ -23,14 +23,15 @@ vpps_status vpps_comm_init(vpps_communicator *c, const vpps_comm_table *table, u
     c->size = size;
     c->watchdog_ns = (uint64_t)(watchdog_ms ? watchdog_ms : 10000) * 1000000;
     c->hosts = calloc(size, sizeof *c->hosts);
-    c->parcels = calloc(2 * (size_t)size, sizeof *c->parcels);
-    if (c->hosts && c->parcels) return VPPS_OK;
+    c->out = calloc(2 * (size_t)size, sizeof *c->out);
+    c->in = c->out ? c->out + size : NULL;
+    if (c->hosts && c->out) return VPPS_OK;
     return vpps_fail(VPPS_MEMORY, "communicator: out of memory for %u processes", size);
 }
 
 void vpps_comm_free(vpps_communicator *c) {
     VPPS_FREE_ARRAYS(c->scratch);
-    VPPS_FREE(c->hosts, c->parcels);
+    VPPS_FREE(c->hosts, c->out);
 }
 
 vpps_status vpps_comm_share_hosts(vpps_communicator *c, const char *host) {
@@ -47,15 +48,14 @@ static size_t part_of(const vpps_communicator *c, size_t n, uint32_t p) { return
 static vpps_status allreduce_some(vpps_communicator *c, float *data, size_t n) {
     const uint32_t rank = c->rank;
     const size_t first = part_of(c, n, rank), own = part_of(c, n, rank + 1) - first;
-    vpps_parcel *out = c->parcels, *in = c->parcels + c->size;
     if (!VPPS_RESERVE(c->scratch, (size_t)c->size * own + 1))
         return vpps_fail(VPPS_MEMORY, "communicator: out of memory for a sum of %zu elements", n);
     for (uint32_t p = 0; p < c->size; p++) {
         const size_t at = part_of(c, n, p);
-        out[p] = (vpps_parcel){data + at, (part_of(c, n, p + 1) - at) * sizeof *data};
-        in[p] = (vpps_parcel){c->scratch + p * own, own * sizeof *data};
+        c->out[p] = (vpps_parcel){data + at, (part_of(c, n, p + 1) - at) * sizeof *data};
+        c->in[p] = (vpps_parcel){c->scratch + p * own, own * sizeof *data};
     }
-    VPPS_TRY(c->table->exchange(c, out, in));
+    VPPS_TRY(c->table->exchange(c));
     memcpy(c->scratch + rank * own, data + first, own * sizeof *data);
     float *restrict sum = data + first;
     memcpy(sum, c->scratch, own * sizeof *data);
@@ -64,10 +64,10 @@ static vpps_status allreduce_some(vpps_communicator *c, float *data, size_t n) {
         for (size_t i = 0; i < own; i++) sum[i] += more[i];
     }
     for (uint32_t p = 0; p < c->size; p++) {
-        in[p] = out[p];
-        out[p] = (vpps_parcel){sum, own * sizeof *data};
+        c->in[p] = c->out[p];
+        c->out[p] = (vpps_parcel){sum, own * sizeof *data};
     }
-    return c->table->exchange(c, out, in);
+    return c->table->exchange(c);
 }
 
 vpps_status vpps_comm_allreduce(vpps_communicator *c, float *data, size_t n) {
@@ -79,23 +79,21 @@ vpps_status vpps_comm_allreduce(vpps_communicator *c, float *data, size_t n) {
 }
 
 vpps_status vpps_comm_gather(vpps_communicator *c, const void *own, void *all, size_t bytes) {
-    vpps_parcel *out = c->parcels, *in = c->parcels + c->size;
     char *to = all;
     memcpy(to + c->rank * bytes, own, bytes);
     for (uint32_t p = 0; p < c->size; p++) {
-        out[p] = (vpps_parcel){to + c->rank * bytes, bytes};
-        in[p] = (vpps_parcel){to + p * bytes, bytes};
+        c->out[p] = (vpps_parcel){to + c->rank * bytes, bytes};
+        c->in[p] = (vpps_parcel){to + p * bytes, bytes};
     }
-    return c->table->exchange(c, out, in);
+    return c->table->exchange(c);
 }
 
 vpps_status vpps_comm_broadcast(vpps_communicator *c, void *data, size_t bytes, uint32_t root) {
-    vpps_parcel *out = c->parcels, *in = c->parcels + c->size;
     for (uint32_t p = 0; p < c->size; p++) {
-        out[p] = (vpps_parcel){data, c->rank == root ? bytes : 0};
-        in[p] = (vpps_parcel){data, p == root ? bytes : 0};
+        c->out[p] = (vpps_parcel){data, c->rank == root ? bytes : 0};
+        c->in[p] = (vpps_parcel){data, p == root ? bytes : 0};
     }
-    return c->table->exchange(c, out, in);
+    return c->table->exchange(c);
 }
 
 vpps_status vpps_comm_barrier(vpps_communicator *c) {

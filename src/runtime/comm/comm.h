@@ -21,8 +21,8 @@ typedef struct vpps_parcel {
 } vpps_parcel;
 
 typedef struct vpps_comm_table {
-    /* Sends out[p] to each process p, and fills in[p] with data from p. Both sides know the sizes. A process sends nothing to itself. */
-    vpps_status (*exchange)(vpps_communicator *c, const vpps_parcel *out, const vpps_parcel *in);
+    /* Sends c->out[p] to each process p, and fills c->in[p] with data from p. Both sides know the sizes. A process sends nothing to itself. */
+    vpps_status (*exchange)(vpps_communicator *c);
 
     /* Sends the message of this process's failure to the first process, whose next wait then fails with that message. */
     void (*tell)(vpps_communicator *c, const char *message);
@@ -42,7 +42,8 @@ struct vpps_communicator {
     bool ended; /* whether another process has announced that it ends all processes, after a failure */
     uint64_t sent_bytes;
     float *scratch;
-    vpps_parcel *parcels; /* memory for exchanges in comm.c: 2 * size entries */
+    vpps_parcel *out,
+        *in; /* for each process: what the next exchange sends to it, and receives from it; `in` follows `out` in memory */
 };
 
 /* Sets those members of a communicator that do not depend on the library, such as MPI. To be called first. Fails with MEMORY. */

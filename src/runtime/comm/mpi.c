@@ -21,19 +21,14 @@ typedef struct note {
     char message[VPPS_MESSAGE_BYTES]; /* text of a failure; only NOTE_FAILED has one */
 } note;
 
-typedef struct message {
-    uint32_t peer;
-    bool receives;
-} message;
-
 typedef struct mpi_row {
     vpps_communicator c;
     const vpps_mpi_binding *binding;
     vpps_mpi *mpi;
-    message *messages; /* the messages in transit, in the order of starting */
+    uint32_t *peers; /* for each message in transit, in the order of starting: the other process */
     size_t n_messages;
-    note told, there;     /* messages being sent, whose memory must not change meanwhile */
-    uint64_t *heard_ns;   /* for each process: time at which its last sign of life came */
+    note notes[NOTE_ENDING + 1]; /* by kind: a note that may still be being sent, so that its memory must not change */
+    uint64_t *heard_ns;          /* for each process: time at which its last sign of life came */
     bool *waiting;        /* for each process: whether it has told this process that it waits itself (NOTE_WAITING) */
     uint64_t beat_ns;     /* time at which this process sent its last sign of life */
     pthread_mutex_t lock; /* protects all calls of MPI */
@@ -71,17 +66,18 @@ static patience begin_wait(void) {
 }
 
 static void tell_first(mpi_row *m, note_kind kind, const char *text) {
-    m->told = (note){.kind = kind, .rank = m->c.rank};
-    snprintf(m->told.message, sizeof m->told.message, "%s", text);
-    m->binding->tell(m->mpi, &m->told, kind == NOTE_FAILED ? sizeof m->told : offsetof(note, message), 0, TAG_NOTE);
+    note *n = &m->notes[kind];
+    *n = (note){.kind = kind, .rank = m->c.rank};
+    snprintf(n->message, sizeof n->message, "%s", text);
+    m->binding->tell(m->mpi, n, kind == NOTE_FAILED ? sizeof *n : offsetof(note, message), 0, TAG_NOTE);
 }
 
 /* Sends a short message of this kind: from the first process, or if `everyone` is set, to all others; else only to the first process. */
 static void tell_short(mpi_row *m, note_kind kind, bool everyone) {
-    m->there = (note){.kind = kind, .rank = m->c.rank};
+    m->notes[kind] = (note){.kind = kind, .rank = m->c.rank};
     for (uint32_t p = 0; p < m->c.size; p++)
         if (p != m->c.rank && (everyone || !p || !m->c.rank))
-            m->binding->tell(m->mpi, &m->there, offsetof(note, message), (int)p, TAG_NOTE);
+            m->binding->tell(m->mpi, &m->notes[kind], offsetof(note, message), (int)p, TAG_NOTE);
 }
 
 /* Sends a sign of life if the last one is long ago, while other processes wait for this one. */
@@ -121,7 +117,7 @@ static bool is_silent(mpi_row *m, const patience *p, uint64_t limit_ns) {
     if (p->waited_ns < limit_ns) return false;
     if (!atomic_load(&m->c.patient) || p->waited_ns > 60 * limit_ns) return true;
     for (uint32_t i = 0; i < m->n_messages; i++) {
-        const uint32_t peer = m->messages[i].peer;
+        const uint32_t peer = m->peers[i];
         if (m->c.rank && peer) continue;
         if (p->last_ns - m->heard_ns[peer] > limit_ns && m->binding->pending(m->mpi, i)) return true;
     }
@@ -159,7 +155,7 @@ static void name_missing(mpi_row *m, char *text, size_t n) {
     for (uint32_t p = 0; p < m->c.size && len + 1 < n; p++) {
         bool missing = false;
         for (uint32_t i = 0; i < m->n_messages && !m->waiting[p]; i++)
-            missing |= m->messages[i].peer == p && m->binding->pending(m->mpi, i);
+            missing |= m->peers[i] == p && m->binding->pending(m->mpi, i);
         if (!missing) continue;
         const int more = snprintf(text + len, n - len, "%srank %u on %s", len ? ", " : "", p, m->c.hosts[p]);
         len = more > 0 && (size_t)more < n - len ? len + (size_t)more : n - 1;
@@ -248,8 +244,8 @@ static vpps_status begin(mpi_row *m, bool receives, const vpps_parcel *parcel, u
     enum { MOST = 1 << 30 };
     for (size_t at = 0, count; at < parcel->bytes; at += count) {
         count = parcel->bytes - at < MOST ? parcel->bytes - at : MOST;
-        if (!VPPS_RESERVE(m->messages, m->n_messages + 1)) return vpps_fail(VPPS_MEMORY, "communicator: out of memory");
-        m->messages[m->n_messages++] = (message){peer, receives};
+        if (!VPPS_RESERVE(m->peers, m->n_messages + 1)) return vpps_fail(VPPS_MEMORY, "communicator: out of memory");
+        m->peers[m->n_messages++] = peer;
         const int error =
             m->binding->start(m->mpi, receives, (char *)parcel->data + at, (int)count, (int)peer, TAG_DATA);
         if (error) return failed_call(m, error);
@@ -258,23 +254,23 @@ static vpps_status begin(mpi_row *m, bool receives, const vpps_parcel *parcel, u
     return VPPS_OK;
 }
 
-static vpps_status exchange(mpi_row *m, const vpps_parcel *out, const vpps_parcel *in) {
+static vpps_status exchange(mpi_row *m) {
     const vpps_communicator *c = &m->c;
     for (uint32_t i = 1; i < c->size; i++) {
         const uint32_t from = (c->rank + c->size - i) % c->size;
-        VPPS_TRY(begin(m, true, &in[from], from));
+        VPPS_TRY(begin(m, true, &c->in[from], from));
     }
     for (uint32_t i = 1; i < c->size; i++) { /* each process begins with another peer, so that all links are used */
         const uint32_t to = (c->rank + i) % c->size;
-        VPPS_TRY(begin(m, false, &out[to], to));
+        VPPS_TRY(begin(m, false, &c->out[to], to));
     }
     return finish(m);
 }
 
-static vpps_status mpi_exchange(vpps_communicator *c, const vpps_parcel *out, const vpps_parcel *in) {
+static vpps_status mpi_exchange(vpps_communicator *c) {
     mpi_row *m = (mpi_row *)c;
     pthread_mutex_lock(&m->lock);
-    const vpps_status status = exchange(m, out, in);
+    const vpps_status status = exchange(m);
     pthread_mutex_unlock(&m->lock);
     return status;
 }
@@ -305,7 +301,7 @@ static void mpi_close(vpps_communicator *c) {
     mpi_row *m = (mpi_row *)c;
     stop_beating(m);
     if (m->mpi) m->binding->close(m->mpi);
-    VPPS_FREE_ARRAYS(m->messages);
+    VPPS_FREE_ARRAYS(m->peers);
     VPPS_FREE(m->heard_ns, m->waiting);
     vpps_comm_free(c);
     free(m);

@@ -39,6 +39,7 @@ typedef struct constants {
     X(MPI_Irecv, (void *data, int n, handle type, int peer, int tag, handle comm, handle *request))                    \
     X(MPI_Recv, (void *data, int n, handle type, int peer, int tag, handle comm, void *status))                        \
     X(MPI_Test, (handle * request, int *flag, void *status))                                                           \
+    X(MPI_Request_free, (handle * request))                                                                            \
     X(MPI_Testall, (int n, handle *requests, int *flag, void *statuses))                                               \
     X(MPI_Iprobe, (int peer, int tag, handle comm, int *flag, void *status))
 
@@ -48,7 +49,6 @@ struct vpps_mpi {
     bool initialized; /* whether `open` has initialised MPI */
     handle *requests;
     size_t n_requests;
-    handle told; /* MPI's request for the latest message that `tell` sent */
 #define X(name, parameters) int(*name) parameters;
     CALLS(X)
 #undef X
@@ -147,9 +147,11 @@ static bool pending(vpps_mpi *m, uint32_t i) {
 }
 
 static int tell(vpps_mpi *m, const void *data, int bytes, int peer, int tag) {
-    int flag;
-    const int error = m->MPI_Isend(data, bytes, m->k.type_byte, peer, tag, m->comm, &m->told);
-    return error ? error : m->MPI_Test(&m->told, &flag, STATUS_IGNORE);
+    int sent = 1;
+    handle request;
+    int error = m->MPI_Isend(data, bytes, m->k.type_byte, peer, tag, m->comm, &request);
+    if (!error) error = m->MPI_Test(&request, &sent, STATUS_IGNORE);
+    return error || sent ? error : m->MPI_Request_free(&request); /* MPI frees the request once the message is sent */
 }
 
 static int heard(vpps_mpi *m, int tag, bool *there) {

@@ -52,7 +52,6 @@ struct vpps_entries {
     uint32_t *first;    /* for each process: pool offset of the entries that came from that process */
     float **answers;    /* for each process: memory for the values that are sent to that process */
     request *requests;  /* buffers for the requests sent to and received from each process */
-    vpps_parcel *parcels;
     uint64_t fetch_ns, sent_bytes;
 };
 
@@ -80,8 +79,7 @@ vpps_status vpps_entries_open(vpps_entries **out, const vpps_cpu *cpu, vpps_comm
     e->first = calloc(c->size, sizeof *e->first);
     e->answers = calloc(c->size, sizeof *e->answers);
     e->requests = calloc(2 * (size_t)c->size, sizeof *e->requests);
-    e->parcels = calloc(2 * (size_t)c->size, sizeof *e->parcels);
-    const bool ok = e->wanted && e->asked && e->first && e->answers && e->requests && e->parcels && list_tables(e, cpu);
+    const bool ok = e->wanted && e->asked && e->first && e->answers && e->requests && list_tables(e, cpu);
     return ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cpu: out of memory for tables of %u processes", c->size);
 }
 
@@ -93,7 +91,7 @@ void vpps_entries_close(vpps_entries *e) {
         if (e->answers) VPPS_FREE_ARRAYS(e->answers[p]);
     }
     VPPS_FREE_ARRAYS(e->script);
-    VPPS_FREE(e->tables, e->found, e->wanted, e->asked, e->first, e->answers, e->requests, e->parcels, e);
+    VPPS_FREE(e->tables, e->found, e->wanted, e->asked, e->first, e->answers, e->requests, e);
 }
 
 void vpps_entries_cost(const vpps_entries *e, vpps_share_cost *cost) {
@@ -194,10 +192,6 @@ static vpps_status list_wanted(vpps_entries *e, const vpps_cpu *cpu) {
 
 /* ---------------------------------------------------------------- a meeting */
 
-static vpps_status exchange(vpps_entries *e) {
-    return e->c->table->exchange(e->c, e->parcels, e->parcels + e->c->size);
-}
-
 static vpps_status check_requests(const vpps_entries *e, const request *all) {
     static const char *const purposes[] = {[TRAINS] = "trains", [MEASURES] = "measures", [ENDS] = "is done measuring"};
     for (uint32_t p = 1; p < e->c->size; p++) {
@@ -217,11 +211,11 @@ static vpps_status exchange_requests(vpps_entries *e, purpose_kind purpose, bool
     request *out = e->requests, *in = e->requests + size;
     for (uint32_t p = 0; p < size; p++) {
         out[p] = (request){e->model, (uint32_t)purpose, purpose == ENDS ? 0 : (uint32_t)e->wanted[p].n};
-        e->parcels[p] = (vpps_parcel){&out[p], sizeof *out};
-        e->parcels[size + p] = (vpps_parcel){&in[p], sizeof *in};
+        e->c->out[p] = (vpps_parcel){&out[p], sizeof *out};
+        e->c->in[p] = (vpps_parcel){&in[p], sizeof *in};
     }
     in[rank] = out[rank];
-    VPPS_TRY(exchange(e));
+    VPPS_TRY(e->c->table->exchange(e->c));
     *done = true;
     for (uint32_t p = 0; p < size; p++) *done = *done && in[p].purpose == ENDS;
     return check_requests(e, in);
@@ -233,10 +227,10 @@ static vpps_status exchange_offsets(vpps_entries *e) {
         entry_list *asked = &e->asked[p];
         asked->n = e->requests[size + p].n;
         if (!VPPS_RESERVE(asked->offsets, asked->n + 1)) return no_memory();
-        e->parcels[p] = (vpps_parcel){e->wanted[p].offsets, e->requests[p].n * sizeof *asked->offsets};
-        e->parcels[size + p] = (vpps_parcel){asked->offsets, asked->n * sizeof *asked->offsets};
+        e->c->out[p] = (vpps_parcel){e->wanted[p].offsets, e->requests[p].n * sizeof *asked->offsets};
+        e->c->in[p] = (vpps_parcel){asked->offsets, asked->n * sizeof *asked->offsets};
     }
-    return exchange(e);
+    return e->c->table->exchange(e->c);
 }
 
 /* Copies the table entries in `list`, which this process owns and process `asker` wants, to `to`. `to` NULL: only counts their words. */
@@ -260,19 +254,19 @@ static vpps_status copy_entries(const vpps_entries *e, entry_list *list, uint32_
 static vpps_status exchange_values(vpps_entries *e, float *pool) {
     const uint32_t size = e->c->size, rank = e->c->rank;
     for (uint32_t p = 0; p < size; p++) {
-        e->parcels[p] = e->parcels[size + p] = (vpps_parcel){NULL, 0};
+        e->c->out[p] = e->c->in[p] = (vpps_parcel){NULL, 0};
         if (pool) {
             entry_list *wanted = &e->wanted[p];
             if (p == rank) VPPS_TRY(copy_entries(e, wanted, p, pool + e->first[p]));
-            e->parcels[size + p] = (vpps_parcel){pool + e->first[p], wanted->words * sizeof(float)};
+            e->c->in[p] = (vpps_parcel){pool + e->first[p], wanted->words * sizeof(float)};
         }
         if (p == rank) continue;
         VPPS_TRY(copy_entries(e, &e->asked[p], p, NULL));
         if (!VPPS_RESERVE(e->answers[p], e->asked[p].words + 1)) return no_memory();
         VPPS_TRY(copy_entries(e, &e->asked[p], p, e->answers[p]));
-        e->parcels[p] = (vpps_parcel){e->answers[p], e->asked[p].words * sizeof(float)};
+        e->c->out[p] = (vpps_parcel){e->answers[p], e->asked[p].words * sizeof(float)};
     }
-    return exchange(e);
+    return e->c->table->exchange(e->c);
 }
 
 static vpps_status meet(vpps_entries *e, purpose_kind purpose, float *pool, bool *done) {
