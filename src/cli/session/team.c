@@ -130,7 +130,7 @@ vpps_status team_alone(const team *t, const char *option) {
     return vpps_fail(VPPS_ARGUMENT, "--%s goes with one process; there are %u", option, t->size);
 }
 
-vpps_status team_meet(team *t) { return t->c ? vpps_comm_barrier(t->c) : VPPS_OK; }
+vpps_status team_meet(team *t) { return t->c ? vpps_comm_agree(t->c, VPPS_OK) : VPPS_OK; }
 
 vpps_status team_sum(team *t, uint32_t n, double *values) { return t->c ? vpps_comm_sum(t->c, values, n) : VPPS_OK; }
 

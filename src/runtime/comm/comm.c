@@ -96,15 +96,6 @@ vpps_status vpps_comm_broadcast(vpps_communicator *c, void *data, size_t bytes, 
     return c->table->exchange(c);
 }
 
-vpps_status vpps_comm_barrier(vpps_communicator *c) {
-    const uint32_t here = c->rank;
-    uint32_t *all = malloc(c->size * sizeof *all);
-    if (!all) return vpps_fail(VPPS_MEMORY, "communicator: out of memory");
-    const vpps_status status = vpps_comm_gather(c, &here, all, sizeof here);
-    free(all);
-    return status;
-}
-
 vpps_status vpps_comm_sum(vpps_communicator *c, double *values, uint32_t n) {
     double *all = malloc((size_t)c->size * VPPS_COMM_SUMS * sizeof *all);
     if (!all) return vpps_fail(VPPS_MEMORY, "communicator: out of memory for %u sums", n);

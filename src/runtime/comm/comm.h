@@ -61,8 +61,6 @@ vpps_status vpps_comm_allreduce(vpps_communicator *c, float *data, size_t n);
 
 /* Copies the data of process `root` to every other. */
 vpps_status vpps_comm_broadcast(vpps_communicator *c, void *data, size_t bytes, uint32_t root);
-/* Waits until all processes have made this call. */
-vpps_status vpps_comm_barrier(vpps_communicator *c);
 
 /* In every process, sets all[p * bytes ...] to the `own` bytes of process p, for each p. */
 vpps_status vpps_comm_gather(vpps_communicator *c, const void *own, void *all, size_t bytes);
