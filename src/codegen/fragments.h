@@ -31,7 +31,7 @@ typedef struct vpps_fragment {
     uint32_t length; /* number of columns */
     uint32_t steps;  /* number of blocks of 16 columns that each warp multiplies */
     uint8_t level;   /* where the fragment is stored while the kernel runs: a vpps_resident_level */
-    /* place of the fragment's weights in each thread: number of the first register, or of the shared-memory word */
+    /* place of the fragment's weights in each thread: number of the first register, or of the first word of shared or device memory */
     uint32_t at;
 } vpps_fragment;
 

@@ -75,6 +75,7 @@ static void put_constants(const vpps_generation *g) {
         {"VPPS_STATES", p->n_states},
         {"VPPS_WEIGHTS", p->residents.registers},
         {"VPPS_SHARED_WEIGHTS", p->residents.shared_words},
+        {"VPPS_MEMORY_WEIGHTS", (uint32_t)p->residents.memory_words},
         {"VPPS_SUM_WORDS", vpps_sum_words(p->threads)},
         {"VPPS_COPY_ITEMS", VPPS_COPY_ITEMS},
         {"VPPS_WIDE_WORDS", p->residents.wide_words},
@@ -188,7 +189,8 @@ static void put_weight_rows(const vpps_generation *g) {
     fprintf(g->out, "    {0, 0, 0, 0, 0}};\n");
 }
 
-void vpps_put_fragment_rows(const vpps_generation *g, const vpps_fragment *f) {
+/* Writes the C++ type of a fragment in memory (eight rows of weights, an operand of the instruction mma), as fp32. */
+static void put_fragment_rows(const vpps_generation *g, const vpps_fragment *f) {
     enum { QUAD = 4 };
     /* height: rows of each of the fragment's matrices; words: distance of adjacent elements of a row. 0: the matrices differ. */
     uint32_t height = VPPS_NONE, words = VPPS_NONE;
@@ -206,12 +208,15 @@ void vpps_put_fragment_rows(const vpps_generation *g, const vpps_fragment *f) {
             vpps_truth(quads));
 }
 
-void vpps_put_fragment_words(const vpps_generation *g, const vpps_fragment *f) {
-    fprintf(g->out, "vpps_fragment_words<%u, %s>", f->at, vpps_truth(f->level == VPPS_RESIDENT_SHARED));
+/* Writes the C++ type (loads.cuh) that loads a fragment of weights: eight rows. */
+static void put_fragment_load(const vpps_generation *g, const vpps_fragment *f) {
+    fprintf(g->out, "vpps_fragment_load<");
+    put_fragment_rows(g, f);
+    fprintf(g->out, ", vpps_fragment<%u, %u, %u>, %u, %u>", f->at, f->level, f->steps, f->length, f->steps);
 }
 
-/* Writes code that loads the bf16 weights which stay in registers or shared memory: a thread's words of all fragments (eight rows of
- * weights). One call loads AT_ONCE blocks of 16 columns of fragments at once. */
+/* Writes code that rounds all weights to bf16, and stores a thread's words of all fragments. One call loads AT_ONCE blocks of 16 columns of fragments
+ * that stay in registers or shared memory, or a whole fragment that does not. */
 static void put_fragments(const vpps_generation *g) {
     enum { AT_ONCE = 8 };
     const vpps_residents *r = &g->plan->residents;
@@ -219,15 +224,18 @@ static void put_fragments(const vpps_generation *g) {
     for (uint32_t i = 0; i < r->n_fragments; i++) {
         const vpps_fragment *f = &r->fragments[i];
         for (uint32_t step = 0; step < f->steps && f->level != VPPS_RESIDENT_STREAM; step++, n++) {
-            fprintf(g->out, n % AT_ONCE ? ",\n" : n ? ">(weights);\nvpps_load_fragments<" : "vpps_load_fragments<");
-            fprintf(g->out, "vpps_fragment_step<");
-            vpps_put_fragment_rows(g, f);
-            fprintf(g->out, ", ");
-            vpps_put_fragment_words(g, f);
-            fprintf(g->out, ", %u, %u, %u>", f->length, f->steps, step);
+            if (n % AT_ONCE == 0) fprintf(g->out, "%svpps_load_fragments<", n ? ">(weights, rows);\n" : "");
+            fprintf(g->out, "%svpps_fragment_step<", n % AT_ONCE ? ",\n" : "");
+            put_fragment_load(g, f);
+            fprintf(g->out, ", %u>", step);
         }
     }
-    if (n) fprintf(g->out, ">(weights);\n");
+    if (n) fprintf(g->out, ">(weights, rows);\n");
+    for (uint32_t i = 0; i < r->n_fragments; i++) {
+        if (r->fragments[i].level != VPPS_RESIDENT_STREAM) continue;
+        put_fragment_load(g, &r->fragments[i]);
+        fprintf(g->out, "::run(weights, rows);\n");
+    }
 }
 
 static void put_loads(const vpps_generation *g) {
@@ -237,7 +245,8 @@ static void put_loads(const vpps_generation *g) {
                     "__device__ __forceinline__ void vpps_load_weights(const vpps_arguments &a, float "
                     "(&w)[VPPS_WEIGHTS + 1], float *shared) {\nconst unsigned member = blockIdx.x %% VPPS_GROUP;\n");
     if (r->n_fragments)
-        fprintf(g->out, "const vpps_weights weights = {w, shared, threadIdx.x, a, vpps_weight_rows};\n");
+        fprintf(g->out, "const vpps_weights weights = {w, shared, threadIdx.x, a};\n"
+                        "const vpps_weight_row *const rows = vpps_weight_rows;\n");
     put_fragments(g);
     for (uint32_t i = 0; i < r->n && !r->parts; i++) {
         const vpps_resident *m = &r->list[i];
@@ -373,6 +382,8 @@ vpps_status vpps_generate_kernel(vpps_kernel_plan *plan, const vpps_model *model
         VPPS_TRY(vpps_residents_add(&plan->residents, model, plan->cells[c], room->threads));
     }
     vpps_residents_place(&plan->residents, room);
+    if (plan->residents.memory_words > UINT32_MAX)
+        return vpps_fail(VPPS_POOL, "kernel: the weights of one VP take more than 2^32 words");
     plan->lean = plan->residents.registers > LEAN_FROM || (plan->residents.wide_words && plan->parts);
     plan->script_words = room->shared_words - vpps_min_u32(plan->residents.shared_words, room->shared_words);
     plan->script_words = vpps_min_u32(plan->script_words, room->script_words) / 4 * 4;

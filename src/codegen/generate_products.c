@@ -205,13 +205,6 @@ bool vpps_place_products(const work *w) {
 
 /* ---------------------------------------------------------------- products in bf16 */
 
-static void put_fragment(const work *w, const vpps_fragment *f, uint32_t tile) {
-    const bool streamed = f->level == VPPS_RESIDENT_STREAM;
-    fprintf(w->out, streamed ? ", vpps_streamed_fragment<%u, " : ", vpps_resident_fragment<%u, ", tile);
-    (streamed ? vpps_put_fragment_rows : vpps_put_fragment_words)(w->g, f);
-    fprintf(w->out, ">");
-}
-
 /* Writes the fragments (eight rows of weights) that multiply `operand`: if `streamed` is set, only fragments in memory, else only those in
  * registers and shared memory. Returns the last fragment, or NULL if there is none. */
 static const vpps_fragment *put_fragments(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t operand,
@@ -220,7 +213,7 @@ static const vpps_fragment *put_fragments(const work *w, const vpps_product_tile
     for (uint32_t t = 0; t < n; t++) {
         for (uint32_t k = 0; (f = fragment_of(w, &tiles[t], operand, k)) != NULL; k++) {
             if ((f->level == VPPS_RESIDENT_STREAM) != streamed) continue;
-            if (write) put_fragment(w, f, t);
+            if (write) fprintf(w->out, ", vpps_fragment<%u, %u, %u, %u>", f->at, f->level, f->steps, t);
             any = f;
         }
     }
@@ -244,7 +237,7 @@ static void put_tiles(const work *w, const vpps_product_tile *tiles, uint32_t n,
     const vpps_residents *r = &w->g->plan->residents;
     fprintf(w->out, "vpps_%s_pass<%u, %u, %u", is_wide(w) ? "wide" : "tile", n,
             first * VPPS_FRAGMENT_ROWS * sum_words(w), item_words);
-    fprintf(w->out, ">{{w, shared, threadIdx.x, a, vpps_weight_rows}, part, ");
+    fprintf(w->out, ">{{w, shared, threadIdx.x, a}, part, ");
     if (is_wide(w)) fprintf(w->out, "shared + %uu, ", r->shared_words - r->wide_words);
     fprintf(w->out, "n}.run(");
     bool any = false;

@@ -35,10 +35,6 @@ static inline bool vpps_is_kept_in_parts(const vpps_generation *g, const vpps_co
 
 /* Writes the name of the C++ type (products.cuh) for a matrix in memory, or for its transpose. */
 void vpps_put_matrix(const vpps_generation *g, vpps_param matrix, bool transposed);
-/* vpps_put_fragment_rows writes the C++ type of a fragment in memory (eight rows of weights, an operand of the instruction mma);
- * vpps_put_fragment_words, the type of the words of a fragment that one thread holds. */
-void vpps_put_fragment_rows(const vpps_generation *g, const vpps_fragment *f);
-void vpps_put_fragment_words(const vpps_generation *g, const vpps_fragment *f);
 
 enum { VPPS_COPY_ITEMS = 4 /* VPPS_COPY_ITEMS: number of vertices or members copied together */ };
 

@@ -145,8 +145,8 @@ vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const
     return r->parts ? add_fragments(r, c, threads) : VPPS_OK;
 }
 
-/* Assigns registers, else shared memory, else nothing (weights are then read from memory) to `words` words of weights of each thread, and adds them to
- * the words of their level. */
+/* Assigns registers, else shared memory, else device memory to `words` words of weights of each thread, and adds them to the words of their level.
+ * Returns their place at that level. */
 static uint32_t place(vpps_residents *r, const vpps_kernel_room *room, uint32_t words, uint8_t *level,
                       uint64_t *words_at) {
     uint32_t at = 0;
@@ -160,6 +160,7 @@ static uint32_t place(vpps_residents *r, const vpps_kernel_room *room, uint32_t 
         r->shared_words += words * room->threads;
     } else {
         *level = VPPS_RESIDENT_STREAM;
+        at = (uint32_t)words_at[VPPS_RESIDENT_STREAM];
     }
     words_at[*level] += words;
     return at;
@@ -193,6 +194,7 @@ static bool place_weights(vpps_residents *r, const vpps_kernel_room *room, uint3
     r->registers = 0;
     r->shared_words = vectors;
     (r->parts ? place_fragments : place_matrices)(r, room, words_at);
+    r->memory_words = r->parts ? words_at[VPPS_RESIDENT_STREAM] * room->threads : 0;
     return words_at[VPPS_RESIDENT_STREAM] > words_at[VPPS_RESIDENT_REGISTERS] + words_at[VPPS_RESIDENT_SHARED];
 }
 

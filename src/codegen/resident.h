@@ -6,20 +6,20 @@
  * matrix is stored as another matrix whose rows are the columns. Since a warp has few columns of many rows, it reads few elements of a
  * vector and sums over few lanes. The warps' partial sums are added at the end.
  *
- * With products in bf16, weights are stored as fragments (fragments.h). The level of a matrix is then the slowest level of its fragments,
- * and `at` is unused. */
+ * With products in bf16, weights are stored as fragments (fragments.h). A VP stores those for which its registers and shared memory do not suffice
+ * in its own scratch memory, when the kernel begins. The level of a matrix is then the slowest level of its fragments, and `at` is unused. */
 #pragma once
 
 #include "codegen/fragments.h"
 
 /* Limits of wide products (tiles.cuh): vertices or list members multiplied at once; in fp32, words of shared memory for buffers; in bf16, tiles of
  * eight rows that are computed at once, and registers of a thread for weights. */
-enum { VPPS_WIDE_ITEMS = 64, VPPS_WIDE_WORDS = 24576, VPPS_WIDE_TILES = 6, VPPS_WIDE_REGISTERS = 48 };
+enum { VPPS_WIDE_ITEMS = 64, VPPS_WIDE_WORDS = 24576, VPPS_WIDE_TILES = 6, VPPS_WIDE_REGISTERS = 40 };
 
 typedef enum vpps_resident_level {
     VPPS_RESIDENT_REGISTERS,
     VPPS_RESIDENT_SHARED, /* weights are in the CTA's shared memory; adjacent threads have adjacent words */
-    VPPS_RESIDENT_STREAM  /* weights are in device memory, from where they are read at each use */
+    VPPS_RESIDENT_STREAM /* weights are in device memory, from where they are read at each use; in bf16, copies of them in bf16 */
 } vpps_resident_level;
 
 typedef struct vpps_resident {
@@ -54,6 +54,7 @@ typedef struct vpps_residents {
     vpps_resident *list;
     vpps_resident_vector *vectors;
     uint32_t n, n_vectors, registers, shared_words;
+    uint64_t memory_words; /* words of device memory of a CTA for weights in bf16 */
     /* Not 0: products are `wide` (tiles.cuh), that is, multiply each weight that they read from memory with many vertices at once; in fp32, no
      * weights are then resident. The last wide_words of shared_words are buffers of wide products. */
     uint32_t wide_words;

@@ -85,22 +85,49 @@ __device__ __forceinline__ void vpps_take_staged(float (&w)[VPPS_WEIGHTS + 1], c
 #if VPPS_PARTS
 
 /* A fragment is eight rows of weights, of LENGTH elements each, an operand of the instruction mma. A warp multiplies STEPS times 16 columns
- * of the fragment. Loads the 16 columns number STEP from FROM, a vpps_fragment_rows, to words of TO, a vpps_fragment_words. */
-template <class FROM, class TO, unsigned LENGTH, unsigned STEPS, unsigned STEP> struct vpps_fragment_step {
-    static __device__ __forceinline__ vpps_quad load(const vpps_weights &weights) {
+ * of the fragment. Loads 16 columns of the warp's, number `step`, from FROM, a vpps_fragment_rows, to words of TO, a vpps_fragment. */
+template <class FROM, class TO, unsigned LENGTH, unsigned STEPS> struct vpps_fragment_load {
+    static __device__ __forceinline__ vpps_quad load(unsigned step, const vpps_weights &weights,
+                                                     const vpps_weight_row *rows) {
         constexpr bool WHOLE = STEPS * 16 * VPPS_WARPS <= LENGTH;
-        return FROM::template load<WHOLE, LENGTH>((VPPS_WARP * STEPS + STEP) * 16 + VPPS_LANE % 4 * 4, weights);
+        return FROM::template load<WHOLE, LENGTH>((VPPS_WARP * STEPS + step) * 16 + VPPS_LANE % 4 * 4, weights, rows);
     }
-    static __device__ __forceinline__ void store(vpps_quad q, const vpps_weights &weights) {
+    static __device__ __forceinline__ void store(vpps_quad q, unsigned step, const vpps_weights &weights) {
         unsigned words[VPPS_STEP_WORDS];
         vpps_split_weights(words, q);
-        TO::store(words, STEP, weights);
+        TO::store(words, step, weights);
+    }
+
+    /* Loads all columns to scratch memory, AT_ONCE times 16 at once. */
+    static __device__ __forceinline__ void run(const vpps_weights &weights, const vpps_weight_row *rows) {
+        enum { AT_ONCE = 8 };
+#pragma unroll 1
+        for (unsigned step = 0; step < STEPS; step += AT_ONCE) {
+            vpps_quad q[AT_ONCE];
+#pragma unroll
+            for (unsigned i = 0; i < AT_ONCE; i++)
+                if (STEPS % AT_ONCE == 0 || step + i < STEPS) q[i] = load(step + i, weights, rows);
+#pragma unroll
+            for (unsigned i = 0; i < AT_ONCE; i++)
+                if (STEPS % AT_ONCE == 0 || step + i < STEPS) store(q[i], step + i, weights);
+        }
     }
 };
 
-/* Loads the thread's words of fragments (eight rows of weights). STEPS: vpps_fragment_steps, whose loads all precede the first store. */
-template <class... STEPS> __device__ __forceinline__ void vpps_load_fragments(const vpps_weights &weights) {
-    const vpps_quad q[] = {STEPS::load(weights)...};
+/* Loads 16 columns, number STEP of the warp's, by LOAD, a vpps_fragment_load. */
+template <class LOAD, unsigned STEP> struct vpps_fragment_step {
+    static __device__ __forceinline__ vpps_quad load(const vpps_weights &weights, const vpps_weight_row *rows) {
+        return LOAD::load(STEP, weights, rows);
+    }
+    static __device__ __forceinline__ void store(vpps_quad q, const vpps_weights &weights) {
+        LOAD::store(q, STEP, weights);
+    }
+};
+
+/* Loads the thread's words of fragments. STEPS: vpps_fragment_steps, whose loads all precede the first store. */
+template <class... STEPS>
+__device__ __forceinline__ void vpps_load_fragments(const vpps_weights &weights, const vpps_weight_row *rows) {
+    const vpps_quad q[] = {STEPS::load(weights, rows)...};
     unsigned i = 0;
     (STEPS::store(q[i++], weights), ...);
 }

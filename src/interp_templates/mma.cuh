@@ -168,15 +168,6 @@ template <bool QUADS, bool WHOLE, unsigned LENGTH> VPPS_FUNCTION vpps_quad vpps_
                      WHOLE || element + 2 < LENGTH ? x[2] : 0.0f, WHOLE || element + 3 < LENGTH ? x[3] : 0.0f};
 }
 
-/* A lane holds elements of two of an mma operand's 16 vectors: `first` and `second`. Loads four elements of both, from `element` on. */
-template <bool IN_PARTS, bool QUADS, bool WHOLE, unsigned LENGTH>
-VPPS_FUNCTION vpps_words vpps_take(const float *first, const float *second, unsigned element) {
-    vpps_words to;
-    vpps_put_words<IN_PARTS>(to, 0, 2, vpps_four<QUADS, WHOLE, LENGTH>(first + element, element));
-    vpps_put_words<IN_PARTS>(to, 1, 3, vpps_four<QUADS, WHOLE, LENGTH>(second + element, element));
-    return to;
-}
-
 /* Adds products of 16 vectors x with 8 rows of weights to the sums. Each weight is the sum of VPPS_PARTS bf16 numbers; b has the lane's
  * words of the weights: two words for the first of these numbers, then two for the second. */
 VPPS_FUNCTION void vpps_add_products(float (&sums)[4], const vpps_words &x, const unsigned (&b)[2 * VPPS_PARTS]) {

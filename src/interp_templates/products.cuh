@@ -83,9 +83,6 @@ struct vpps_weights {
     float *shared;
     unsigned thread;
     const vpps_arguments &a;
-#if VPPS_PARTS
-    const vpps_weight_row *rows; /* descriptions of the rows of all fragments */
-#endif
 };
 
 /* ---------------------------------------------------------------- in fp32
@@ -450,12 +447,25 @@ __device__ __forceinline__ void vpps_split_weights(unsigned (&words)[VPPS_STEP_W
     for (unsigned p = 0; p < VPPS_PARTS; p++) words[2 * p] = low.part[p], words[2 * p + 1] = high.part[p];
 }
 
-/* A thread's words of a fragment (eight rows of weights) that stays in registers or, if SHARED, in shared memory, from word number AT on. */
-template <unsigned AT, bool SHARED> struct vpps_fragment_words {
+/* Where the words of a fragment (eight rows of weights) are: in registers, in shared memory, or in scratch memory. */
+enum { VPPS_IN_REGISTERS, VPPS_IN_SHARED, VPPS_IN_MEMORY };
+
+/* A thread's words of a fragment, for each of STEPS blocks of 16 columns VPPS_STEP_WORDS, from word number AT of LEVEL on. The fragment's products with
+ * a vector belong to tile TILE, a pass's eight rows of results. */
+template <unsigned AT, unsigned LEVEL, unsigned STEPS, unsigned TILE = 0> struct vpps_fragment {
+    static constexpr bool STREAMED = LEVEL == VPPS_IN_MEMORY;
+
+    /* Adds products of the eight rows of weights with 16 elements of BLOCKS times 16 vectors to the sums. */
+    template <int BLOCKS, int TILES>
+    static __device__ __forceinline__ void add(float (&sums)[BLOCKS][TILES][4], const vpps_words (&x)[BLOCKS],
+                                               const unsigned (&words)[VPPS_STEP_WORDS]) {
+#pragma unroll
+        for (unsigned b = 0; b < BLOCKS; b++) vpps_add_products(sums[b][TILE], x[b], words);
+    }
     static __device__ __forceinline__ void load(unsigned (&words)[VPPS_STEP_WORDS], unsigned step,
                                                 const vpps_weights &weights) {
         float w[VPPS_STEP_WORDS];
-        vpps_load_run<SHARED>(w, place(step, weights));
+        vpps_load_run<LEVEL != VPPS_IN_REGISTERS>(w, place(step, weights));
 #pragma unroll
         for (unsigned i = 0; i < VPPS_STEP_WORDS; i++) words[i] = __float_as_uint(w[i]);
     }
@@ -464,14 +474,18 @@ template <unsigned AT, bool SHARED> struct vpps_fragment_words {
         float w[VPPS_STEP_WORDS];
 #pragma unroll
         for (unsigned i = 0; i < VPPS_STEP_WORDS; i++) w[i] = __uint_as_float(words[i]);
-        vpps_store_run<SHARED>(place(step, weights), w);
+        vpps_store_run<LEVEL != VPPS_IN_REGISTERS>(place(step, weights), w);
     }
 
   private:
     static __device__ __forceinline__ float *place(unsigned step, const vpps_weights &weights) {
-        const unsigned at = AT + step * VPPS_STEP_WORDS;
-        if constexpr (!SHARED) return weights.registers + at;
-        return weights.shared + at * VPPS_THREADS + weights.thread * VPPS_STEP_WORDS;
+        const unsigned at = step * VPPS_STEP_WORDS;
+        if constexpr (LEVEL == VPPS_IN_REGISTERS) return weights.registers + AT + at;
+        float *words = weights.shared + AT * VPPS_THREADS;
+        if (LEVEL == VPPS_IN_MEMORY)
+            words = (float *)weights.a.scratch +
+                    (AT * 1ull * VPPS_VPS + blockIdx.x * (STEPS * VPPS_STEP_WORDS)) * VPPS_THREADS;
+        return words + at * VPPS_THREADS + weights.thread * VPPS_STEP_WORDS;
     }
 };
 
@@ -480,42 +494,24 @@ template <unsigned AT, bool SHARED> struct vpps_fragment_words {
 template <unsigned NUMBER, unsigned HEIGHT, unsigned WORDS, bool ALIGNED> struct vpps_fragment_rows {
     /* Loads four of 16 elements of a row. */
     template <bool WHOLE, unsigned LENGTH>
-    static __device__ __forceinline__ vpps_quad load(unsigned element, const vpps_weights &weights) {
-        const vpps_weight_row &row = weights.rows[NUMBER * 8 + weights.thread % 32 / 4];
+    static __device__ __forceinline__ vpps_quad load(unsigned element, const vpps_weights &weights,
+                                                     const vpps_weight_row *rows) {
+        const vpps_weight_row &row = rows[NUMBER * 8 + weights.thread % 32 / 4];
         const vpps_rows own = vpps_rows_of(HEIGHT ? HEIGHT : row.rows, VPPS_GROUP, blockIdx.x % VPPS_GROUP);
         return vpps_four_weights<ALIGNED, WHOLE, LENGTH>(weights.a, row, own, WORDS ? WORDS : row.element_words,
                                                          element);
     }
 };
 
-/* A fragment (eight rows of weights) in registers or shared memory. Its products with a vector belong to tile TILE, a pass's eight rows of results. */
-template <unsigned TILE, class RESIDENT> struct vpps_resident_fragment {
-    static constexpr bool STREAMED = false;
-
-    /* Adds products of the eight rows of weights with 16 elements of 16 vectors to the sums. */
-    template <int TILES>
-    static __device__ __forceinline__ void add(float (&sums)[TILES][4], const vpps_words &x, unsigned step,
-                                               const vpps_weights &weights) {
-        unsigned words[VPPS_STEP_WORDS];
-        RESIDENT::load(words, step, weights);
-        vpps_add_products(sums[TILE], x, words);
-    }
-};
-template <unsigned TILE, class STREAM> struct vpps_streamed_fragment : STREAM {
-    static constexpr bool STREAMED = true;
-
-    /* Adds products of eight rows of weights with 16 vectors to the sums; q has the lane's four of the weights. */
-    template <int TILES>
-    static __device__ __forceinline__ void add(float (&sums)[TILES][4], const vpps_words &x, vpps_quad q) {
-        unsigned words[VPPS_STEP_WORDS];
-        vpps_split_weights(words, q);
-        vpps_add_products(sums[TILE], x, words);
-    }
+/* What a lane multiplies in one step: four elements of each of its two vectors of every block of 16 vectors, and its weights of N fragments. */
+template <int BLOCKS, int N> struct vpps_step_operands {
+    vpps_quad x[BLOCKS][2];
+    unsigned weights[N][VPPS_STEP_WORDS];
 };
 
 /* A vector of LENGTH words of each item (vertex or list member), which FRAGMENTS (eight rows of weights each) multiply; place(item) returns the
  * vector's address. A warp multiplies STEPS times 16 elements. IN_PARTS: an element is stored as the bf16 numbers whose sum it is. ALIGNED: vectors
- * begin and end at a multiple of four words. Either all FRAGMENTS are read from memory, or none is. */
+ * begin and end at a multiple of four words. Either all FRAGMENTS are in memory, or none is. */
 template <unsigned LENGTH, unsigned STEPS, bool IN_PARTS, bool ALIGNED, class PLACE, class... FRAGMENTS>
 struct vpps_tile_operand {
     PLACE place;
@@ -530,26 +526,41 @@ struct vpps_tile_operand {
         const float *x[BLOCKS][2];
 #pragma unroll
         for (unsigned k = 0; k < 2 * BLOCKS; k++) x[k / 2][k % 2] = place(vpps_least(first + k * 8 + lane / 4, n - 1));
-        constexpr bool WHOLE = OF_WARP * VPPS_WARPS <= LENGTH, STREAMED = (FRAGMENTS::STREAMED && ...);
-#pragma unroll(!STREAMED ? STEPS : BLOCKS == 1 ? 2 : 1)
+        vpps_step_operands<BLOCKS, sizeof...(FRAGMENTS)> now, next;
+        if (STREAMED) load(next, x, 0, weights);
+#pragma unroll(STREAMED ? 2 : STEPS)
         for (unsigned step = 0; step < STEPS; step++) {
-            const unsigned element = warp * OF_WARP + lane % 4 * 4 + step * 16;
+            if (STREAMED)
+                now = next;
+            else
+                load(now, x, step, weights);
+            if (STREAMED && step + 1 < STEPS) load(next, x, step + 1, weights);
             vpps_words words[BLOCKS];
 #pragma unroll
-            for (unsigned b = 0; b < BLOCKS; b++)
-                words[b] = vpps_take<IN_PARTS, ALIGNED, WHOLE, LENGTH>(x[b][0], x[b][1], element);
-            if constexpr (STREAMED) {
-                const vpps_quad q[] = {FRAGMENTS::template load<WHOLE, LENGTH>(element, weights)...};
-#pragma unroll
-                for (unsigned b = 0; b < BLOCKS; b++) {
-                    unsigned i = 0;
-                    (FRAGMENTS::add(sums[b], words[b], q[i++]), ...);
-                }
-            } else {
-#pragma unroll
-                for (unsigned b = 0; b < BLOCKS; b++) (FRAGMENTS::add(sums[b], words[b], step, weights), ...);
+            for (unsigned b = 0; b < BLOCKS; b++) {
+                vpps_put_words<IN_PARTS>(words[b], 0, 2, now.x[b][0]);
+                vpps_put_words<IN_PARTS>(words[b], 1, 3, now.x[b][1]);
             }
+            unsigned i = 0;
+            (FRAGMENTS::add(sums, words, now.weights[i++]), ...);
         }
+    }
+
+  private:
+    static constexpr bool STREAMED = (FRAGMENTS::STREAMED && ...);
+
+    /* Loads a lane's elements of the vectors, and its weights, for one step. */
+    template <int BLOCKS>
+    static __device__ __forceinline__ void load(vpps_step_operands<BLOCKS, sizeof...(FRAGMENTS)> &to,
+                                                const float *(&x)[BLOCKS][2], unsigned step,
+                                                const vpps_weights &weights) {
+        constexpr bool WHOLE = STEPS * 16 * VPPS_WARPS <= LENGTH;
+        const unsigned element = (weights.thread / 32 * STEPS + step) * 16 + weights.thread % 4 * 4;
+#pragma unroll
+        for (unsigned k = 0; k < 2 * BLOCKS; k++)
+            to.x[k / 2][k % 2] = vpps_four<ALIGNED, WHOLE, LENGTH>(x[k / 2][k % 2] + element, element);
+        unsigned i = 0;
+        (FRAGMENTS::load(to.weights[i++], step, weights), ...);
     }
 };
 template <unsigned LENGTH, unsigned STEPS, bool IN_PARTS, bool ALIGNED, class... FRAGMENTS, class PLACE>

@@ -60,9 +60,10 @@ __device__ __forceinline__ float vpps_datum(const unsigned *script, unsigned add
     return __uint_as_float(script[address + element]);
 }
 
-/* Returns a virtual processor's scratch memory, for slots (buffers of values) that do not fit into shared memory. */
+/* Returns the virtual processor's scratch memory, for slots (buffers of values) that do not fit into shared memory. It follows all virtual processors'
+ * weights (vpps_fragment). */
 __device__ __forceinline__ float *vpps_scratch_of(const vpps_arguments &a, unsigned vp) {
-    return (float *)a.scratch + (unsigned long long)vp * a.scratch_words;
+    return (float *)a.scratch + VPPS_MEMORY_WEIGHTS * 1ull * VPPS_VPS + (unsigned long long)vp * a.scratch_words;
 }
 
 /* Reserves pool words, from `next` on, for the gradients that a task's n items (vertices or list members, from number `first` on) compute

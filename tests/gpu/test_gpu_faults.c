@@ -89,6 +89,10 @@ static const struct fault {
     {"the barrier before warps' sums are overwritten removed",
      "vpps_sum_of_warps<VPPS_WARPS>(buffer + i * VPPS_SUM_WORDS);\n        __syncthreads();",
      "vpps_sum_of_warps<VPPS_WARPS>(buffer + i * VPPS_SUM_WORDS);", WIDE_PARTS},
+    {"weights stored for other columns", "store(q[i], step + i, weights)", "store(q[i], step + (i ^ 1), weights)",
+     WIDE_PARTS},
+    {"another virtual processor's weights overwritten", "blockIdx.x * (STEPS", "blockIdx.x / 2 * (STEPS", WIDE_PARTS},
+    {"operands multiplied twice", "load(next, x, step + 1, weights)", "load(next, x, step, weights)", WIDE_PARTS},
 };
 
 static const struct fault *planted; /* NULL: none */

@@ -43,7 +43,9 @@ static vpps_status need_scratch(vpps_gpu *gpu, const vpps_batch *batch) {
     }
     if (most + SLACK > UINT32_MAX) return vpps_fail(VPPS_POOL, "%s: lists too long for a tile", gpu->table->name);
     gpu->scratch_words = ((uint32_t)most + 2 * SLACK - 1) / SLACK * SLACK;
-    return vpps_gpu_reserve(gpu, &gpu->scratch, 4 * (size_t)gpu->scratch_words * gpu->layout.target.n_vps);
+    return vpps_gpu_reserve(gpu, &gpu->scratch,
+                            4 * (gpu->kernel->plan.residents.memory_words + gpu->scratch_words) *
+                                gpu->layout.target.n_vps);
 }
 
 /* Number of failure records in a ring. A launch writes its own record, reads the preceding launch's, and zeroes the record of the second
