@@ -108,28 +108,6 @@ void glue_handle_destroy(void *p) {
     free(h);
 }
 
-struct glue_values {
-    float *values;
-    glue_model *model;
-};
-
-glue_values *glue_values_of(glue_model *m, vpps_param param) {
-    float *values = vpps_param_values(m->model, param);
-    glue_values *v = values ? calloc(1, sizeof *v) : NULL;
-    if (!v) return NULL;
-    v->values = values;
-    v->model = keep(m);
-    return v;
-}
-
-float *glue_values_get(glue_values *v) { return v->values; }
-
-void glue_values_release(void *p) {
-    glue_values *v = p;
-    glue_model_release(v->model);
-    free(v);
-}
-
 /* ---------------------------------------------------------------- graphs */
 
 uint64_t glue_shape(const vpps_graph *g, vpps_node x) {

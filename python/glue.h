@@ -1,7 +1,7 @@
 /* C functions that the Python package needs besides the public headers. cffi reads this file, too, so it has no directives.
  *
- * Python deletes objects in any order. Therefore a model counts its users: graphs, handles, and arrays that show its
- * parameters. The release by the last user frees the model. */
+ * Python deletes objects in any order. Therefore a model counts its users, graphs and handles. The release by the last user frees the
+ * model. */
 
 typedef struct glue_model glue_model;
 
@@ -23,12 +23,6 @@ void glue_inference_create(glue_handle *trainer, const vpps_options *options, gl
 vpps_handle *glue_handle_get(glue_handle *h);
 /* Copies a trainer's parameters to the model, then destroys the handle: the trained values stay with the model. */
 void glue_handle_destroy(void *h);
-
-/* A parameter's values as memory for a NumPy array. glue_values_of keeps the model alive until glue_values_release. */
-typedef struct glue_values glue_values;
-glue_values *glue_values_of(glue_model *m, vpps_param param);
-float *glue_values_get(glue_values *v);
-void glue_values_release(void *v);
 
 /* Returns a node's shape as rows << 32 | cols, or 0 if there is no such node. */
 uint64_t glue_shape(const vpps_graph *g, vpps_node x);

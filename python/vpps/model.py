@@ -98,12 +98,9 @@ class Parameter(Hinting):
         """An array that shows the model's own copy of the values, without copying. A trainer's values arrive at `Trainer.read_parameters`;
         values written into the array take effect after `Trainer.write_parameters`. The array may outlive the model."""
         info = self._info()
-        glue = lib.glue_values_of(self.model._glue, self.id)
-        if not glue:
-            raise MemoryError(f"parameter {self.name}")
-        keep = ffi.gc(glue, lib.glue_values_release)
+        # the array keeps the C model alive, which the model's last user frees
+        values = ffi.gc(lib.vpps_param_values(self.model._c, self.id), lambda _, k=self.model._glue: None)
         own = info.count if info.step <= 1 else max(0, -(-(info.count - info.first) // info.step))
-        values = ffi.gc(lib.glue_values_get(glue), lambda _, k=keep: None)
         return self._shown(info, values, own)
 
     @staticmethod
