@@ -49,8 +49,9 @@ static PyObject *apply(PyObject *self, PyObject *arguments) {
     if (g && apply_numbers(PyTuple_GetItem(arguments, 2), apply_vertex, epoch, children, &n_children) &&
         apply_numbers(PyTuple_GetItem(arguments, 3), apply_node, epoch, pulls, &n_pulls) &&
         apply_numbers(PyTuple_GetItem(arguments, 4), NULL, NULL, indices, &n_indices))
-        v = glue_apply(g, (vpps_cell)PyLong_AsUnsignedLong(PyTuple_GetItem(arguments, 1)), n_children, children,
-                       n_pulls, pulls, n_indices, indices);
+        v = vpps_apply(g, VPPS_APPLICATION(.cell = (vpps_cell)PyLong_AsUnsignedLong(PyTuple_GetItem(arguments, 1)),
+                                           .n_children = n_children, .children = children, .n_pulls = n_pulls,
+                                           .pulls = pulls, .n_indices = n_indices, .indices = indices));
     if (v != VPPS_NO_VERTEX) return apply_made(epoch, v);
     PyErr_Clear();
     Py_RETURN_NONE;

@@ -132,13 +132,6 @@ vpps_vertex glue_sources(vpps_graph *g, uint32_t n, uint32_t n_nodes, const vpps
     return last - (n - 1);
 }
 
-vpps_vertex glue_apply(vpps_graph *g, vpps_cell cell, uint32_t n_children, const vpps_vertex *children,
-                       uint32_t n_pulls, const vpps_node *pulls, uint32_t n_indices, const uint32_t *indices) {
-    return vpps_apply(g,
-                      VPPS_APPLICATION(.cell = cell, .n_children = n_children, .children = children, .n_pulls = n_pulls,
-                                       .pulls = pulls, .n_indices = n_indices, .indices = indices));
-}
-
 /* ---------------------------------------------------------------- steps */
 
 void glue_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, glue_answer *out) {

@@ -29,10 +29,6 @@ uint64_t glue_shape(const vpps_graph *g, vpps_node x);
 /* Sets out[i] to the shape of nodes[i] as rows << 32 | cols. Returns false if one of them does not exist. */
 bool glue_shapes(const vpps_graph *g, uint32_t n, const vpps_node *nodes, uint64_t *out);
 
-/* Applies a cell to make one vertex, as vpps_apply does, without a struct that Python would have to fill. */
-vpps_vertex glue_apply(vpps_graph *g, vpps_cell cell, uint32_t n_children, const vpps_vertex *children,
-                       uint32_t n_pulls, const vpps_node *pulls, uint32_t n_indices, const uint32_t *indices);
-
 /* Returns a new reference to a Python function, apply(epoch, cell, children, pulls, indices), which applies a cell in a graph and returns
  * the vertex. It returns None for unusual arguments; the caller then applies the cell by other calls. 0: an exception was raised. */
 uintptr_t glue_python_apply(void);

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from .model import Dense, Lookup, Model
 
 NO_VERTEX = 2**32 - 1
-NONE: tuple[()] = ()
 _apply: Any = ctypes.cast(lib.glue_python_apply(), ctypes.py_object).value
 
 Numbers = Union[ArrayLike, Sequence[SupportsIndex]]  # of one vertex
@@ -279,7 +278,7 @@ class Graph(Builder):
         pulled = [ids_of(x, e, "pull_lists", NODES) for x in pull_lists]
         if n is None:
             raise ArgumentError("apply: no array tells how many vertices there are; expected n")
-        self._check_pulled(cell, pulled, members)
+        _check_pulled(cell, [p.size for p in pulled], [int(first[-1]) for first, _ in members])
         a = sized("vpps_applications")
         keep: list[Any] = [u32_pointer(c) for c in columns_of]
         a.cell, a.n = of_cell, n
@@ -297,31 +296,13 @@ class Graph(Builder):
             raise e.failure()
         return Vertices(e, np.arange(first_vertex, first_vertex + n, dtype=np.uint32))
 
-    def _check_pulled(self, cell: Cell, pulled: list[U32], members: list[tuple[U32, U32 | None]]) -> None:
-        """Checks that each entry k of pull_lists has one node per member of list pull_list_of[k] of the cell."""
-        for k, p in enumerate(pulled):
-            if k < len(cell.pull_list_of) and cell.pull_list_of[k] < len(members):
-                expected = int(members[cell.pull_list_of[k]][0][-1])
-                if p.size != expected:
-                    raise ArgumentError(f"pull_lists: {p.size} nodes in number {k}; expected {expected}, one a member")
-
     def apply_one(self, cell: Cell, children: Sequence[Vertex] = (), pulls: Sequence[Node] = (), indices: Numbers = (),
                   pull_lists: Sequence[Sequence[Node]] = (), list_members: Numbers = ()) -> Vertex:
         """Applies a cell at one new vertex, as `cell(child, ..., pulls=..., indices=...)` does on the current graph. With several lists,
         `list_members` tells how many members each list has. For many vertices `apply` is faster."""
-        e = self._epoch
-        kids = [c.id for c in children if isinstance(c, Vertex) and c._e is e] if children else []
-        if len(kids) < len(children):
-            self._vertices(children)
-        nodes = [self._own(x).id for x in pulls] if pulls is not NONE else []
-        if not cell.lists:
-            given = _numbers(indices, cell, "indices")
-            v: int = lib.glue_apply(self._p, self._cell(cell), len(kids), kids, len(nodes), nodes, len(given), given)
-            if v == NO_VERTEX:
-                raise e.failure()
-            return Vertex(e, v)
         self._cell(cell)
-        a, keep = _application(cell, kids, nodes, indices, [[self._own(x).id for x in row] for row in pull_lists], list_members)
+        a, keep = _application(cell, self._vertices(children), [self._own(x).id for x in pulls], indices,
+                               [[self._own(x).id for x in row] for row in pull_lists], list_members)
         v = lib.vpps_apply(self._p, a)
         del keep
         return self._vertex(v)
@@ -389,18 +370,20 @@ def _numbers(given: Numbers, cell: Cell, what: str) -> Sequence[int]:
     return as_u32(given, f"apply {cell.name}: {what}").reshape(-1).tolist()  # type: ignore[arg-type]
 
 
+def _check_pulled(cell: Cell, sizes: list[int], members: Sequence[int]) -> None:
+    """Checks that each pull_lists[k], of sizes[k] nodes, has one for each member of the cell's list pull_list_of[k]."""
+    for k, (size, of) in enumerate(zip(sizes, cell.pull_list_of)):
+        if of < len(members) and size != members[of]:
+            raise ArgumentError(f"pull_lists: {size} nodes in number {k}; expected {members[of]}, one a member")
+
+
 def _application(cell: Cell, children: list[int], pulls: list[int], indices: Numbers, pull_lists: list[list[int]],
                  members: Numbers) -> tuple[Any, list[Any]]:
     """The C struct vpps_application, which applies a cell to inputs at one vertex, and the objects that must live as long as the struct."""
     given, list_members = _numbers(indices, cell, "indices"), _numbers(members, cell, "list_members")
     if len({len(row) for row in pull_lists}) > 1 and not list_members:
         raise ArgumentError("pull_lists of different lengths; expected list_members")
-    if list_members:
-        for k, row in enumerate(pull_lists):
-            if k < len(cell.pull_list_of) and cell.pull_list_of[k] < len(list_members):
-                if len(row) != list_members[cell.pull_list_of[k]]:
-                    raise ArgumentError(f"pull_lists: {len(row)} nodes in number {k}; expected "
-                                        f"{list_members[cell.pull_list_of[k]]}, one a member")
+    _check_pulled(cell, [len(row) for row in pull_lists], list_members)
     a = sized("vpps_application")
     rows = [ffi.new("vpps_node[]", row or 1) for row in pull_lists]
     keep = [ffi.new("vpps_vertex[]", children or 1), ffi.new("vpps_node[]", pulls or 1),
