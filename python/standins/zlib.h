@@ -4,7 +4,7 @@
 #ifndef VPPS_STANDIN_ZLIB_H
 #define VPPS_STANDIN_ZLIB_H
 
-#include <dlfcn.h>
+#include "standin.h"
 
 typedef unsigned int uInt;
 typedef unsigned char Bytef;
@@ -27,32 +27,13 @@ typedef struct z_stream_s {
 
 enum { Z_NO_FLUSH = 0, Z_OK = 0, Z_STREAM_END = 1, Z_MEM_ERROR = -4, Z_BUF_ERROR = -5, Z_VERSION_ERROR = -6 };
 
-static inline void *z_find(const char *name) {
-    static void *library;
-    if (!library) library = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
-    return library ? dlsym(library, name) : NULL;
-}
-
-/* Calls the function `name` of zlib with a stream. */
-static inline int z_call(const char *name, z_stream *z) {
-    int (*call)(z_stream *);
-    *(void **)&call = z_find(name);
-    return call ? call(z) : Z_VERSION_ERROR;
-}
-
-static inline int inflateInit2(z_stream *z, int bits) {
-    int (*call)(z_stream *, int, const char *, int);
-    *(void **)&call = z_find("inflateInit2_");
-    /* without the function (no library), the later inflate reports the failure */
-    return call ? call(z, bits, "1", (int)sizeof *z) : Z_OK;
-}
-static inline int inflate(z_stream *z, int flush) {
-    static int (*call)(z_stream *, int);
-    if (!call) *(void **)&call = z_find("inflate");
-    return call ? call(z, flush) : Z_VERSION_ERROR;
-}
-static inline int inflateReset(z_stream *z) { return z_call("inflateReset", z); }
-static inline int inflateEnd(z_stream *z) { return z_call("inflateEnd", z); }
+#define Z_STANDIN(name, parameters, arguments, missing) STANDIN("libz.so.1", int, name, parameters, arguments, missing)
+/* without the library inflateInit2 succeeds; the later inflate reports the failure */
+Z_STANDIN(inflateInit2_, (z_stream * z, int bits, const char *version, int size), (z, bits, version, size), Z_OK)
+#define inflateInit2(z, bits) inflateInit2_((z), (bits), "1", (int)sizeof(z_stream))
+Z_STANDIN(inflate, (z_stream * z, int flush), (z, flush), Z_VERSION_ERROR)
+Z_STANDIN(inflateReset, (z_stream * z), (z), Z_VERSION_ERROR)
+Z_STANDIN(inflateEnd, (z_stream * z), (z), Z_VERSION_ERROR)
 static inline const char *zError(int code) { return code == Z_VERSION_ERROR ? "libz.so.1 is missing" : "damaged"; }
 
 #endif

@@ -3,8 +3,7 @@
 #ifndef VPPS_STANDIN_ZSTD_H
 #define VPPS_STANDIN_ZSTD_H
 
-#include <dlfcn.h>
-#include <stddef.h>
+#include "standin.h"
 
 typedef struct ZSTD_inBuffer_s {
     const void *src;
@@ -18,38 +17,16 @@ typedef struct ZSTD_outBuffer_s {
 
 #define ZSTD_STANDIN_MISSING ((size_t)-1) /* a result that ZSTD_isError recognises as an error */
 
-static inline void *zstd_find(const char *name) {
-    static void *library;
-    if (!library) library = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL);
-    return library ? dlsym(library, name) : NULL;
-}
+#define ZSTD_STANDIN(result, name, parameters, arguments, missing)                                                     \
+    STANDIN("libzstd.so.1", result, name, parameters, arguments, missing)
 
-/* If libzstd is missing, returns a pointer that is not NULL; decompression then fails with ZSTD_STANDIN_MISSING. */
-static inline void *ZSTD_createDStream(void) {
-    static char none;
-    void *(*call)(void);
-    *(void **)&call = zstd_find("ZSTD_createDStream");
-    return call ? call() : &none;
-}
-static inline size_t ZSTD_freeDStream(void *stream) {
-    size_t (*call)(void *);
-    *(void **)&call = zstd_find("ZSTD_freeDStream");
-    return call ? call(stream) : 0;
-}
-static inline size_t ZSTD_decompressStream(void *stream, ZSTD_outBuffer *out, ZSTD_inBuffer *in) {
-    static size_t (*call)(void *, ZSTD_outBuffer *, ZSTD_inBuffer *);
-    if (!call) *(void **)&call = zstd_find("ZSTD_decompressStream");
-    return call ? call(stream, out, in) : ZSTD_STANDIN_MISSING;
-}
-static inline unsigned ZSTD_isError(size_t code) {
-    unsigned (*call)(size_t);
-    *(void **)&call = zstd_find("ZSTD_isError");
-    return call ? call(code) : code == ZSTD_STANDIN_MISSING;
-}
-static inline const char *ZSTD_getErrorName(size_t code) {
-    const char *(*call)(size_t);
-    *(void **)&call = zstd_find("ZSTD_getErrorName");
-    return call ? call(code) : "libzstd.so.1 is missing";
-}
+/* what ZSTD_createDStream returns without the library, so that decompression fails, with a message */
+static char zstd_stream;
+ZSTD_STANDIN(void *, ZSTD_createDStream, (void), (), &zstd_stream)
+ZSTD_STANDIN(size_t, ZSTD_freeDStream, (void *stream), (stream), 0)
+ZSTD_STANDIN(size_t, ZSTD_decompressStream, (void *stream, ZSTD_outBuffer *out, ZSTD_inBuffer *in), (stream, out, in),
+             ZSTD_STANDIN_MISSING)
+ZSTD_STANDIN(unsigned, ZSTD_isError, (size_t code), (code), code == ZSTD_STANDIN_MISSING)
+ZSTD_STANDIN(const char *, ZSTD_getErrorName, (size_t code), (code), "libzstd.so.1 is missing")
 
 #endif
