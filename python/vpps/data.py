@@ -36,8 +36,7 @@ def _counts(call: Any, c: Any, n: int) -> U32:
 
 def _take_u32(p: Any, n: int) -> U32:
     """A copy of n numbers that C allocated."""
-    kept = ffi.gc(p, lib.glue_free)
-    return np.frombuffer(ffi.buffer(kept, 4 * n), np.uint32).copy() if n else np.empty(0, np.uint32)
+    return _copy_u32(ffi.gc(p, lib.glue_free), n)
 
 
 def _copy_u32(p: Any, n: int) -> U32:
@@ -527,9 +526,8 @@ class Lattices(_OfOneFormat, Sequence[Lattice]):
             return [self[k] for k in range(*i.indices(len(self)))]
         l = lib.vpps_lattices_get(self._c, place(i, len(self), "lattice"))
         first = _copy_u32(l.first_arc, l.n_nodes + 1)
-        arcs = [(a["from"], a["id"], a["c"]) for a in _arcs(l, int(first[-1]))]
-        a = np.array(arcs, np.uint32).reshape(-1, 3)
-        return Lattice(_copy_u32(l.tags, l.n_nodes), first, a[:, 0], a[:, 1], a[:, 2].astype(np.bool_))
+        arcs = _arcs(l, int(first[-1]))
+        return Lattice(_copy_u32(l.tags, l.n_nodes), first, *(arcs[name].copy() for name in ("from", "id", "c")))
 
     @property
     def sizes(self) -> tuple[int, int, int]:

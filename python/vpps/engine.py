@@ -174,8 +174,7 @@ class Value(Closing):
         """The value as an array; waits for the batch in flight."""
         rows, cols = self.shape
         out = np.empty((cols, rows), np.float32)
-        with self._engine._lock:
-            check(lib.vpps_read_kept(self._engine._c, self._number[0], pointer(out, "float[]", written=True)))
+        self._engine._do(lib.vpps_read_kept, self._number[0], pointer(out, "float[]", written=True))
         return shaped(out)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -265,6 +264,11 @@ class Engine(Hinting, Closing):
 
     # ---- calls
 
+    def _do(self, call: Any, *arguments: Any) -> None:
+        """Calls C with the handle, when no other thread does."""
+        with self._lock:
+            check(call(self._c, *arguments))
+
     def _call(self, e: Epoch, what: str, call: Callable[[Any, Any], T]) -> T:
         """Calls C with the handle and a graph, which no other thread can use until the call returns."""
         with self._lock:
@@ -298,11 +302,7 @@ class Engine(Hinting, Closing):
             t = OnGpu(data, self._gpu, "keep_data")
             return self._keep_at(t.address, *t.columns("keep_data"), DEFAULT_STREAM)
         rows, cols, flat = columns(as_f32(data, "keep_data"))
-        value = self._keep_at(int(ffi.cast("uintptr_t", pointer(flat, "float[]"))), rows, cols)
-        shape = ffi.new("uint32_t[2]")
-        check(lib.vpps_kept_shape(self._c, value._number[0], shape, shape + 1))
-        value.shape = shape[0], shape[1]
-        return value
+        return self._keep_at(int(ffi.cast("uintptr_t", pointer(flat, "float[]"))), rows, cols)
 
     @contextmanager
     def _arrays_at(self, stream: int | None) -> Iterator[None]:
@@ -372,20 +372,17 @@ class Engine(Hinting, Closing):
 
     def _counters(self) -> Any:
         s = sized("vpps_stats")
-        with self._lock:
-            check(lib.vpps_handle_stats(self._c, s))
+        self._do(lib.vpps_handle_stats, s)
         return s
 
     @contextmanager
     def trace(self, name: str) -> Iterator[None]:
         """Marks a section of the program in the trace: `with trainer.trace("build"):`. Without `trace_events` it does nothing."""
-        with self._lock:
-            check(lib.vpps_trace_begin(self._c, encode(name, "name")))
+        self._do(lib.vpps_trace_begin, encode(name, "name"))
         try:
             yield
         finally:
-            with self._lock:
-                check(lib.vpps_trace_end(self._c))
+            self._do(lib.vpps_trace_end)
 
     def trace_json(self) -> str:
         """The trace: JSON in Chrome's trace event format, which https://ui.perfetto.dev opens."""

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ._arrays import (DEFAULT_STREAM, LARGEST, U32, Floats, OnGpu, as_f32, as_leaf, as_u32, columns, encode, is_on_gpu, leaf_only, pointer, real,
                       u32_pointer, whole)
 from ._vpps import ffi, lib
-from .errors import ArgumentError, Error, StateError, Uncopied, check, created, sized
+from .errors import ArgumentError, StateError, Uncopied, check, created, sized
 from .node import (FIRST_PULLED, NODES, NO_NODE, VERTICES, Epoch, Index, Node, Nodes, PulledIndex, Scalar, Vertex, Vertices, ids_of, index_of, made, made_id,
                    node_of)
 
@@ -512,6 +512,3 @@ class Recorder(Builder):
         self._epoch.end()
         c, self._c = self._c, ffi.NULL
         lib.vpps_graph_destroy(c)
-
-
-__all__ = ["Application", "Cell", "Cost", "Error", "Graph", "Members", "Recorder", "current"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
@@ -223,7 +222,7 @@ class Model(Hinting):
         status = ffi.new("vpps_status *")
         self._glue = ffi.gc(created(lib.glue_model_create(whole(seed, "seed", 2**64 - 1), status), status), lib.glue_model_release)
         self._c = lib.glue_model_get(self._glue)
-        self._trainer: weakref.ReferenceType[Trainer] | None = None
+        self._trainer: Callable[[], Trainer | None] = lambda: None
         self._drops = False  # whether any cell or graph so far has dropout
 
     def __repr__(self) -> str:
@@ -346,18 +345,16 @@ class Model(Hinting):
         self._write()
 
     def _read(self) -> None:
-        trainer = self._trainer() if self._trainer else None
-        if trainer is not None:
+        if (trainer := self._trainer()) is not None:
             trainer.read_parameters()
 
     def _on_gpu(self) -> Trainer | None:
         """Returns the model's trainer if the trainer is on a GPU, else None."""
-        trainer = self._trainer() if self._trainer else None
+        trainer = self._trainer()
         return None if trainer is None or trainer._gpu is None else trainer
 
     def _write(self) -> None:
-        trainer = self._trainer() if self._trainer else None
-        if trainer is not None:
+        if (trainer := self._trainer()) is not None:
             trainer.write_parameters()
 
     # ---- cells and graphs

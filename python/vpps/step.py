@@ -73,9 +73,9 @@ class Step(Uncopied):
             at = [np.zeros(n, np.uintp) if t is None else _addresses_on_gpu(t, v, places.many, n, w)
                   for t, v, n, w in zip(tensors, values, counts, what)]
             self._go_on(at, DEFAULT_STREAM)
-            return None if self._asked is None else self._asked.result
-        arrays = [None if g is None else laid_out(_checked(g, v, w), places.many) for g, v, w in zip(given, values, what)]
-        self._go_on([np.zeros(n, np.uintp) if a is None else addresses_of(a.ctypes.data, a.nbytes, n) for a, n in zip(arrays, counts)])
+        else:
+            arrays = [None if g is None else laid_out(_checked(g, v, w), places.many) for g, v, w in zip(given, values, what)]
+            self._go_on([np.zeros(n, np.uintp) if a is None else addresses_of(a.ctypes.data, a.nbytes, n) for a, n in zip(arrays, counts)])
         return None if self._asked is None else self._asked.result
 
     def _go_on(self, at: list[NDArray[np.uintp]], stream: int | None = None) -> None:

@@ -234,7 +234,7 @@ class Trainer(Engine):
                     self._left_open = self._is_open
                     self.read_parameters()
                 finally:
-                    self.model._trainer = None
+                    self.model._trainer = lambda: None
                     super().close()
 
     # ---- training
@@ -251,8 +251,7 @@ class Trainer(Engine):
 
     def _step(self, e: Epoch, what: str, loss: int) -> float:
         with self._lock:
-            answer = self._begin(lambda a: self._call(e, what, lambda h, g: lib.glue_fb(h, g, loss, a)))
-        return answer.stale_loss
+            return self._begin(lambda a: self._call(e, what, lambda h, g: lib.glue_fb(h, g, loss, a))).stale_loss
 
     def _begin(self, call: Callable[[Any], None]) -> Any:
         """Begins a batch: `call` calls C, which fills in a glue_answer. A batch that C has begun counts, even after a Ctrl-C during the call."""
@@ -343,24 +342,20 @@ class Trainer(Engine):
 
     def zero_gradients(self) -> None:
         """Clears the gradients accumulated since the latest update."""
-        with self._lock:
-            check(lib.vpps_zero_gradients(self._c))
+        self._do(lib.vpps_zero_gradients)
 
     def read_gradients(self) -> None:
         """Waits for the batch in flight, and copies the gradients into the model: `Parameter.gradient`, `Model.gradient_norm`."""
-        with self._lock:
-            check(lib.vpps_read_gradients(self._c))
+        self._do(lib.vpps_read_gradients)
 
     def write_gradients(self) -> None:
         """Copies the gradients from the model, where `Parameter.set_gradient` changed them, for the next update."""
-        with self._lock:
-            check(lib.vpps_write_gradients(self._c))
+        self._do(lib.vpps_write_gradients)
 
     def poll_loss(self) -> float | None:
         """The loss of the latest batch, or None while it runs; never waits."""
         done, loss = ffi.new("bool *"), ffi.new("float *")
-        with self._lock:
-            check(lib.vpps_poll_loss(self._c, done, loss))
+        self._do(lib.vpps_poll_loss, done, loss)
         return float(loss[0]) if done[0] else None
 
     def sync_latest_loss(self) -> float:
@@ -391,13 +386,11 @@ class Trainer(Engine):
 
     def set_momentum(self, momentum: float) -> None:
         """Sets the momentum, 0 to 1, from the next step on."""
-        with self._lock:
-            check(lib.vpps_set_momentum(self._c, real(momentum, "momentum")))
+        self._do(lib.vpps_set_momentum, real(momentum, "momentum"))
 
     def set_weight_decay(self, weight_decay: float) -> None:
         """Sets the weight decay from the next step on."""
-        with self._lock:
-            check(lib.vpps_set_weight_decay(self._c, real(weight_decay, "weight_decay")))
+        self._do(lib.vpps_set_weight_decay, real(weight_decay, "weight_decay"))
 
     def set_param_group(self, parameters: Iterable[Parameter], *, lr: float | None = None, momentum: float | None = None,
                         weight_decay: float | None = None) -> None:
@@ -414,29 +407,24 @@ class Trainer(Engine):
         if numbers:
             group = sized("vpps_param_group")
             group.lr, group.momentum, group.weight_decay = (numbers.get(name, math.nan) for name in ("lr", "momentum", "weight_decay"))
-        with self._lock:
-            check(lib.vpps_set_param_group(self._c, len(ids), ids, group))
+        self._do(lib.vpps_set_param_group, len(ids), ids, group)
 
     def read_parameters(self) -> None:
         """Waits for the batch in flight, and copies parameters and the optimiser's state into the model."""
-        with self._lock:
-            check(lib.vpps_read_parameters(self._c))
+        self._do(lib.vpps_read_parameters)
 
     def publish_parameters(self) -> None:
         """Waits for the batch in flight, and gives the parameters to the `Inference`s of this trainer, for their next `forward`."""
-        with self._lock:
-            check(lib.vpps_publish_parameters(self._c))
+        self._do(lib.vpps_publish_parameters)
 
     def write_parameters(self) -> None:
         """Waits for the batch in flight, and copies parameters and the optimiser's state from the model."""
-        with self._lock:
-            check(lib.vpps_write_parameters(self._c))
+        self._do(lib.vpps_write_parameters)
 
     def forward_end(self) -> None:
         """Ends calls of forward with distributed tables: each process calls it after its last forward. The process then sends entries of its
         tables to other processes, which may call forward again, until all have called forward_end."""
-        with self._lock:
-            check(lib.vpps_forward_end(self._c))
+        self._do(lib.vpps_forward_end)
 
     # ---- checkpoints
 
@@ -449,8 +437,7 @@ class Trainer(Engine):
             texts = [ffi.new("char[]", encode(t, "metadata")) for t in (key, value)]
             pairs[i].key, pairs[i].value = texts
             keep.append(texts)
-        with self._lock:
-            check(lib.vpps_save(self._c, path_bytes(path), pairs, len(items)))
+        self._do(lib.vpps_save, path_bytes(path), pairs, len(items))
         del keep
 
     def load(self, path: Path) -> None:

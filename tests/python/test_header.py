@@ -15,6 +15,7 @@ LEFT_OUT = {
     "vpps_affine1": "vpps.affine takes any number of products",
     "vpps_affine2": "vpps.affine takes any number of products",
     "vpps_gather_list": "Recorder.gather_list calls vpps_gather_list_from with child 0",
+    "vpps_kept_shape": "Value.shape is the shape that was kept",
     "vpps_pull_list": "Recorder.pull_list calls vpps_pull_list_of with list 0",
 }
 
