@@ -215,7 +215,13 @@ def encode(text: str, what: str) -> bytes:
     return data
 
 
-_texts: WeakKeyDictionary[Any, list[Any]] = WeakKeyDictionary()  # for each C struct, the texts that it points to
+_kept: WeakKeyDictionary[Any, list[Any]] = WeakKeyDictionary()  # for each C struct, what its members point to
+
+
+def keeping(o: Any, *owned: Any) -> Any:
+    """The C struct o; the memory that its members point to, and that `owned` are, lives as long as the struct."""
+    _kept.setdefault(o, []).extend(owned)
+    return o
 
 
 def fill(o: Any, given: Mapping[str, Any], enums: Mapping[str, Mapping[str, int]] = {}) -> Any:  # noqa: B006
@@ -233,8 +239,7 @@ def fill(o: Any, given: Mapping[str, Any], enums: Mapping[str, Mapping[str, int]
             setattr(o, name, whole(value, name, 2 ** (8 * ffi.sizeof(kind)) - 1))
         elif kind.cname == "char *":
             text = ffi.new("char[]", encode(value, name))
-            _texts.setdefault(o, []).append(text)
-            setattr(o, name, text)
+            setattr(keeping(o, text), name, text)
     return o
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, Union
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._arrays import (DEFAULT_STREAM, LARGEST, U32, Floats, OnGpu, as_f32, as_leaf, as_u32, columns, encode, is_on_gpu, leaf_only, pointer, real,
+from ._arrays import (DEFAULT_STREAM, LARGEST, U32, Floats, OnGpu, as_f32, as_leaf, as_u32, columns, encode, is_on_gpu, keeping, leaf_only, pointer, real,
                       u32_pointer, whole)
 from ._vpps import ffi, lib
 from .errors import ArgumentError, StateError, Uncopied, check, created, sized
@@ -301,11 +301,9 @@ class Graph(Builder):
         """Applies a cell at one new vertex, as `cell(child, ..., pulls=..., indices=...)` does on the current graph. With several lists,
         `list_members` tells how many members each list has. For many vertices `apply` is faster."""
         self._cell(cell)
-        a, keep = _application(cell, self._vertices(children), [self._own(x).id for x in pulls], indices,
-                               [[self._own(x).id for x in row] for row in pull_lists], list_members)
-        v = lib.vpps_apply(self._p, a)
-        del keep
-        return self._vertex(v)
+        a = _application(cell, self._vertices(children), [self._own(x).id for x in pulls], indices,
+                         [[self._own(x).id for x in row] for row in pull_lists], list_members)
+        return self._vertex(lib.vpps_apply(self._p, a))
 
     def loop(self, cell: Cell, start: Vertex, limit: int, *, children: Sequence[Vertex] = (), pulls: Sequence[Node] = (),
              indices: Numbers = ()) -> Vertices:
@@ -313,12 +311,11 @@ class Graph(Builder):
         preceding vertex; all other inputs stay the same. Returns all vertices; the last vertex has the result as its outputs."""
         self._cell(cell)
         ids = self._vertices((start, *children))
-        a, keep = _application(cell, ids, [self._own(x).id for x in pulls], indices, [], [])
+        a = _application(cell, ids, [self._own(x).id for x in pulls], indices, [], [])
         limit = whole(limit, "loop: limit")
         turns = np.empty(max(limit, 1), np.uint32)
         if lib.vpps_while(self._p, a, limit, pointer(turns, "uint32_t[]", written=True)) == NO_VERTEX:
             raise self._epoch.failure()
-        del keep
         return Vertices(self._epoch, turns)
 
     def case(self, branches: Sequence[Application]) -> Vertex:
@@ -328,13 +325,9 @@ class Graph(Builder):
             self._cell(b.cell)
         made_of = [_application(b.cell, self._vertices(b.children), [self._own(x).id for x in b.pulls], b.indices, [], [])
                    for b in branches]
-        all_of = ffi.new("vpps_application[]", max(len(made_of), 1))
+        all_of = ffi.new("vpps_application[]", [a[0] for a in made_of] or 1)
         all_of[0].size = ffi.sizeof("vpps_application")
-        for i, (a, _) in enumerate(made_of):
-            all_of[i] = a[0]
-        v = lib.vpps_case(self._p, len(made_of), all_of)
-        del made_of
-        return self._vertex(v)
+        return self._vertex(lib.vpps_case(self._p, len(made_of), all_of))
 
     def nodes(self, ids: ArrayLike) -> Nodes:
         """Returns the nodes that have these numbers, in this order."""
@@ -378,8 +371,8 @@ def _check_pulled(cell: Cell, sizes: list[int], members: Sequence[int]) -> None:
 
 
 def _application(cell: Cell, children: list[int], pulls: list[int], indices: Numbers, pull_lists: list[list[int]],
-                 members: Numbers) -> tuple[Any, list[Any]]:
-    """The C struct vpps_application, which applies a cell to inputs at one vertex, and the objects that must live as long as the struct."""
+                 members: Numbers) -> Any:
+    """The C struct vpps_application, which applies a cell to inputs at one vertex."""
     given, list_members = _numbers(indices, cell, "indices"), _numbers(members, cell, "list_members")
     if len({len(row) for row in pull_lists}) > 1 and not list_members:
         raise ArgumentError("pull_lists of different lengths; expected list_members")
@@ -395,7 +388,7 @@ def _application(cell: Cell, children: list[int], pulls: list[int], indices: Num
     a.n_pull_lists, a.pull_lists = len(rows), ffi.cast("const vpps_node *const *", keep[3])
     a.n_members = 0 if list_members else len(pull_lists[0]) if pull_lists else 0
     a.n_lists, a.list_members = len(list_members), keep[4]
-    return a, [keep, rows]
+    return keeping(a, *keep, *rows)
 
 
 class Cell(Uncopied):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 import numpy as np
 
-from ._arrays import F32, U32, Floats, Path, as_f32, encode, path_bytes, real, whole
+from ._arrays import F32, U32, Floats, Path, as_f32, encode, fill, keeping, path_bytes, real, whole
 from ._vpps import ffi, lib
 from .errors import ArgumentError, FormatError, Hinting, check, created, sized, written
 from .graph import Builder, Cell, Graph, Recorder, current
@@ -208,6 +208,9 @@ class Lookup(Parameter):
 CLASSES: dict[int, type[Parameter]] = {lib.VPPS_MATRIX: Matrix, lib.VPPS_VECTOR: Vector, lib.VPPS_LOOKUP: Lookup}
 
 
+PRECISIONS = {"fp32": lib.VPPS_C_FP32, "bf16": lib.VPPS_C_BF16, "int8": lib.VPPS_C_INT8}  # of Model.export_c
+
+
 class Model(Hinting):
     """Parameters and cells. Equal seeds and declarations give equal initial values."""
 
@@ -232,44 +235,40 @@ class Model(Hinting):
 
     # ---- parameters
 
-    def _init(self, name: str, init: InitLike, shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[Any, Any]:
-        """The C struct of initial values, and the array that it points to; `order` is the order of the axes in C."""
+    def _init(self, name: str, init: InitLike, shape: tuple[int, ...], order: tuple[int, ...]) -> Any:
+        """The C struct of initial values; `order` is the order of the axes in C."""
         what = f"parameter {name}: initial values"
         if init is None:
-            return ffi.NULL, None
+            return ffi.NULL
         if isinstance(init, Init):
-            a, b = real(init.a, what), real(init.b, what)
-            return ffi.new("vpps_init *", {"kind": init.kind, "a": a, "b": b}), None
+            return ffi.new("vpps_init *", {"kind": init.kind, "a": real(init.a, what), "b": real(init.b, what)})
         values = as_f32(init, what)
         if not values.ndim:
-            return ffi.new("vpps_init *", {"kind": lib.VPPS_INIT_CONSTANT, "a": float(values)}), None
+            return ffi.new("vpps_init *", {"kind": lib.VPPS_INIT_CONSTANT, "a": float(values)})
         if values.shape != shape:
             raise ArgumentError(f"{what} of shape {values.shape}; expected {shape}")
-        flat = np.ascontiguousarray(values.transpose(order))
-        return ffi.new("vpps_init *", {"kind": lib.VPPS_INIT_VALUES, "values": ffi.from_buffer("float[]", flat)}), flat
+        flat = ffi.from_buffer("float[]", np.ascontiguousarray(values.transpose(order)))
+        return keeping(ffi.new("vpps_init *", {"kind": lib.VPPS_INIT_VALUES, "values": flat}), flat)
 
-    def _added(self, call: Any, name: str, sizes: tuple[int, ...], init: Any, keep: Any) -> int:
-        """Returns the number of a new parameter; `keep` owns the values that `init` points to until C has read them."""
+    def _added(self, call: Any, name: str, sizes: tuple[int, ...], init: Any) -> int:
+        """Returns the number of a new parameter."""
         out = ffi.new("vpps_param *")
         check(call(self._c, out, encode(name, "name"), *(whole(n, f"parameter {name}: size") for n in sizes), init))
-        del keep
         return out[0]
 
     def add_matrix(self, name: str, rows: int, cols: int, init: InitLike = None) -> Matrix:
         """Declares a rows x cols matrix. `init`: an `Init`, a number, or rows x cols values; None: `glorot()`."""
-        i, keep = self._init(name, init, (rows, cols), (0, 1))
-        return Matrix(self, self._added(lib.vpps_add_matrix, name, (rows, cols), i, keep))
+        sizes = (rows, cols)
+        return Matrix(self, self._added(lib.vpps_add_matrix, name, sizes, self._init(name, init, sizes, (0, 1))))
 
     def add_vector(self, name: str, rows: int, init: InitLike = None) -> Vector:
         """Declares a vector of `rows` elements; `init` None: zeros."""
-        i, keep = self._init(name, init, (rows,), (0,))
-        return Vector(self, self._added(lib.vpps_add_vector, name, (rows,), i, keep))
+        return Vector(self, self._added(lib.vpps_add_vector, name, (rows,), self._init(name, init, (rows,), (0,))))
 
     def add_lookup(self, name: str, count: int, rows: int, cols: int = 1, init: InitLike = None) -> Lookup:
         """Declares a table of `count` entries of rows x cols; initial values are count x rows, or count x rows x cols."""
         shape, order = ((count, rows), (0, 1)) if cols == 1 else ((count, rows, cols), (0, 2, 1))
-        i, keep = self._init(name, init, shape, order)
-        return Lookup(self, self._added(lib.vpps_add_lookup, name, (count, rows, cols), i, keep))
+        return Lookup(self, self._added(lib.vpps_add_lookup, name, (count, rows, cols), self._init(name, init, shape, order)))
 
     @property
     def parameters(self) -> list[Parameter]:
@@ -310,19 +309,13 @@ class Model(Hinting):
         None: all is in one file. `weights`: a file for the weights; None: they are in the C source. Precision: fp32, bf16, or int8 with a
         scale for each row. Comments in the source say what each function reads and writes. Each file is replaced as a whole, once all texts
         are complete."""
-        kinds = ["fp32", "bf16", "int8"]
-        if precision not in kinds:
-            raise ArgumentError(f"export_c: precision {precision!r}; expected one of {', '.join(kinds)}")
         self._read()
         paths = [None if p is None else path_bytes(p) for p in (path, header, weights)]
-        o, names = sized("vpps_c_export"), [ffi.new("char[]", t) for t in (encode(prefix, "export_c: prefix"), os.path.basename(paths[1] or b""))]
-        o.prefix, o.precision, o.losses = names[0], kinds.index(precision), losses
+        o = fill(sized("vpps_c_export"), {"prefix": prefix, "header_name": None if header is None else os.path.basename(header),
+                                          "precision": precision, "losses": losses}, {"precision": PRECISIONS})
 
-        def export(source: Any, header_file: Any, weights_file: Any) -> int:
-            if header is not None:
-                o.header, o.header_name = header_file, names[1]
-            if weights is not None:
-                o.weights = weights_file
+        def export(source: Any, *others: Any) -> int:
+            o.header, o.weights = (ffi.NULL if to is None else file for to, file in zip(paths[1:], others))
             return lib.vpps_export_c(self._c, source, o)
 
         for to, text in zip(paths, written(export, 3)):

@@ -430,15 +430,8 @@ class Trainer(Engine):
 
     def save(self, path: Path, metadata: Mapping[str, str] | None = None) -> None:
         """Writes parameters, the optimiser's state and string metadata to a safetensors file, atomically."""
-        items = list((metadata or {}).items())
-        pairs = ffi.new("vpps_metadata[]", max(len(items), 1))
-        keep = []
-        for i, (key, value) in enumerate(items):
-            texts = [ffi.new("char[]", encode(t, "metadata")) for t in (key, value)]
-            pairs[i].key, pairs[i].value = texts
-            keep.append(texts)
-        self._do(lib.vpps_save, path_bytes(path), pairs, len(items))
-        del keep
+        texts = [[ffi.new("char[]", encode(t, "metadata")) for t in pair] for pair in (metadata or {}).items()]
+        self._do(lib.vpps_save, path_bytes(path), ffi.new("vpps_metadata[]", texts or 1), len(texts))
 
     def load(self, path: Path) -> None:
         """Reads a file that `save` wrote, or any safetensors file that has the model's parameters. All or nothing."""

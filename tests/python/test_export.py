@@ -50,7 +50,7 @@ def test_files_are_replaced_as_a_whole(tmp_path):
 
 def test_what_is_refused(tmp_path):
     model = Small().model
-    with pytest.raises(vpps.ArgumentError, match="precision 'fp16'; expected one of fp32, bf16, int8"):
+    with pytest.raises(vpps.ArgumentError, match="precision: 'fp16'; expected one of bf16, fp32, int8"):
         model.export_c(tmp_path / "net.c", precision="fp16")
     with pytest.raises(vpps.ArgumentError, match="prefix '1'; expected a C identifier"):
         model.export_c(tmp_path / "net.c", prefix="1")
