@@ -69,6 +69,14 @@ def make(o: Config) -> tuple[Model, Callable[..., Any]]:
     return model, function
 
 
+def _with_state(made: Any, of: torch.nn.Module) -> Any:
+    """Gives the layer `made` the other layer's parameters, and says which are trained, and whether it is in training."""
+    made.load_state_dict(of.state_dict())
+    for p, q in zip(made.parameters(), of.parameters()):
+        p.requires_grad_(q.requires_grad)
+    return made.train(of.training)
+
+
 class Recurrent(Module):
     """Takes the place of PyTorch's layer of the same name: the same arguments, parameters, first values, inputs, outputs and gradients, to
     1e-5. Options of `vpps.Trainer` may follow by name, `device` among them: the parameters stay on the CPU, tensors may be where `Module` says.
@@ -133,11 +141,7 @@ class Recurrent(Module):
         more = {"nonlinearity": module.nonlinearity} if isinstance(module, torch.nn.RNN) else {}
         made: T = cls(module.input_size, module.hidden_size, module.num_layers, bias=module.bias, batch_first=module.batch_first,
                       dropout=module.dropout, bidirectional=module.bidirectional, proj_size=module.proj_size, **more, **options)
-        made.load_state_dict(module.state_dict())
-        for p, q in zip(made.parameters(), module.parameters()):
-            p.requires_grad_(q.requires_grad)
-        made.train(module.training)
-        return made
+        return _with_state(made, module)
 
     def to_torch(self) -> torch.nn.RNNBase:
         """PyTorch's layer with a copy of this layer's parameters."""
@@ -145,11 +149,7 @@ class Recurrent(Module):
         cell = values.pop("cell")
         if len(self.cells) > 1:
             values["nonlinearity"] = next(k for k, v in self.cells.items() if v is cell)
-        made = self.of_torch(**values)
-        made.load_state_dict(self.state_dict())
-        for p, q in zip(made.parameters(), self.parameters()):
-            p.requires_grad_(q.requires_grad)
-        return made.train(self.training)
+        return _with_state(self.of_torch(**values), self)
 
     # ---- calls
 

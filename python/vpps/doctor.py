@@ -23,24 +23,13 @@ from ._vpps import ffi, lib
 def _train(device: str) -> tuple[vpps.Trainer, float, float]:
     """Trains a recurrent network for 60 batches; returns its trainer, the first loss and the last."""
     model = vpps.Model(seed=1)
-    table, w = model.add_lookup("E", 5, 8), model.add_matrix("W", 8, 8)
-    out = model.add_matrix("O", 2, 8)
-
-    @model.cell
-    def turn(c: vpps.Recorder) -> None:
-        c.scatter(vpps.tanh(w @ c.gather(0, 0, 8) + table[c.pull_index()]))
-
+    rnn, out = vpps.nn.RNN(model, model.add_lookup("E", 5, 8), 8), model.add_matrix("O", 2, 8)
     trainer = vpps.Trainer(model, optimizer="adam", lr=0.02, device=device, no_tuning=True)
     graph, losses = model.graph(), []
     for _ in range(60):
         with graph:
-            nodes = []
-            for word in range(5):
-                v = graph.source(vpps.zeros(8))
-                for k in range(3):
-                    v = turn(v, indices=[(word + k) % 5])
-                nodes.append(vpps.cross_entropy(out @ v.scattered(), word % 2))
-            trainer.step(vpps.average(nodes))
+            ends = vpps.nn.chain(rnn, [(word + k) % 5 for word in range(5) for k in range(3)], [3] * 5).scattered()[2::3]
+            trainer.step(vpps.average([vpps.cross_entropy(out @ h, word % 2) for word, h in enumerate(ends)]))
         losses.append(trainer.loss())
     return trainer, losses[0], losses[-1]
 
