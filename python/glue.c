@@ -5,17 +5,11 @@
 #include "glue.h"
 #include "io/output.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
 const char *glue_version(void) { return VPPS_VERSION; }
 
 /* ---------------------------------------------------------------- lifetimes */
-
-struct glue_model {
-    vpps_model *model;
-    atomic_uint users;
-};
 
 glue_model *glue_model_create(uint64_t seed, vpps_status *status) {
     glue_model *m = calloc(1, sizeof *m);
@@ -28,24 +22,17 @@ glue_model *glue_model_create(uint64_t seed, vpps_status *status) {
     return m;
 }
 
-vpps_model *glue_model_get(glue_model *m) { return m->model; }
-
 static glue_model *keep(glue_model *m) {
-    atomic_fetch_add(&m->users, 1);
+    __atomic_fetch_add(&m->users, 1, __ATOMIC_SEQ_CST);
     return m;
 }
 
 void glue_model_release(void *p) {
     glue_model *m = p;
-    if (atomic_fetch_sub(&m->users, 1) > 1) return;
+    if (__atomic_fetch_sub(&m->users, 1, __ATOMIC_SEQ_CST) > 1) return;
     vpps_model_destroy(m->model);
     free(m);
 }
-
-struct glue_graph {
-    vpps_graph *graph;
-    glue_model *model;
-};
 
 glue_graph *glue_graph_create(glue_model *m, vpps_status *status) {
     glue_graph *g = calloc(1, sizeof *g);
@@ -58,19 +45,12 @@ glue_graph *glue_graph_create(glue_model *m, vpps_status *status) {
     return g;
 }
 
-vpps_graph *glue_graph_get(glue_graph *g) { return g->graph; }
-
 void glue_graph_destroy(void *p) {
     glue_graph *g = p;
     vpps_graph_destroy(g->graph);
     glue_model_release(g->model);
     free(g);
 }
-
-struct glue_handle {
-    vpps_handle *handle;
-    glue_model *model;
-};
 
 /* Wraps a vpps_handle that a call returned with *status for Python; destroys the handle if out of memory. */
 static glue_handle *wrap(vpps_handle *handle, glue_model *m, vpps_status *status) {
@@ -96,8 +76,6 @@ void glue_inference_create(glue_handle *trainer, const vpps_options *options, gl
     *status = vpps_handle_create_inference(&handle, trainer->handle, options);
     *out = wrap(handle, trainer->model, status);
 }
-
-vpps_handle *glue_handle_get(glue_handle *h) { return h->handle; }
 
 void glue_handle_destroy(void *p) {
     glue_handle *h = p;

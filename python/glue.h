@@ -3,24 +3,29 @@
  * Python deletes objects in any order. Therefore a model counts its users, graphs and handles. The release by the last user frees the
  * model. */
 
-typedef struct glue_model glue_model;
-
+typedef struct glue_model {
+    vpps_model *model;
+    uint32_t users; /* atomic */
+} glue_model;
 /* Creates a model. Returns NULL on failure, with the reason in *status. */
 glue_model *glue_model_create(uint64_t seed, vpps_status *status);
-vpps_model *glue_model_get(glue_model *m);
 void glue_model_release(void *m);
 
-typedef struct glue_graph glue_graph;
+typedef struct glue_graph {
+    vpps_graph *graph;
+    glue_model *model;
+} glue_graph;
 glue_graph *glue_graph_create(glue_model *m, vpps_status *status);
-vpps_graph *glue_graph_get(glue_graph *g);
 void glue_graph_destroy(void *g);
 
-typedef struct glue_handle glue_handle;
+typedef struct glue_handle {
+    vpps_handle *handle;
+    glue_model *model;
+} glue_handle;
 /* glue_handle_create makes a handle that trains, glue_inference_create one for inference. *out is NULL on failure. The result is returned
  * through *out, because a Python exception such as Ctrl-C's may replace the call's return value. */
 void glue_handle_create(glue_model *m, const vpps_options *options, glue_handle **out, vpps_status *status);
 void glue_inference_create(glue_handle *trainer, const vpps_options *options, glue_handle **out, vpps_status *status);
-vpps_handle *glue_handle_get(glue_handle *h);
 /* Copies a trainer's parameters to the model, then destroys the handle: the trained values stay with the model. */
 void glue_handle_destroy(void *h);
 

@@ -236,7 +236,7 @@ class Engine(Hinting, Closing):
             raise
         self.model = model
         self._glue = ffi.gc(created(out[0], status), lib.glue_handle_destroy)
-        self._handle = lib.glue_handle_get(self._glue)
+        self._handle = self._glue.handle
         self._lock = threading.RLock()
         self._released: deque[int] = deque()  # numbers of kept values without references
         self._is_open = False  # whether a step in two halves has run forward but not backward

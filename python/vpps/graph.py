@@ -157,7 +157,7 @@ class Graph(Builder):
         status = ffi.new("vpps_status *")
         self.model = model
         self._glue = ffi.gc(created(lib.glue_graph_create(model._glue, status), status), lib.glue_graph_destroy)
-        self._c = lib.glue_graph_get(self._glue)
+        self._c = self._glue.graph
         self._epoch = Epoch(self._c, self.model, self._glue)
 
     def __enter__(self) -> Graph:

@@ -224,7 +224,7 @@ class Model(Hinting):
     def __init__(self, seed: int = 1) -> None:
         status = ffi.new("vpps_status *")
         self._glue = ffi.gc(created(lib.glue_model_create(whole(seed, "seed", 2**64 - 1), status), status), lib.glue_model_release)
-        self._c = lib.glue_model_get(self._glue)
+        self._c = self._glue.model
         self._trainer: Callable[[], Trainer | None] = lambda: None
         self._drops = False  # whether any cell or graph so far has dropout
 
