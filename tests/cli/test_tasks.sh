@@ -850,7 +850,7 @@ check "pairs of lattices in several files: the same data" same_metrics parts.jso
 for language in de en; do gzip -c pairs/train.$language >packed/train.$language.gz; done
 check "compressed pairs in a folder" fit packed lstm-nmt --data packed "${pairs[@]}" --epochs 1
 mkdir capital && for language in de en; do cp packed/train.$language.gz capital/train.$language.GZ; done
-check "with a capital ending" fit capital lstm-nmt --train capital/train "${pairs[@]}" --epochs 1
+check "with a capital ending" fit capital lstm-nmt --data capital "${pairs[@]}" --epochs 1
 check "compressed pairs" fit packed lstm-nmt --train packed/train.de.gz "${pairs[@]}" --epochs 1
 check "compressed pairs: how many" json packed.json "o['sentences'] == 240"
 gzip -c text/train | head -c 300 >cut.gz

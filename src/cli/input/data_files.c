@@ -30,14 +30,14 @@ static bool is_part(const char *name, int part) {
 }
 
 /* Endings of compressed files. */
-static const char *const compressed[] = {".gz", ".zst"};
+static const char *const compressed[] = {".gz", ".zst", ".GZ", ".ZST"};
 
 /* Returns the length of a name without `ending` and a compressed file's ending after it; 0: the name ends otherwise. */
 static size_t stem_length(const char *name, const char *ending) {
     size_t n = strlen(name);
     for (size_t i = 0; *ending && i < VPPS_COUNT(compressed); i++) {
         const size_t m = strlen(compressed[i]);
-        if (n > m && strncasecmp(name + n - m, compressed[i], m) == 0) {
+        if (n > m && strncmp(name + n - m, compressed[i], m) == 0) {
             n -= m;
             break;
         }
