@@ -120,17 +120,12 @@ static vpps_status put_vocabs(const settings *s, const corpus *c, FILE *f, FILE 
 
 /* ---------------------------------------------------------------- all of it */
 
-static const char *last_part(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static vpps_status make(const settings *s, session *x, const corpus *c, const made files[3]) {
     const vpps_c_export options = {.size = sizeof options,
                                    .prefix = s->prefix,
                                    .omit = s->network->name,
                                    .header = files[1].file,
-                                   .header_name = s->header ? last_part(s->header) : NULL,
+                                   .header_name = s->header ? basename(s->header) : NULL,
                                    .weights = files[2].file,
                                    .precision = (vpps_c_precision)s->c_precision,
                                    .losses = s->losses};

@@ -24,13 +24,8 @@ typedef struct place_list {
     size_t n;
 } place_list;
 
-static const char *last_part(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* Returns the file's name within its folder. */
-static const char *name_of(const place *p) { return *p->at.base ? p->at.base : last_part(p->path); }
+static const char *name_of(const place *p) { return *p->at.base ? p->at.base : basename(p->path); }
 
 static void take_stat(place *p, const struct stat *info) {
     p->exists = true;
@@ -66,7 +61,7 @@ static vpps_status find_output(place *p) {
 /* Finds an input file. Does not report a file that cannot be examined, since the code that reads the file will. */
 static vpps_status find_input(place *p) {
     struct stat info;
-    const size_t n = (size_t)(last_part(p->path) - p->path);
+    const size_t n = (size_t)(basename(p->path) - p->path);
     char *folder = n ? strndup(p->path, n) : strdup(".");
     if (!folder) return vpps_fail(VPPS_MEMORY, "no memory for the name of %s", p->path);
     if (stat(p->path, &info) == 0) take_stat(p, &info);

@@ -15,6 +15,7 @@
 #include "cli/options/save_name.h"
 #include "cli/session/defaults.h"
 #include "io/descriptor.h"
+#include "io/json.h"
 #include "io/safetensors.h"
 
 #include <inttypes.h>
@@ -44,16 +45,6 @@ static char *add_entry(entry_list *list, const char *prefix, const char *key, co
     return list->values[i];
 }
 
-static bool is_utf8(const char *word) {
-    const size_t len = strlen(word);
-    for (size_t at = 0; at < len;) {
-        const uint32_t bytes = vpps_utf8_character(word + at, len - at);
-        if (bytes == 1 && (unsigned char)word[at] >= 0x80) return false;
-        at += bytes;
-    }
-    return true;
-}
-
 static vpps_status fail_text(const char *place, const char *text, const char *what) {
     return vpps_fail(VPPS_FORMAT, "%s'%.64s' (%s) is not UTF-8, as a checkpoint needs it", place, text, what);
 }
@@ -62,7 +53,7 @@ vpps_status checkpoint_check(const settings *s, const corpus *c) {
     for (int k = 0; k < N_VOCABS; k++) {
         for (uint32_t i = 0; c->vocab[k] && i < vpps_vocab_size(c->vocab[k]); i++) {
             const char *word = vpps_vocab_word(c->vocab[k], i);
-            if (is_utf8(word)) continue;
+            if (vpps_is_utf8(word)) continue;
             char place[300];
             corpus_find_word(c, word, place, sizeof place);
             return fail_text(place, word, vocab_names[k]);
@@ -73,7 +64,7 @@ vpps_status checkpoint_check(const settings *s, const corpus *c) {
     for (size_t i = 0; i < n; i++) {
         if (!(rows[i].flags & OPTION_SAVED) || rows[i].row.kind != OPTION_TEXT) continue;
         const char *text = options_text(s, &rows[i]);
-        if (text && !is_utf8(text)) return fail_text("", text, rows[i].row.name);
+        if (text && !vpps_is_utf8(text)) return fail_text("", text, rows[i].row.name);
     }
     return VPPS_OK;
 }
@@ -123,17 +114,12 @@ static void add_position(entry_list *list, const position *p) {
     add_number(list, "labelled", p->labelled);
 }
 
-static const char *last_part(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const position *p, const plot *curves,
                             const carry *states) {
     const settings *s = x->settings;
     char folder[PATH_MAX], *curves_text, *states_text = NULL;
     entry_list list = {.n = 0};
-    if (!getcwd(folder, sizeof folder) || !is_utf8(folder)) *folder = '\0';
+    if (!getcwd(folder, sizeof folder) || !vpps_is_utf8(folder)) *folder = '\0';
     if (states && states->n_states) VPPS_TRY(carry_to_text(states, x->handle, &states_text));
     VPPS_TRY(plot_to_text(curves, &curves_text));
     add_entry(&list, "", "network", s->network->name);
@@ -153,7 +139,7 @@ vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const
     add_position(&list, p);
     add_entry(&list, "train.", "curves", curves_text);
     if (states_text) add_entry(&list, "train.", "carry", states_text);
-    if (s->save && save_name_varies(s->save)) add_entry(&list, "train.", "save", last_part(s->save));
+    if (s->save && save_name_varies(s->save)) add_entry(&list, "train.", "save", basename(s->save));
     add_data(&list, c, folder);
     char *words[N_VOCABS] = {NULL};
     vpps_status status = VPPS_OK;
@@ -347,8 +333,8 @@ static vpps_status take_save_name(const char *path, settings *s, corpus *c) {
     uint32_t epoch;
     if (s->command != COMMAND_TRAIN || s->save) return VPPS_OK;
     VPPS_TRY(vpps_checkpoint_metadata(path, "train.save", &name));
-    const bool goes_on = name && save_name_matches(name, last_part(path), &epoch);
-    const int n = goes_on ? asprintf(&whole, "%.*s%s", (int)(last_part(path) - path), path, name) : 0;
+    const bool goes_on = name && save_name_matches(name, basename(path), &epoch);
+    const int n = goes_on ? asprintf(&whole, "%.*s%s", (int)(basename(path) - path), path, name) : 0;
     free(name);
     if (n < 0) return vpps_fail(VPPS_MEMORY, "no memory for the name of %s", path);
     if (goes_on) s->save = c->texts[c->n_texts++] = whole;
