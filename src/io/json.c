@@ -39,12 +39,11 @@ static bool take_word(parser *p, const char *word) {
 
 /* ---------------------------------------------------------------- strings */
 
-/* Returns the length of the well-formed UTF-8 character at p, 0 if there is none. A NUL ends the text. */
-static size_t utf8_length(const unsigned char *p) {
-    const unsigned char lead = *p;
+size_t vpps_utf8_length(const char *text, size_t len) {
+    const unsigned char *p = (const unsigned char *)text, lead = *p;
     const size_t n = lead < 0x80 ? 1 : lead >= 0xc2 && lead <= 0xdf ? 2 : (lead & 0xf0) == 0xe0 ? 3 : 4;
     unsigned char low = 0x80, high = 0xbf;
-    if (n == 4 && (lead < 0xf0 || lead > 0xf4)) return 0;
+    if (n > len || (n == 4 && (lead < 0xf0 || lead > 0xf4))) return 0;
     if (lead == 0xe0) low = 0xa0;  /* excludes overlong forms */
     if (lead == 0xed) high = 0x9f; /* excludes surrogates */
     if (lead == 0xf0) low = 0x90;
@@ -55,9 +54,8 @@ static size_t utf8_length(const unsigned char *p) {
 }
 
 bool vpps_is_utf8(const char *text) {
-    const unsigned char *p = (const unsigned char *)text;
-    for (size_t n; *p; p += n) {
-        n = utf8_length(p);
+    for (size_t n; *text; text += n) {
+        n = vpps_utf8_length(text, 4); /* the NUL at the end is no part of a longer character */
         if (!n) return false;
     }
     return true;
@@ -134,7 +132,7 @@ static bool take_string(parser *p, const char **out) {
             if (!take_escape(p, &to)) return false;
             continue;
         }
-        const size_t n = utf8_length((const unsigned char *)p->at); /* returns 0 at the NUL after the text */
+        const size_t n = vpps_utf8_length(p->at, (size_t)(p->end - p->at));
         if (!n) return fail(p, "UTF-8");
         memmove(to, p->at, n);
         to += n;

@@ -52,6 +52,9 @@ const vpps_json_value *vpps_json_get(const vpps_json *json, const vpps_json_valu
 /* Returns the member of the object or array `of` that follows member `at`; the first member if `at` is NULL; NULL after the last. */
 const vpps_json_value *vpps_json_next(const vpps_json *json, const vpps_json_value *of, const vpps_json_value *at);
 
+/* Returns the length of the well-formed UTF-8 character that a text of len bytes, one or more, begins with; 0: there is none. */
+size_t vpps_utf8_length(const char *text, size_t len);
+
 /* Returns whether a text is well-formed UTF-8 (RFC 3629, section 4). */
 bool vpps_is_utf8(const char *text);
 

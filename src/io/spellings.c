@@ -2,6 +2,7 @@
 #include "vocab.h"
 
 #include "base/base.h"
+#include "io/json.h"
 
 struct vpps_spellings {
     vpps_vocab *vocab;
@@ -11,31 +12,11 @@ struct vpps_spellings {
     uint32_t n_words;
 };
 
-/* Returns how many bytes the character at `text` has; 1 for a byte that is no UTF-8. The range of the second byte
- * excludes overlong forms, surrogates and too large values (RFC 3629, section 4). */
+/* Returns how many bytes the character at `text` has; 1 for a byte that is no UTF-8. */
 uint32_t vpps_utf8_character(const char *text, size_t len) {
     VPPS_NEED_OR(0, text);
-    const unsigned char first = (unsigned char)text[0];
-    uint32_t n;
-    unsigned char low = 0x80, high = 0xbf;
-    if (first >= 0xc2 && first <= 0xdf) {
-        n = 2;
-    } else if (first >= 0xe0 && first <= 0xef) {
-        n = 3;
-        if (first == 0xe0) low = 0xa0;
-        if (first == 0xed) high = 0x9f;
-    } else if (first >= 0xf0 && first <= 0xf4) {
-        n = 4;
-        if (first == 0xf0) low = 0x90;
-        if (first == 0xf4) high = 0x8f;
-    } else {
-        return 1;
-    }
-    if (len < n || (unsigned char)text[1] < low || (unsigned char)text[1] > high) return 1;
-    for (uint32_t i = 2; i < n; i++) {
-        if (((unsigned char)text[i] & 0xc0) != 0x80) return 1;
-    }
-    return n;
+    const size_t n = vpps_utf8_length(text, len);
+    return n ? (uint32_t)n : 1;
 }
 
 static vpps_status spell(vpps_spellings *s, const char *word) {

@@ -22,7 +22,7 @@ static void spell(text word, float *to) {
           *b = room(word.len * NET_OUT, sizeof *b);
     size_t n = 0;
     for (; word.len; n++) {
-        const size_t length = utf8_length((const unsigned char *)word.at), bytes = length ? length : 1;
+        const size_t length = vpps_utf8_length(word.at, word.len), bytes = length ? length : 1;
         need(net_character(known(net_character_number(word.at, bytes)), x + n * WIDTH));
         word.at += bytes;
         word.len -= bytes;
