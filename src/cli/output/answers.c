@@ -1,6 +1,7 @@
 /* answers.c - collects a network's answers (predictions) to examples, and makes JSON of them. */
 #include "cli/output/answers.h"
 #include "base/base.h"
+#include "cli/session/decode.h"
 #include "io/chunks.h"
 
 #include <math.h>
@@ -77,16 +78,8 @@ json_t *answer_label(const answers *a, uint32_t label) {
     return name ? answer_text(name, strlen(name)) : json_integer(label);
 }
 
-/* Returns the log of the sum of exp(x) over n logits x. */
-static double log_total(const float *logits, uint32_t n) {
-    double most = -INFINITY, sum = 0;
-    for (uint32_t i = 0; i < n; i++) most = fmax(most, (double)logits[i]);
-    for (uint32_t i = 0; i < n; i++) sum += exp((double)logits[i] - most);
-    return most + log(sum);
-}
-
 double answer_nll(const float *logits, uint32_t classes, uint32_t label) {
-    return log_total(logits, classes) - (double)logits[label];
+    return decode_log_sum(logits, classes) - (double)logits[label];
 }
 
 /* Returns the class after `than` in descending order of logits, VPPS_NO_WORD coming before the first class. Classes
@@ -106,7 +99,7 @@ static json_t *scored(const answers *a, const float *logits, uint32_t label, dou
 }
 
 json_t *answer_top(const answers *a, const float *logits, uint32_t classes) {
-    const double total = log_total(logits, classes);
+    const double total = decode_log_sum(logits, classes);
     json_t *top = json_array();
     uint32_t label = next_best(logits, classes, VPPS_NO_WORD);
     for (uint32_t k = 0; k < a->top && label != VPPS_NO_WORD; k++, label = next_best(logits, classes, label)) {
@@ -116,7 +109,7 @@ json_t *answer_top(const answers *a, const float *logits, uint32_t classes) {
 }
 
 json_t *answer_class_of(const answers *a, const float *logits, uint32_t classes, uint32_t label) {
-    json_t *o = scored(a, logits, label, log_total(logits, classes));
+    json_t *o = scored(a, logits, label, decode_log_sum(logits, classes));
     if (a->top > 1) json_object_set_new(o, "top", answer_top(a, logits, classes));
     return o;
 }

@@ -225,8 +225,7 @@ static void choose(candidate *best, size_t *n, size_t most, candidate c) {
     best[i] = c;
 }
 
-/* Returns log sum over j of exp(x[j]); not finite if the sum has no logarithm. */
-static double log_sum(const float *x, uint32_t n) {
+double decode_log_sum(const float *x, uint32_t n) {
     double most = -INFINITY, sum = 0;
     for (uint32_t j = 0; j < n; j++) {
         if (x[j] > most) most = x[j];
@@ -241,7 +240,7 @@ static vpps_status continue_all(batch *b, const source *s, const fetched *made, 
     *n = 0;
     for (uint32_t k = 0; k < s->n_live; k++, at += s->n_states + 1) {
         const float *logits = made->values + made->list[at + s->n_states].at;
-        const double all = log_sum(logits, d->classes);
+        const double all = decode_log_sum(logits, d->classes);
         if (!isfinite(all)) return vpps_fail(VPPS_NONFINITE, "%s: logits are not finite", d->net->name);
         for (uint32_t word = 0; word < d->classes; word++) {
             const hypothesis h = {s->live[k].sum + (logits[word] - all), at, s->live[k].last};

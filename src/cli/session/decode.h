@@ -53,6 +53,9 @@ typedef vpps_status decode_example(void *context, uint32_t i, net_example *x);
 vpps_status decode_batch(const decoder *d, uint32_t n, decode_example *example, void *context, decoded *out);
 void decoded_destroy(decoded *out);
 
+/* Returns log sum over j of exp(x[j]); not finite if the sum has no logarithm. */
+double decode_log_sum(const float *x, uint32_t n);
+
 /* Returns the most words that a translation of source x may have, end word included. */
 uint64_t decode_most_words(const decoder *d, const net_example *x);
 
