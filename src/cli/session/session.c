@@ -20,12 +20,11 @@ static void tell_stderr(void *context, const char *line) {
     if (!s->quiet) fprintf(stderr, "vpps: %s\n", line);
 }
 
-static void tell(const session *x, const settings *s, const char *line) {
-    if (x->log) {
-        x->log(x->log_context, line);
-    } else {
-        tell_stderr((void *)(uintptr_t)s, line); /* a cast from const: tell_stderr only reads s */
-    }
+/* Makes stderr the log of a session that has none. */
+static void choose_log(session *x, const settings *s) {
+    if (x->log) return;
+    x->log = tell_stderr;
+    x->log_context = (void *)(uintptr_t)s; /* a cast from const: tell_stderr only reads s */
 }
 
 vpps_options session_options(const settings *s) {
@@ -66,6 +65,7 @@ vpps_options session_options(const settings *s) {
 
 vpps_status session_open(session *x, const settings *s, const corpus *c) {
     x->settings = s;
+    choose_log(x, s);
     if (s->net.crf && (s->class_weights || s->net.label_smoothing > 0))
         return vpps_fail(VPPS_ARGUMENT, "--crf: its loss is of all tags of a sentence together; expected no --%s",
                          s->class_weights ? "class-weights" : "label-smoothing");
@@ -83,7 +83,7 @@ vpps_status session_open(session *x, const settings *s, const corpus *c) {
     if (s->init) {
         char *taken;
         const vpps_status status = init_load(x, c, &taken);
-        if (taken) tell(x, s, taken);
+        if (taken) x->log(x->log_context, taken);
         free(taken);
         VPPS_TRY(status);
     }
@@ -94,22 +94,22 @@ vpps_status session_open(session *x, const settings *s, const corpus *c) {
         options.communicator = x->team->c;
         options.vps = team_vps(x->team, s);
     }
-    options.log = x->log ? x->log : tell_stderr;
-    /* a cast from const: tell_stderr only reads s */
-    options.log_context = x->log ? x->log_context : (void *)(uintptr_t)s;
+    options.log = x->log;
+    options.log_context = x->log_context;
     VPPS_TRY(vpps_handle_create(&x->handle, x->model, &options));
     return vpps_graph_create(&x->graph, x->model);
 }
 
 vpps_status session_open_on(session *x, settings *s, corpus *c) {
+    choose_log(x, s);
     VPPS_TRY(corpus_open(c, s));
-    for (size_t i = 0; i < c->n_notes; i++) tell(x, s, c->notes[i]);
+    for (size_t i = 0; i < c->n_notes; i++) x->log(x->log_context, c->notes[i]);
     if (vectors_wanted(s)) VPPS_TRY(vectors_set_size(s));
     VPPS_TRY(session_open(x, s, c));
     if (vectors_wanted(s)) {
         char line[512];
         vectors_describe(x, line, sizeof line);
-        tell(x, s, line);
+        x->log(x->log_context, line);
     }
     return VPPS_OK;
 }
