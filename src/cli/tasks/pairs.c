@@ -53,36 +53,19 @@ static vpps_status read_words(corpus *c, corpus_split *split, vpps_sentences *so
 
 static vpps_status read_pairs(corpus *c, const settings *s, corpus_split *split, const task_text *text,
                               const task_text *target) {
-    (void)s;
-    VPPS_TRY(task_need_sentences(&split->sentences));
+    vpps_sentences **source = s->network->kind == NET_LATTICE_PAIRS ? &split->words : &split->sentences;
+    VPPS_TRY(task_need_sentences(source));
     VPPS_TRY(task_need_sentences(&split->target));
-    return read_words(c, split, split->sentences, text, target);
-}
-
-/* Adds the words of the sources to the lexicon. */
-static vpps_status add_words(vpps_vocab **lexicon, const vpps_vocab *words) {
-    if (!*lexicon) VPPS_TRY(vpps_vocab_create(lexicon));
-    for (uint32_t i = 0; i < vpps_vocab_size(words); i++) {
-        const char *word = vpps_vocab_word(words, i);
-        uint32_t id;
-        VPPS_TRY(vpps_vocab_add(*lexicon, word, strlen(word), &id));
-    }
-    return VPPS_OK;
-}
-
-static vpps_status read_lattice_pairs(corpus *c, const settings *s, corpus_split *split, const task_text *text,
-                                      const task_text *target) {
-    (void)s;
-    VPPS_TRY(task_need_sentences(&split->words));
-    VPPS_TRY(task_need_sentences(&split->target));
-    return read_words(c, split, split->words, text, target);
+    return read_words(c, split, *source, text, target);
 }
 
 /* Makes the lattices of a split. The training split's lattices must be made first, since its words make up the lexicon. */
 static vpps_status finish_lattice_pairs(corpus *c, const settings *s, corpus_split *split) {
     (void)s;
     const bool training = split == &c->split[SPLIT_TRAIN] && !c->vocab[VOCAB_WORDS];
-    if (training) VPPS_TRY(add_words(&c->vocab[VOCAB_LEXICON], vpps_sentences_vocab(split->words)));
+    vpps_vocab **lexicon = &c->vocab[VOCAB_LEXICON];
+    if (training && !*lexicon) VPPS_TRY(vpps_vocab_create(lexicon));
+    if (training) VPPS_TRY(task_add_words(*lexicon, vpps_sentences_vocab(split->words)));
     VPPS_TRY(task_need_sentences(&split->sentences));
     VPPS_TRY(spell_out(split->words, split->sentences));
     vpps_sentences_destroy(split->words);
@@ -327,7 +310,7 @@ const task task_lattice_pairs = {
     .metrics = PAIRS_METRICS,
     .signature = signature,
     .paired = true,
-    .read = read_lattice_pairs,
+    .read = read_pairs,
     .finish = finish_lattice_pairs,
     .language = {.characters = true, .end_word = END_WORD},
     .generate = lattice_generate,

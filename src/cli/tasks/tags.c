@@ -36,11 +36,7 @@ vpps_status tags_map_sentences(corpus *c, const settings *s, corpus_split *split
 /* Makes a vocabulary of the network's tags, followed by tags that only this split has. (*ids)[i]: id in this vocabulary of the split's tag i. */
 static vpps_status all_tags(const corpus *c, const vpps_vocab *split_tags, vpps_vocab **out, uint32_t **ids) {
     VPPS_TRY(task_copy_vocab(out, c->vocab[VOCAB_CLASSES]));
-    for (uint32_t i = 0; i < vpps_vocab_size(split_tags); i++) {
-        const char *tag = vpps_vocab_word(split_tags, i);
-        uint32_t id;
-        VPPS_TRY(vpps_vocab_add(*out, tag, strlen(tag), &id));
-    }
+    VPPS_TRY(task_add_words(*out, split_tags));
     return vpps_vocab_map(split_tags, *out, VPPS_NO_WORD, ids);
 }
 

@@ -32,10 +32,17 @@ vpps_status task_generate_sentences(corpus *c, const settings *s, corpus_split *
     return vpps_sentences_generate(split->sentences, split->target, lexicon ? *lexicon : NULL, &language, n);
 }
 
+vpps_status task_add_words(vpps_vocab *to, const vpps_vocab *from) {
+    for (uint32_t i = 0, id; i < vpps_vocab_size(from); i++) {
+        const char *word = vpps_vocab_word(from, i);
+        VPPS_TRY(vpps_vocab_add(to, word, strlen(word), &id));
+    }
+    return VPPS_OK;
+}
+
 vpps_status task_copy_vocab(vpps_vocab **out, const vpps_vocab *from) {
-    VPPS_FREED char *text = NULL;
-    VPPS_TRY(vpps_vocab_to_text(from, &text));
-    return vpps_vocab_from_text(out, text);
+    VPPS_TRY(vpps_vocab_create(out));
+    return task_add_words(*out, from);
 }
 
 void task_note_cut(corpus *c, const vpps_vocab *words, const uint32_t *counts, uint32_t min_count) {

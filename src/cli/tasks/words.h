@@ -13,6 +13,8 @@ vpps_status task_need_sentences(vpps_sentences **s);
 /* Generates a split's n sentences, with translations if the task has pairs, in the task's language. */
 vpps_status task_generate_sentences(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n);
 
+/* task_add_words adds a vocabulary's words, in their order, to another; task_copy_vocab makes a vocabulary of them. */
+vpps_status task_add_words(vpps_vocab *to, const vpps_vocab *from);
 vpps_status task_copy_vocab(vpps_vocab **out, const vpps_vocab *from);
 
 /* Adds a note about the number of rare words that are cut, if a fifth of the text or more becomes <unk>. */
