@@ -1,6 +1,7 @@
 /* classes.c - computes and prints confusion matrices. */
 #include "cli/session/classes.h"
 #include "base/base.h"
+#include "cli/input/csv.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -177,17 +178,6 @@ json_t *classes_json(const class_counts *c, const vpps_vocab *names) {
     return json_pack("{so so so}", "classes", classes, "entities", entities, "confusion", matrix);
 }
 
-static void put_field(FILE *f, const char *before, const char *text) {
-    const bool quoted = text[strcspn(text, ",\"\r\n")] != 0;
-    fputs(before, f);
-    if (quoted) fputc('"', f);
-    for (; *text; text++) {
-        if (*text == '"') fputc('"', f);
-        fputc(*text, f);
-    }
-    if (quoted) fputc('"', f);
-}
-
 static void put_share(FILE *f, double x) {
     if (isnan(x)) {
         fputc(',', f);
@@ -199,11 +189,11 @@ static void put_share(FILE *f, double x) {
 void classes_csv(const class_counts *c, const vpps_vocab *names, FILE *f) {
     char number[16];
     fputs("class,gold,predicted,correct,precision,recall,f1", f);
-    for (uint32_t i = 0; i < c->n; i++) put_field(f, ",", classes_name(names, i, number));
+    for (uint32_t i = 0; i < c->n; i++) csv_write(f, classes_name(names, i, number), ',', false);
     fputs("\r\n", f);
     for (uint32_t i = 0; i < n_rows(c); i++) {
         const vpps_f1_counts x = counts_of(c, i);
-        put_field(f, "", row_name(c, names, i, number));
+        csv_write(f, row_name(c, names, i, number), 0, false);
         fprintf(f, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, x.gold, x.predicted, x.correct);
         put_share(f, precision_of(x));
         put_share(f, recall_of(x));
