@@ -33,6 +33,11 @@ typedef struct task_text {
     size_t len;
 } task_text;
 
+/* A callback of session_predict_all: gets example i of a split and the predicted classes of its positions (words or nodes); sets *positions
+ * to the number of positions. */
+typedef vpps_status session_see(void *context, const corpus_split *split, uint32_t i, const int32_t *predicted,
+                                uint32_t *positions);
+
 typedef struct task {
     const char *examples;  /* noun for examples, in the plural */
     const char *generated; /* name of the generated data in messages; NULL: the name given to --generate */
@@ -68,6 +73,8 @@ typedef struct task {
     const char *lacks;
     vpps_status (*example)(corpus *c, const corpus_split *split, uint32_t i, net_example *x);
 
+    /* Counts, in a struct accuracy, how many predictions for an example are right. All that is measured, if `measure` is NULL. */
+    session_see *count;
     /* Measures a split: sets the values and counts of m, which are zero before. Ends early once *stop is not 0 (stop may be NULL). */
     vpps_status (*measure)(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m);
     /* Appends the network's answers to examples first .. first + n - 1. */

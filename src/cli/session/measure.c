@@ -5,10 +5,17 @@
 
 #include <math.h>
 
+static vpps_status measure_split(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m) {
+    const task *kind = task_for(x->settings);
+    if (kind->measure) return kind->measure(x, c, split, stop, m);
+    accuracy a = {.classes = x->classes};
+    VPPS_TRY(session_predict_all(x, c, split, stop, kind->count, &a));
+    return measure_accuracy(x, a, 0, m);
+}
+
 /* Measures this process's examples of a split. The task's measure function adds up the counts of all processes. */
 static vpps_status measure_own(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m) {
-    const task *kind = task_for(x->settings);
-    if (!x->team) return kind->measure(x, c, split, stop, m);
+    if (!x->team) return measure_split(x, c, split, stop, m);
     corpus_split own = *split;
     uint32_t *costs = NULL;
     own.examples = malloc(((size_t)split->n_examples + 1) * sizeof *own.examples);
@@ -17,7 +24,7 @@ static vpps_status measure_own(session *x, corpus *c, corpus_split *split, const
     if (status == VPPS_OK) status = team_costs(x->team, c, x->settings->network->kind, split, &costs);
     if (status == VPPS_OK)
         status = team_deal(x->team, costs, split->examples, split->n_examples, own.examples, &own.n_examples);
-    if (status == VPPS_OK) status = kind->measure(x, c, &own, stop, m);
+    if (status == VPPS_OK) status = measure_split(x, c, &own, stop, m);
     VPPS_FREE(costs, own.examples);
     return status;
 }

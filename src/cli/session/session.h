@@ -1,6 +1,7 @@
 /* session.h - a session: a network, the model that holds its parameters, the engine's handle, and the graph that batches are built on. */
 #pragma once
 
+#include "cli/input/task.h"
 #include "cli/session/session_state.h"
 
 /* Returns the engine's options for the command line's settings. */
@@ -65,11 +66,6 @@ vpps_status session_mean_nll(session *x, corpus *c, const corpus_split *split, c
  * the classes are the likeliest sequence of each example. */
 vpps_status session_predict(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                             net_heads heads, int32_t **predicted);
-
-/* A callback of session_predict_all: gets example i of a split and the predicted classes of its positions (words or nodes); sets *positions
- * to the number of positions. */
-typedef vpps_status session_see(void *context, const corpus_split *split, uint32_t i, const int32_t *predicted,
-                                uint32_t *positions);
 
 /* Predicts a split batch by batch and calls `see` per example, until it fails or *stop is not 0 (stop may be NULL). */
 vpps_status session_predict_all(session *x, corpus *c, const corpus_split *split, const volatile int *stop,

@@ -88,12 +88,6 @@ static vpps_status count(void *context, const corpus_split *split, uint32_t i, c
     return VPPS_OK;
 }
 
-static vpps_status measure(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m) {
-    accuracy a = {.classes = x->classes};
-    VPPS_TRY(session_predict_all(x, c, split, stop, count, &a));
-    return measure_accuracy(x, a, 0, m);
-}
-
 /* ---------------------------------------------------------------- prediction */
 
 /* A network's predictions for a sentence: one for each word or, if sentences have labels, one for the root. */
@@ -190,6 +184,6 @@ const task task_dependencies = {
     .usable = usable,
     .lacks = "a label: none has the comment that --sentence-label names",
     .example = example,
-    .measure = measure,
+    .count = count,
     .predict = predict,
 };

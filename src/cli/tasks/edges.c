@@ -132,12 +132,6 @@ static vpps_status count(void *context, const corpus_split *split, uint32_t i, c
     return VPPS_OK;
 }
 
-static vpps_status measure(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m) {
-    accuracy a = {.classes = x->classes};
-    VPPS_TRY(session_predict_all(x, c, split, stop, count, &a));
-    return measure_accuracy(x, a, 0, m);
-}
-
 /* ---------------------------------------------------------------- prediction */
 
 /* Prints the line of a node or a graph with the predicted label `said` in place of the line's own label, the text from `label` to `end`. */
@@ -192,7 +186,7 @@ static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t 
         .examples = "graphs", .own_form = "lists of edges", .generated = "generated graphs", .loss_of = label_of,      \
         .n_generated = 3000, .classifies = true, .metrics = {{"accuracy", "accuracy", true, false, of}},               \
         .read = read_part, .generate = generate, .learn = learn, .map = map, .usable = usable, .lacks = "a label",     \
-        .example = example, .measure = measure, .predict = predict                                                     \
+        .example = example, .count = count, .predict = predict                                                         \
     }
 
 const task task_nodes = EDGES_TASK("node", "nodes");

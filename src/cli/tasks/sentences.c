@@ -96,12 +96,6 @@ static vpps_status count(void *context, const corpus_split *split, uint32_t i, c
     return VPPS_OK;
 }
 
-static vpps_status measure(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m) {
-    accuracy a = {.classes = x->classes};
-    VPPS_TRY(session_predict_all(x, c, split, stop, count, &a));
-    return measure_accuracy(x, a, 0, m);
-}
-
 /* Returns the label in sentence i's text, NULL if there is none. */
 static const char *gold_label(const corpus_split *split, uint32_t i) {
     const uint32_t label = vpps_sentences_label(split->sentences, i);
@@ -147,6 +141,6 @@ const task task_sentences = {
     .learn = tags_learn_sentences,
     .map = tags_map_sentences,
     .example = example,
-    .measure = measure,
+    .count = count,
     .predict = predict,
 };
