@@ -41,20 +41,12 @@ static void list_networks(FILE *f) {
 }
 
 void help_network_names(FILE *f) {
-    static const char heading[] = "Networks: ";
-    const int indent = (int)sizeof heading - 1;
-    int at = fprintf(f, "%s", heading);
-    for (const network *const *n = networks; *n; n++) {
-        const bool first = n == networks;
-        const int len = (int)strlen((*n)->name) + 1; /* plus its comma */
-        if (!first && at + 1 + len > WIDTH) {
-            fprintf(f, "\n%*s", indent, "");
-            at = indent;
-        } else if (!first) {
-            at += fprintf(f, " ");
-        }
-        at += fprintf(f, "%s%s", (*n)->name, n[1] ? "," : "\n");
-    }
+    char names[1024];
+    size_t len = 0;
+    for (const network *const *n = networks; *n && len < sizeof names; n++)
+        len += (size_t)snprintf(names + len, sizeof names - len, "%s%s", (*n)->name, n[1] ? ", " : "");
+    const int indent = fprintf(f, "Networks: ");
+    wrap(f, names, indent, indent);
 }
 
 void help_overview(FILE *f) {
