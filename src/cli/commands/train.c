@@ -554,20 +554,20 @@ static vpps_status finish_epoch(trainer *t, double rate) {
 
 static vpps_status summarize(trainer *t) {
     train_summary *u = &t->summary;
-    vpps_stats stats = {.size = sizeof stats};
-    VPPS_TRY(vpps_handle_stats(t->session.handle, &stats));
+    u->stats = (vpps_stats){.size = sizeof u->stats};
+    VPPS_TRY(vpps_handle_stats(t->session.handle, &u->stats));
+    const vpps_stats stats = u->stats;
     const double batches = t->batches ? (double)t->batches : 1;
     u->settings = t->s;
+    u->session = &t->session;
     double nodes = (double)stats.total_nodes;
     VPPS_TRY(team_sum(&t->team, 1, &nodes));
     VPPS_TRY(count_losses(t));
     u->batches = t->batches;
     u->nodes = (uint64_t)nodes;
     u->processes = t->team.size;
-    u->imbalance = stats.imbalance;
     u->exchange_ms_per_batch = (double)stats.total_exchange_ns * 1e-6 / batches;
     u->sent_bytes_per_batch = (double)stats.total_sent_bytes / batches;
-    u->skipped = stats.skipped;
     u->epoch = t->position.epoch;
     u->best = t->position.best;
     u->host_ms_per_batch = (double)stats.total_host_ns * 1e-6 / batches;
@@ -580,18 +580,8 @@ static vpps_status summarize(trainer *t) {
     u->levels_per_batch = (double)t->levels / batches;
     u->steps_per_batch = (double)t->steps / batches;
     u->instructions_per_batch = (double)t->instructions / batches;
-    u->pool_bytes = stats.peak_pool_bytes;
-    u->vps = stats.vps;
-    u->device = stats.device;
-    u->policy = stats.policy;
-    u->gradients = stats.gradients;
-    u->precision = stats.precision;
-    u->precision_unit = stats.precision_unit;
-    u->vectors = t->session.vectors;
-    u->handle = t->session.handle;
     u->interrupted = stopped(t);
     u->out_of_patience = out_of_patience(t);
-    u->init = t->session.init;
     progress_end(&t->progress);
     VPPS_TRY(log_end(&t->log, u));
     return t->team.rank ? VPPS_OK : report_train(u);

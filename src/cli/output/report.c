@@ -53,7 +53,7 @@ static void set_result(json_t *o, const task *t, const measures *m) {
 
 /* Returns as JSON the number of words for which --vectors has a vector, and the number of other words; null without --vectors. */
 static json_t *vectors_json(const train_summary *t) {
-    const vpps_vectors_found *f = &t->vectors;
+    const vpps_vectors_found *f = &t->session->vectors;
     if (!f->words) return json_null();
     return json_pack("{si si si so}", "words", (int)f->words, "found", (int)f->found, "composed", (int)f->composed,
                      "share", report_number((double)(f->found + f->composed) / f->words));
@@ -76,10 +76,10 @@ static void set_saved(json_t *o, const train_summary *t) {
 
 json_t *report_train_json(const train_summary *t) {
     const settings *s = t->settings;
-    json_t *o = json_pack("{ss ss si si si}", "model", s->network->name, "device", t->device, "vps", (int)t->vps,
-                          "batch", (int)s->batch, "hidden", (int)s->net.hidden);
-    json_object_set_new(o, "precision", json_string(t->precision));
-    json_object_set_new(o, "precision_unit", json_string(t->precision_unit));
+    json_t *o = json_pack("{ss ss si si si}", "model", s->network->name, "device", t->stats.device, "vps",
+                          (int)t->stats.vps, "batch", (int)s->batch, "hidden", (int)s->net.hidden);
+    json_object_set_new(o, "precision", json_string(t->stats.precision));
+    json_object_set_new(o, "precision_unit", json_string(t->stats.precision_unit));
     /* null means that embeddings are as large as the hidden state */
     json_object_set_new(o, "embed", s->net.embed ? json_integer(s->net.embed) : json_null());
     json_object_set_new(o, "layers", s->net.layers ? json_integer(s->net.layers) : json_null());
@@ -90,7 +90,7 @@ json_t *report_train_json(const train_summary *t) {
     json_object_set_new(o, "start_seconds", report_number(t->start_seconds));
     json_object_set_new(o, "sentences_per_s", report_number(t->sentences_per_s));
     json_object_set_new(o, "batches", json_integer((json_int_t)t->batches));
-    json_object_set_new(o, "skipped", json_integer((json_int_t)t->skipped));
+    json_object_set_new(o, "skipped", json_integer((json_int_t)t->stats.skipped));
     json_object_set_new(o, "nodes", json_integer((json_int_t)t->nodes));
     json_object_set_new(o, "loss", report_number(t->loss));
     json_object_set_new(o, "train_accuracy", report_number(t->train_accuracy));
@@ -108,18 +108,18 @@ json_t *report_train_json(const train_summary *t) {
     json_object_set_new(o, "script_bytes_per_batch", report_number(t->script_bytes_per_batch));
     json_object_set_new(o, "levels_per_batch", report_number(t->levels_per_batch));
     json_object_set_new(o, "steps_per_batch", report_number(t->steps_per_batch));
-    json_object_set_new(o, "policy", t->policy ? json_string(t->policy) : json_null());
-    json_object_set_new(o, "gradients", t->gradients ? json_string(t->gradients) : json_null());
+    json_object_set_new(o, "policy", t->stats.policy ? json_string(t->stats.policy) : json_null());
+    json_object_set_new(o, "gradients", t->stats.gradients ? json_string(t->stats.gradients) : json_null());
     json_object_set_new(o, "instructions_per_batch", report_number(t->instructions_per_batch));
-    json_object_set_new(o, "pool_bytes", json_integer((json_int_t)t->pool_bytes));
+    json_object_set_new(o, "pool_bytes", json_integer((json_int_t)t->stats.peak_pool_bytes));
     json_object_set_new(o, "processes", json_integer(t->processes));
-    json_object_set_new(o, "imbalance", report_number(t->imbalance));
+    json_object_set_new(o, "imbalance", report_number(t->stats.imbalance));
     json_object_set_new(o, "exchange_ms_per_batch", report_number(t->exchange_ms_per_batch));
     json_object_set_new(o, "sent_bytes_per_batch", report_number(t->sent_bytes_per_batch));
-    json_object_set_new(o, "plans", trials_json(t->handle, s->verbose));
+    json_object_set_new(o, "plans", trials_json(t->session->handle, s->verbose));
     json_object_set_new(o, "vectors", vectors_json(t));
     set_saved(o, t);
-    json_object_set_new(o, "init", init_json(&t->init));
+    json_object_set_new(o, "init", init_json(&t->session->init));
     json_object_set_new(o, "out_of_patience", json_boolean(t->out_of_patience));
     json_object_set_new(o, "interrupted", json_boolean(t->interrupted));
     return o;
@@ -184,23 +184,24 @@ vpps_status report_train(const train_summary *t) {
     print_measures("dev", kind, &t->split[SPLIT_DEV]);
     print_measures("test", kind, &t->split[SPLIT_TEST]);
     print_best(kind, t);
-    if (t->vectors.words) {
-        const uint32_t have = t->vectors.found + t->vectors.composed;
-        printf("vectors    of %u of %u words (%.1f %%)\n", have, t->vectors.words, 100.0 * have / t->vectors.words);
+    if (t->session->vectors.words) {
+        const uint32_t have = t->session->vectors.found + t->session->vectors.composed;
+        printf("vectors    of %u of %u words (%.1f %%)\n", have, t->session->vectors.words,
+               100.0 * have / t->session->vectors.words);
     }
     if (kind->signature) printf("signature  %s\n", kind->signature());
-    if (t->skipped)
+    if (t->stats.skipped)
         printf("skipped    %s with a loss or gradient that is not finite\n",
-               number_of(t->skipped, "batches", text, sizeof text));
+               number_of(t->stats.skipped, "batches", text, sizeof text));
     if (t->batches && t->settings->verbose) {
         printf("a batch    host %.2f ms   device %.2f ms   gap %.3f ms   script %.1f KB   %.0f levels   %.0f "
                "instructions   gradients by %s\n",
                t->host_ms_per_batch, t->device_ms_per_batch, t->gap_ms_per_batch, t->script_bytes_per_batch / 1e3,
-               t->levels_per_batch, t->instructions_per_batch, t->gradients);
+               t->levels_per_batch, t->instructions_per_batch, t->stats.gradients);
     }
     if (t->processes > 1 && t->settings->verbose) {
         printf("processes  %u   imbalance %.1f %%   exchange %.2f ms and %.1f KB a batch\n", t->processes,
-               100 * t->imbalance, t->exchange_ms_per_batch, t->sent_bytes_per_batch / 1e3);
+               100 * t->stats.imbalance, t->exchange_ms_per_batch, t->sent_bytes_per_batch / 1e3);
     }
     if (t->out_of_patience) {
         printf("patience   dev has been no better for %u measurement%s\n", t->best.since,

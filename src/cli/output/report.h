@@ -17,7 +17,9 @@ typedef struct saved_file {
 typedef struct train_summary {
     const settings *settings;
     saved_file saved, saved_best;
-    uint64_t sentences, batches, nodes, skipped;
+    vpps_stats stats;       /* the engine's counters at the end */
+    const session *session; /* the network, and what --vectors and --init found for it */
+    uint64_t sentences, batches, nodes;
     uint32_t epoch;         /* number of epochs finished since training began */
     double seconds;         /* training time, without evaluation and file output */
     double start_seconds;   /* time up to the end of the first batch, part of `seconds`; 0: only one batch */
@@ -31,14 +33,8 @@ typedef struct train_summary {
     double build_ns_per_node;                   /* time to build the graph, per node */
     double flops_per_sentence, bytes_per_batch; /* means over the graphs of the run's first batches (vpps_cost) */
     double script_bytes_per_batch, levels_per_batch, steps_per_batch, instructions_per_batch;
-    uint64_t pool_bytes;
-    uint32_t vps;
     uint32_t processes;
-    double imbalance, exchange_ms_per_batch, sent_bytes_per_batch; /* means over the run's batches; see vpps_stats */
-    const char *device, *policy, *precision, *precision_unit, *gradients;
-    vpps_vectors_found vectors; /* number of words for which --vectors has a vector */
-    vpps_handle *handle;        /* the engine, which lists the variants whose speed it measured */
-    init_found init;            /* number of parameters taken by --init */
+    double exchange_ms_per_batch, sent_bytes_per_batch; /* means over the run's batches; see vpps_stats */
     bool interrupted, out_of_patience;
 } train_summary;
 
