@@ -33,11 +33,13 @@ static void hide_commands(char *text) {
 
 vpps_status vpps_fail(vpps_status status, const char *format, ...) {
     va_list arguments;
+    char text[sizeof message];
     va_start(arguments, format);
-    const int bytes = vsnprintf(message, sizeof message, format, arguments);
+    const int bytes = vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    if (bytes >= (int)sizeof message) vpps_drop_cut_character(message);
-    hide_commands(message);
+    if (bytes >= (int)sizeof text) vpps_drop_cut_character(text);
+    hide_commands(text);
+    memcpy(message, text, strlen(text) + 1);
     return status;
 }
 
@@ -94,6 +96,15 @@ void vpps_free_at(void *pointer) {
     void *memory;
     memcpy(&memory, pointer, sizeof memory);
     free(memory);
+}
+
+vpps_status vpps_text_end(FILE *f, vpps_status status, char **text) {
+    const bool cut = !f || ferror(f), closed = f && fclose(f) == 0;
+    if (status == VPPS_OK && (cut || !closed)) status = vpps_fail(VPPS_MEMORY, "no memory for a text");
+    if (status == VPPS_OK) return status;
+    free(*text);
+    *text = NULL;
+    return status;
 }
 
 void vpps_drop_cut_character(char *text) {

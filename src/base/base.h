@@ -7,7 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-/* Sets the thread's error message and returns `status`, so that `return vpps_fail(...)` is all that a failing function does. */
+/* Sets the thread's error message and returns `status`, so that `return vpps_fail(...)` is all that a failing function does. An
+ * argument may be vpps_error_message(). */
 vpps_status vpps_fail(vpps_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #ifdef __clang_analyzer__ /* clang's analyzer cannot see which status is returned */
 #define vpps_fail(status, ...) (vpps_fail(status, __VA_ARGS__), (status))
@@ -111,6 +112,10 @@ void vpps_free_all(void *const *pointers, size_t n);
 #define VPPS_FREED VPPS_CLOSED_BY(vpps_free_at)
 #define VPPS_CLOSED_BY(close) __attribute__((cleanup(close)))
 void vpps_free_at(void *pointer);
+
+/* Closes the stream of open_memstream (NULL: it failed) that wrote *text, which must begin as NULL. Returns `status`; but MEMORY if that is OK
+ * and the text is not whole. After a failure *text is freed and NULL. */
+vpps_status vpps_text_end(FILE *f, vpps_status status, char **text);
 
 /* Reads a whole number up to `most` that consists of decimal digits. False: the text is no such number, and *out is unchanged. */
 bool vpps_read_number(const char *text, uint64_t most, uint64_t *out);

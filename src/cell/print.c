@@ -338,10 +338,10 @@ static void print_cost(printer *p) {
 
 /* Prints a cell. The text is made in memory and written at once, so that errno tells why the write failed. */
 vpps_status vpps_print_cell(const vpps_model *model, const vpps_compiled_cell *c, FILE *file) {
-    char *text = NULL;
+    VPPS_FREED char *text = NULL;
     size_t size = 0;
     printer p = {model, c, open_memstream(&text, &size), false};
-    if (!p.file) return vpps_fail(VPPS_MEMORY, "cell %s: out of memory for its text", c->name);
+    if (!p.file) return vpps_text_end(NULL, VPPS_OK, &text);
     print_cost(&p);
     print_reads(&p);
     print_outputs(&p);
@@ -353,11 +353,8 @@ vpps_status vpps_print_cell(const vpps_model *model, const vpps_compiled_cell *c
     print_layout(&p);
     print_contributions(&p);
     print_outers(&p);
-    vpps_status status = VPPS_OK;
-    if (fclose(p.file) != 0 || p.failed)
-        status = vpps_fail(VPPS_MEMORY, "cell %s: out of memory for its text", c->name);
-    else if (fwrite(text, 1, size, file) != size || fflush(file) != 0)
-        status = vpps_fail(VPPS_IO, "cell %s: cannot be written: %s", c->name, strerror(errno));
-    free(text);
-    return status;
+    const vpps_status status = p.failed ? vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name) : VPPS_OK;
+    VPPS_TRY(vpps_text_end(p.file, status, &text));
+    if (fwrite(text, 1, size, file) == size && fflush(file) == 0) return VPPS_OK;
+    return vpps_fail(VPPS_IO, "cell %s: cannot be written: %s", c->name, strerror(errno));
 }

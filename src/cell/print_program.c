@@ -44,12 +44,9 @@ char *vpps_operand_text(const vpps_model *model, const vpps_compiled_cell *c, co
     char *text = NULL;
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);
-    if (!out) return NULL;
-    write_operand(out, model, c, o);
-    const bool bad = ferror(out) != 0;
-    if (fclose(out) == 0 && !bad) return text;
-    free(text);
-    return NULL;
+    if (out) write_operand(out, model, c, o);
+    vpps_text_end(out, VPPS_OK, &text);
+    return text;
 }
 
 void vpps_print_steps(FILE *out, const vpps_model *model, const vpps_compiled_cell *c, uint32_t stage) {

@@ -289,12 +289,9 @@ static char *written(const vpps_model *model, const vpps_compiled_cell *c, void 
     char *text = NULL;
     size_t bytes;
     const writer w = {model, c, open_memstream(&text, &bytes)};
-    if (!w.out) return NULL;
-    write(&w, i);
-    const bool bad = ferror(w.out) != 0;
-    if (fclose(w.out) == 0 && !bad) return text;
-    free(text);
-    return NULL;
+    if (w.out) write(&w, i);
+    vpps_text_end(w.out, VPPS_OK, &text);
+    return text;
 }
 
 char *vpps_value_name(const vpps_model *model, const vpps_compiled_cell *c, uint32_t v) {

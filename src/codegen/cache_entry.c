@@ -69,12 +69,7 @@ vpps_status vpps_entry_encode(const vpps_cache_key *key, const char *digits, con
         hash_content(*header, *header_bytes, payload, payload_bytes, checksum);
         write_line(f, CHECKSUM, checksum);
     }
-    if (fclose(f) != 0 && status == VPPS_OK) status = no_memory();
-    if (status != VPPS_OK) {
-        free(*header);
-        *header = NULL;
-    }
-    return status;
+    return vpps_text_end(f, status, header);
 }
 
 /* Finds each header line's value and its length. Returns the payload after the last line, or NULL if the lines are not as expected. */

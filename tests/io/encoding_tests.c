@@ -71,3 +71,33 @@ TEST(columns_are_counted_from_behind_the_mark) {
     TEST_OK(vpps_sentences_read_lines_text(s, "t", "a " MARK "\n", 6, NULL)); /* elsewhere the mark is a word */
     ck_assert_uint_eq(vpps_sentences_total_words(s), 2);
 }
+
+TEST(message_about_a_message) {
+    vpps_fail(VPPS_FORMAT, "the first");
+    TEST_FAILS(vpps_fail(VPPS_FORMAT, "%s; and %s", vpps_error_message(), vpps_error_message()), VPPS_FORMAT,
+               "the first; and the first");
+}
+
+static ssize_t write_nothing(void *cookie, const char *bytes, size_t n) {
+    (void)cookie;
+    (void)bytes;
+    (void)n;
+    return 0;
+}
+
+/* A text that is cut, since there was no memory for its rest, is no text. */
+TEST(text_without_memory) {
+    size_t n;
+    char *text = NULL;
+    FILE *f = open_memstream(&text, &n);
+    fputs("whole", f);
+    TEST_OK(vpps_text_end(f, VPPS_OK, &text));
+    ck_assert_str_eq(text, "whole");
+    f = fopencookie(NULL, "w", (cookie_io_functions_t){.write = write_nothing});
+    fputs("the rest", f);
+    TEST_FAILS(vpps_text_end(f, VPPS_OK, &text), VPPS_MEMORY, "no memory for a text");
+    ck_assert_ptr_null(text);
+    TEST_FAILS(vpps_text_end(NULL, VPPS_OK, &text), VPPS_MEMORY, "no memory for a text");
+    ck_assert_int_eq(vpps_text_end(open_memstream(&text, &n), VPPS_FORMAT, &text), VPPS_FORMAT);
+    ck_assert_ptr_null(text);
+}

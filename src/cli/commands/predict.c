@@ -205,7 +205,8 @@ static char *column_text(const predictor *p, const record *r, size_t *len) {
     if (task_for(p->s)->own_form) {
         fwrite(r->text, 1, r->len, f);
         fputs(r->crlf ? "\r\n" : "\n", f);
-        return fclose(f) == 0 ? text : (free(text), NULL);
+        vpps_text_end(f, VPPS_OK, &text);
+        return text;
     }
     if (p->plus && r->number > 1) fprintf(f, "%s\n", p->plus);
     for (size_t i = 0; i < r->len; i++) {
@@ -214,9 +215,8 @@ static char *column_text(const predictor *p, const record *r, size_t *len) {
         fputc(r->text[i], f);
     }
     if (p->c->input.words_only) fputs("\t_", f);
-    if (fclose(f) == 0) return text;
-    free(text);
-    return NULL;
+    vpps_text_end(f, VPPS_OK, &text);
+    return text;
 }
 
 /* Copies n bytes; the caller frees the copy. NULL: out of memory. */
@@ -253,9 +253,9 @@ static vpps_status read_record(predictor *p, const record *r, asked *q, bool *ad
     } else if (own || p->reader.form == INPUT_COLUMNS) {
         text = column_text(p, r, &len);
     } else {
-        text = p->reader.form == INPUT_TEXT       ? tokenize_line(p->s, r->text, r->len, &len)
-               : p->reader.form == INPUT_LABELLED ? tokenize_labelled(p->s, r->text, r->len, &len)
-                                                  : copy_bytes(r->text, len = r->len);
+        const bool labelled = p->reader.form == INPUT_LABELLED;
+        text = labelled || p->reader.form == INPUT_TEXT ? tokenize_line(p->s, labelled, r->text, r->len, &len)
+                                                        : copy_bytes(r->text, len = r->len);
     }
     if (kept && !fields) q->text = copy_bytes(r->text, q->len = r->len);
     if (kept && !q->text) text = (free(text), NULL);

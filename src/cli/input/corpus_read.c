@@ -74,11 +74,10 @@ static vpps_status fail_endings(const char *name) {
 
 /* Adds to the error message that --source and --target give the endings of the two files' names. */
 static vpps_status add_endings(vpps_status status) {
-    char why[VPPS_MESSAGE_BYTES];
-    snprintf(why, sizeof why, "%s", vpps_error_message());
     return vpps_fail(
         status,
-        "%.300s; of pairs in two files --source and --target must tell how they end, as --source de --target en", why);
+        "%.300s; of pairs in two files --source and --target must tell how they end, as --source de --target en",
+        vpps_error_message());
 }
 
 /* Reads a file of a split, or two files if data are pairs. */
@@ -277,7 +276,6 @@ static vpps_status tell_moved(const settings *s, vpps_status status) {
     const char *file = s->resume ? s->resume : s->model, *const paths[] = {s->data, s->parts[0], s->parts[1],
                                                                            s->parts[2]};
     static const char *const options[] = {"data", "train", "dev", "test"};
-    char why[VPPS_MESSAGE_BYTES];
     bool gone = false;
     if (status != VPPS_IO || !file) return status;
     for (size_t i = 0; i < VPPS_COUNT(options); i++) {
@@ -285,9 +283,8 @@ static vpps_status tell_moved(const settings *s, vpps_status status) {
         gone |= paths[i] && access(paths[i], F_OK) != 0;
     }
     if (!gone) return status;
-    snprintf(why, sizeof why, "%s", vpps_error_message());
-    return vpps_fail(status, "%.400s; %s was made with these data: if they have moved, --data names their place", why,
-                     file);
+    return vpps_fail(status, "%.400s; %s was made with these data: if they have moved, --data names their place",
+                     vpps_error_message(), file);
 }
 
 vpps_status corpus_open(corpus *c, settings *s) {

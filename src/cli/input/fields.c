@@ -473,13 +473,7 @@ static vpps_status print_to(const field_reader *r, json_t *object, char **text, 
     *text = NULL;
     *len = 0;
     FILE *f = open_memstream(text, len);
-    if (!f) return vpps_fail(VPPS_MEMORY, "no memory for an example");
-    const vpps_status status = print(r, object, f);
-    const bool closed = fclose(f) == 0;
-    if (status == VPPS_OK && closed) return VPPS_OK;
-    free(*text);
-    *text = NULL;
-    return status == VPPS_OK ? vpps_fail(VPPS_MEMORY, "no memory for an example") : status;
+    return vpps_text_end(f, f ? print(r, object, f) : VPPS_OK, text);
 }
 
 vpps_status fields_text(const field_reader *r, json_t *object, char **text, size_t *len) {

@@ -258,7 +258,7 @@ static vpps_status write_cell(FILE *f, const object *o, const vpps_json_value *v
     size_t len = 0;
     FILE *cell = open_memstream(&text, &len);
     if (cell) print_cell(cell, o, value, key, listed);
-    if (!cell || fclose(cell) != 0) return vpps_fail(VPPS_MEMORY, "no memory for a field");
+    VPPS_TRY(vpps_text_end(cell, VPPS_OK, &text));
     return csv_write(f, text, separator, tabs);
 }
 
@@ -312,9 +312,9 @@ static vpps_status begin_table(answer_printer *p, const object *record) {
     VPPS_FREED char *names = NULL;
     size_t len = 0;
     FILE *f = open_memstream(&names, &len);
-    vpps_status status = f ? find_columns(p, record) : VPPS_MEMORY;
-    if (status == VPPS_OK) status = name_columns(p, f);
-    if ((!f || fclose(f) != 0) && status == VPPS_OK) status = VPPS_MEMORY;
+    vpps_status status = find_columns(p, record);
+    if (status == VPPS_OK && f) status = name_columns(p, f);
+    status = vpps_text_end(f, status, &names);
     if (status != VPPS_OK) {
         answer_printer_close(p);
         return status;
@@ -388,8 +388,7 @@ static vpps_status print_table(answer_printer *p, const asked *q, const char *te
     if (status == VPPS_OK) status = check_columns(p, &b.record);
     FILE *f = status == VPPS_OK ? open_memstream(&row, &row_len) : NULL;
     if (f) status = print_row(p, &b, q, f);
-    if (f && fclose(f) != 0 && status == VPPS_OK) status = VPPS_MEMORY;
-    if (status == VPPS_MEMORY || (status == VPPS_OK && !f)) status = vpps_fail(VPPS_MEMORY, "no memory for a row");
+    status = vpps_text_end(f, status, &row);
     if (status == VPPS_OK) fputs(row, stdout);
     if (status == VPPS_OK) end_line(q->crlf);
     both_free(&b);

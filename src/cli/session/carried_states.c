@@ -73,16 +73,13 @@ static vpps_status write_stream(const carry *c, vpps_handle *h, const carry_stre
 
 vpps_status carry_to_text(const carry *c, vpps_handle *h, char **out) {
     size_t bytes;
-    FILE *f = open_memstream(out, &bytes);
-    if (!f) return vpps_fail(VPPS_MEMORY, "no memory for carried states");
-    vpps_status status = VPPS_OK;
-    fprintf(f, "%" PRIu32 " %" PRIu32, c->n_streams, c->n_states);
-    for (uint32_t s = 0; s < c->n_streams && status == VPPS_OK; s++) status = write_stream(c, h, &c->streams[s], f);
-    if (fclose(f) != 0 && status == VPPS_OK) status = vpps_fail(VPPS_MEMORY, "no memory for carried states");
-    if (status == VPPS_OK) return VPPS_OK;
-    free(*out);
     *out = NULL;
-    return status;
+    FILE *f = open_memstream(out, &bytes);
+    vpps_status status = VPPS_OK;
+    if (f) fprintf(f, "%" PRIu32 " %" PRIu32, c->n_streams, c->n_states);
+    for (uint32_t s = 0; f && s < c->n_streams && status == VPPS_OK; s++)
+        status = write_stream(c, h, &c->streams[s], f);
+    return vpps_text_end(f, status, out);
 }
 
 static vpps_status fail_text(const char *path) {

@@ -117,7 +117,8 @@ static void add_position(entry_list *list, const position *p) {
 vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const position *p, const plot *curves,
                             const carry *states) {
     const settings *s = x->settings;
-    char folder[PATH_MAX], *curves_text, *states_text = NULL;
+    char folder[PATH_MAX];
+    VPPS_FREED char *curves_text = NULL, *states_text = NULL;
     entry_list list = {.n = 0};
     if (!getcwd(folder, sizeof folder) || !vpps_is_utf8(folder)) *folder = '\0';
     if (states && states->n_states) VPPS_TRY(carry_to_text(states, x->handle, &states_text));
@@ -150,7 +151,6 @@ vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const
     }
     if (status == VPPS_OK) status = vpps_save(x->handle, path, list.entries, list.n);
     for (int k = 0; k < N_VOCABS; k++) free(words[k]);
-    VPPS_FREE(curves_text, states_text);
     return status;
 }
 
@@ -373,8 +373,8 @@ static vpps_status take_options(const char *path, settings *s, corpus *c) {
     r.now = open_memstream(&now, &now_bytes);
     vpps_status status = r.before && r.now ? take_all_options(path, s, c, r)
                                            : vpps_fail(VPPS_MEMORY, "no memory for the options of %s", path);
-    if (r.before) fclose(r.before);
-    if (r.now) fclose(r.now);
+    status = vpps_text_end(r.before, status, &before);
+    status = vpps_text_end(r.now, status, &now);
     if (status == VPPS_OK && *now) {
         corpus_note(c, "%s%s was made with %s: it goes on with %s", VPPS_PATH_ARGS(path), before, now);
     }

@@ -104,13 +104,12 @@ vpps_status class_weights_tell(const session *x, const corpus *c, void (*tell)(v
     size_t bytes;
     const float *weights = vpps_param_values(x->model, x->class_weights);
     FILE *f = open_memstream(&line, &bytes);
-    if (!f) return vpps_fail(VPPS_MEMORY, "no memory for the weights of classes");
-    fputs("class weights: ", f);
-    for (uint32_t i = 0; i < n; i++)
-        fprintf(f, "%s%s %.4g", i ? ", " : "", classes_name(c->vocab[VOCAB_CLASSES], i, number), (double)weights[i]);
-    if (n < classes) fprintf(f, ", and %u more", classes - n);
-    const bool failed = fclose(f) != 0;
-    if (!failed) tell(context, line);
+    for (uint32_t i = 0; f && i < n; i++)
+        fprintf(f, "%s%s %.4g", i ? ", " : "class weights: ", classes_name(c->vocab[VOCAB_CLASSES], i, number),
+                (double)weights[i]);
+    if (f && n < classes) fprintf(f, ", and %u more", classes - n);
+    VPPS_TRY(vpps_text_end(f, VPPS_OK, &line));
+    tell(context, line);
     free(line);
-    return failed ? vpps_fail(VPPS_MEMORY, "no memory for the weights of classes") : VPPS_OK;
+    return VPPS_OK;
 }

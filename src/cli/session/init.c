@@ -169,7 +169,7 @@ static vpps_status check_taken(const source *s, const char *path) {
     if (s->n_matrices) return VPPS_OK;
     FILE *f = open_memstream(&sizes, &n);
     if (f) print_sizes(s->x->settings, s->file, f);
-    if (f) fclose(f);
+    vpps_text_end(f, VPPS_OK, &sizes);
     vpps_fail(VPPS_FORMAT, "%s%s: has no matrix that fits %s%s%s", VPPS_PATH_ARGS(path), s->x->settings->network->name,
               sizes && *sizes ? "; it was made with " : "", sizes ? sizes : "");
     free(sizes);
@@ -208,7 +208,7 @@ vpps_status init_load(session *x, const corpus *c, char **text) {
     if (status == VPPS_OK) status = init_find_rows(x, &s.rows);
     if (status == VPPS_OK) status = take_all(&s, &x->init);
     if (status == VPPS_OK) print_unused(&s, s.missing);
-    if (s.missing) fclose(s.missing);
+    status = vpps_text_end(s.missing, status, &missing);
     if (status == VPPS_OK) status = check_taken(&s, path);
     if (status == VPPS_OK) status = finite_check_parameters(x->model, path);
     if (status == VPPS_OK &&

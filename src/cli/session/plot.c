@@ -96,14 +96,11 @@ vpps_status plot_to_text(const plot *p, char **text) {
     size_t n = 0;
     *text = NULL;
     FILE *f = open_memstream(text, &n);
-    if (!f) return vpps_fail(VPPS_MEMORY, "no memory for the curves");
+    if (!f) return vpps_text_end(f, VPPS_OK, text);
     fprintf(f, "%u %u %.17g %.17g\n", p->per, p->pending, p->pending_x, p->pending_y);
     write_curve(f, &p->loss);
     for (int i = 0; i < PLOT_CURVES; i++) write_curve(f, &p->measures[i]);
-    if (fclose(f) == 0 && *text) return VPPS_OK;
-    free(*text);
-    *text = NULL;
-    return vpps_fail(VPPS_MEMORY, "no memory for the curves");
+    return vpps_text_end(f, VPPS_OK, text);
 }
 
 static bool read_number(const char **at, double *x) {

@@ -153,7 +153,7 @@ char *team_options(const settings *s) {
         options_write(s, &rows[i], value, sizeof value);
         fprintf(f, "--%s %s\n", rows[i].row.name, value);
     }
-    fclose(f);
+    vpps_text_end(f, VPPS_OK, &text);
     return text;
 }
 
@@ -174,23 +174,22 @@ static uint64_t hash_of_examples(const corpus_split *split) {
 }
 
 vpps_status team_compare(team *t, const char *options, const corpus *c, vpps_model *model) {
-    char *text = NULL;
+    VPPS_FREED char *text = NULL;
     size_t bytes;
     if (!t->c) return VPPS_OK;
-    FILE *f = open_memstream(&text, &bytes);
-    VPPS_TRY(team_agree(t, f && options ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for the options")));
-    fputs(options, f);
-    for (int i = 0; i < N_SPLITS; i++) {
+    vpps_status status = options ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for the options");
+    FILE *f = status == VPPS_OK ? open_memstream(&text, &bytes) : NULL;
+    if (f) fputs(options, f);
+    for (int i = 0; f && i < N_SPLITS; i++) {
         const corpus_split *split = &c->split[i];
         if (!split->present) continue;
         fprintf(f, "%s-examples %u\n", split_names[i], split->n_examples);
         fprintf(f, "%s-data %016" PRIx64 "\n", split_names[i], hash_of_examples(split));
     }
-    fprintf(f, "parameters %016" PRIx64 "\n", hash_of_parameters(model));
-    fclose(f);
-    const vpps_status status = vpps_comm_compare(t->c, text);
+    if (f) fprintf(f, "parameters %016" PRIx64 "\n", hash_of_parameters(model));
+    VPPS_TRY(team_agree(t, vpps_text_end(f, status, &text)));
+    status = vpps_comm_compare(t->c, text);
     t->agreed = status == VPPS_ARGUMENT;
-    free(text);
     return status;
 }
 

@@ -75,8 +75,7 @@ vpps_status dependencies_generate(vpps_sentences *to, const vpps_dependencies *h
     VPPS_FREED char *text = NULL;
     size_t bytes = 0;
     FILE *f = open_memstream(&text, &bytes);
-    if (!f) return vpps_fail(VPPS_MEMORY, "no memory for %u sentences", n);
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; f && i < n; i++) {
         uint32_t verb;
         s = (sentence){.random = &seed};
         add_clause(&s, NULL, "root", 0, &verb);
@@ -87,7 +86,6 @@ vpps_status dependencies_generate(vpps_sentences *to, const vpps_dependencies *h
         }
         fputc('\n', f);
     }
-    const bool bad = fclose(f) != 0;
-    return bad || !text ? vpps_fail(VPPS_MEMORY, "no memory for %u sentences", n)
-                        : vpps_sentences_read_dependencies_text(to, "generated", text, bytes, how);
+    VPPS_TRY(vpps_text_end(f, VPPS_OK, &text));
+    return vpps_sentences_read_dependencies_text(to, "generated", text, bytes, how);
 }

@@ -48,9 +48,7 @@ static void print_graph(FILE *f, uint64_t *random, uint32_t numbers) {
 char *edges_generate(uint64_t seed, uint32_t n, uint32_t numbers, size_t *bytes) {
     char *text = NULL;
     FILE *f = open_memstream(&text, bytes);
-    if (!f) return NULL;
-    for (uint32_t i = 0; i < n; i++) print_graph(f, &seed, numbers);
-    if (fclose(f) == 0) return text;
-    free(text);
-    return NULL;
+    for (uint32_t i = 0; f && i < n; i++) print_graph(f, &seed, numbers);
+    vpps_text_end(f, VPPS_OK, &text);
+    return text;
 }

@@ -233,11 +233,9 @@ static json_t *translation_json(const corpus *c, const decoded *d, size_t k) {
     char *text = NULL;
     size_t bytes = 0;
     FILE *f = open_memstream(&text, &bytes);
-    if (!f) return NULL;
-    put_translation(f, c, d, k);
-    fclose(f);
-    json_t *o =
-        json_pack("{so so}", "translation", answer_text(text ? text : "", bytes), "score", report_number(d->scores[k]));
+    if (f) put_translation(f, c, d, k);
+    if (vpps_text_end(f, VPPS_OK, &text) != VPPS_OK) return NULL;
+    json_t *o = json_pack("{so so}", "translation", answer_text(text, bytes), "score", report_number(d->scores[k]));
     free(text);
     return o;
 }

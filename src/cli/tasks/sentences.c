@@ -54,8 +54,7 @@ static vpps_status generate_parity(vpps_sentences *to, uint64_t seed, uint32_t n
     VPPS_FREED char *text = NULL;
     size_t bytes = 0;
     FILE *f = open_memstream(&text, &bytes);
-    if (!f) return vpps_fail(VPPS_MEMORY, "no memory for %u sentences", n);
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; f && i < n; i++) {
         const uint32_t longest = 1 + vpps_random_below(&seed, MOST_SIGNS);
         const uint32_t n_signs = 1 + vpps_random_below(&seed, longest), signs = vpps_random_below(&seed, 1u << longest);
         uint32_t odd = 0;
@@ -64,9 +63,8 @@ static vpps_status generate_parity(vpps_sentences *to, uint64_t seed, uint32_t n
         for (uint32_t k = 0; k < n_signs; k++) fprintf(f, "%s%c", k ? " " : "", signs >> k & 1 ? '+' : '-');
         fputc('\n', f);
     }
-    const bool bad = fclose(f) != 0;
-    return bad || !text ? vpps_fail(VPPS_MEMORY, "no memory for %u sentences", n)
-                        : vpps_sentences_read_labelled_text(to, "generated", text, bytes);
+    VPPS_TRY(vpps_text_end(f, VPPS_OK, &text));
+    return vpps_sentences_read_labelled_text(to, "generated", text, bytes);
 }
 
 static vpps_status generate(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n) {

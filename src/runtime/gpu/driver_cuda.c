@@ -47,10 +47,9 @@ static vpps_status wait_until(cuda_driver *d, vpps_cu_event event, const char *w
     if (code == VPPS_CU_SUCCESS) return VPPS_OK;
     vpps_cuda_failed(&d->cuda, what, code);
     if (code != VPPS_CU_LAUNCH_TIMEOUT) return VPPS_DEVICE;
-    char text[VPPS_MESSAGE_BYTES];
-    snprintf(text, sizeof text, "%s", vpps_error_message());
     return vpps_fail(VPPS_DEVICE,
-                     "%s: the GPU drives a display and may not compute so long at once; smaller batches help", text);
+                     "%s: the GPU drives a display and may not compute so long at once; smaller batches help",
+                     vpps_error_message());
 }
 
 static void holdings_forget(holdings *h, uint64_t what) {

@@ -90,7 +90,7 @@ static vpps_status report_function(cuda_driver *d, vpps_cu_function function, vp
 
 static vpps_status load_ptx(cuda_driver *d, const char *source, uint32_t arch, const vpps_launch_shape *shape,
                             vpps_kernel **out, vpps_cubin_report *report) {
-    char *ptx, text[VPPS_MESSAGE_BYTES];
+    char *ptx;
     vpps_cu_result code = VPPS_CU_SUCCESS;
     VPPS_TRY(vpps_compile_ptx(source, arch, &ptx, report));
     const uint64_t start = vpps_now_ns();
@@ -102,9 +102,8 @@ static vpps_status load_ptx(cuda_driver *d, const char *source, uint32_t arch, c
         if (status != VPPS_OK) vpps_cuda_unload(&d->base, *out);
     }
     if (code == VPPS_CU_SUCCESS) return status;
-    snprintf(text, sizeof text, "%s", vpps_error_message());
     return vpps_fail(status, "%s; the driver is CUDA %d.%d's, and VPPS_NVRTC can name an NVRTC of the same version",
-                     text, d->version / 1000, d->version % 1000 / 10);
+                     vpps_error_message(), d->version / 1000, d->version % 1000 / 10);
 }
 
 vpps_status vpps_cuda_load(vpps_driver *base, const char *source, const char *description,
