@@ -156,43 +156,58 @@ vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const
 
 /* ---------------------------------------------------------------- reading */
 
-/* Reads a metadata entry that must exist; the caller frees *value. */
-static vpps_status need(const char *path, const char *key, char **value) {
-    VPPS_TRY(vpps_checkpoint_metadata(path, key, value));
-    if (*value) return VPPS_OK;
-    return vpps_fail(VPPS_FORMAT, "%s: no \"%s\" in its metadata: not a checkpoint of `vpps train`", path, key);
+/* A checkpoint that is open for reading. */
+typedef struct checkpoint {
+    const char *path;
+    vpps_safetensors *file;
+} checkpoint;
+
+static vpps_status open_file(checkpoint *k, const char *path) {
+    *k = (checkpoint){.path = path};
+    return vpps_safetensors_open_on_disk(&k->file, path);
 }
 
-static vpps_status fail_number(const char *path, const char *key, char *text, const char *expected) {
-    vpps_fail(VPPS_FORMAT, "%s: \"%s\" is \"%.32s\", not %s", path, key, text, expected);
-    free(text);
-    return VPPS_FORMAT;
+static void close_file(checkpoint *k) { vpps_safetensors_close(k->file); }
+
+/* Returns an entry of the metadata, NULL when there is none. */
+static const char *entry_of(const checkpoint *k, const char *prefix, const char *name) {
+    char key[VALUE_BYTES];
+    snprintf(key, sizeof key, "%s%s", prefix, name);
+    return vpps_safetensors_metadata(k->file, key);
+}
+
+/* Reads a metadata entry that must exist. */
+static vpps_status need(const checkpoint *k, const char *key, const char **value) {
+    *value = vpps_safetensors_metadata(k->file, key);
+    if (*value) return VPPS_OK;
+    return vpps_fail(VPPS_FORMAT, "%s: no \"%s\" in its metadata: not a checkpoint of `vpps train`", k->path, key);
+}
+
+static vpps_status fail_number(const checkpoint *k, const char *key, const char *text, const char *expected) {
+    return vpps_fail(VPPS_FORMAT, "%s: \"%s\" is \"%.32s\", not %s", k->path, key, text, expected);
 }
 
 /* Reads a real number from an entry that must exist: finite, and not negative unless it is NO_VALUE. */
-static vpps_status need_real(const char *path, const char *key, double *out) {
-    char *text, *end;
-    VPPS_TRY(need(path, key, &text));
+static vpps_status need_real(const checkpoint *k, const char *key, double *out) {
+    const char *text;
+    char *end;
+    VPPS_TRY(need(k, key, &text));
     *out = strtod(text, &end);
     const bool good = end != text && !*end && isfinite(*out) && (*out >= 0 || *out == NO_VALUE);
-    if (!good) return fail_number(path, key, text, "a number that fits");
-    free(text);
-    return VPPS_OK;
+    return good ? VPPS_OK : fail_number(k, key, text, "a number that fits");
 }
 
 /* Reads a whole number up to `most` from an entry that must exist. */
-static vpps_status need_number(const char *path, const char *key, uint64_t most, uint64_t *out) {
-    char *text;
-    VPPS_TRY(need(path, key, &text));
-    if (!vpps_read_number(text, most, out)) return fail_number(path, key, text, "a whole number that fits");
-    free(text);
-    return VPPS_OK;
+static vpps_status need_number(const checkpoint *k, const char *key, uint64_t most, uint64_t *out) {
+    const char *text;
+    VPPS_TRY(need(k, key, &text));
+    return vpps_read_number(text, most, out) ? VPPS_OK : fail_number(k, key, text, "a whole number that fits");
 }
 
-static vpps_status need_u32(const char *path, const char *key, uint32_t *out) {
+static vpps_status need_u32(const checkpoint *k, const char *key, uint32_t *out) {
     uint64_t x;
     /* the limit INT32_MAX leaves room: a resumed run increases the numbers */
-    VPPS_TRY(need_number(path, key, INT32_MAX, &x));
+    VPPS_TRY(need_number(k, key, INT32_MAX, &x));
     *out = (uint32_t)x;
     return VPPS_OK;
 }
@@ -242,56 +257,45 @@ static vpps_status check_new(const char *path, const settings *s, const cli_opti
 
 /* Takes one saved option. If the option is on the command line, keeps the given value, and checks that it equals the saved one where it must not
  * change. */
-static vpps_status take_option(const char *path, settings *s, corpus *c, const cli_option *o, bool given,
+static vpps_status take_option(const checkpoint *k, settings *s, corpus *c, const cli_option *o, bool given,
                                const resuming *r) {
-    char key[VALUE_BYTES], *value, now[4096], why[160];
-    snprintf(key, sizeof key, "option.%s", o->row.name);
-    VPPS_TRY(vpps_checkpoint_metadata(path, key, &value));
+    char now[4096], why[160];
+    const char *value = entry_of(k, "option.", o->row.name);
     /* the checkpoint lacks the option: a text option that was not given, or an option newer than the checkpoint; keep the default */
-    if (!value) { return given ? check_new(path, s, o, r) : VPPS_OK; }
-    vpps_status status = VPPS_OK;
+    if (!value) { return given ? check_new(k->path, s, o, r) : VPPS_OK; }
     if (!given) {
         if (strcmp(o->row.name, "tokenizer") == 0 && strcmp(value, "none") != 0 && strcmp(value, "simple") != 0) {
-            status = vpps_fail(VPPS_ARGUMENT,
-                               "%s%s was trained on words of the command '%.200s': pipe text through it, and give "
-                               "--tokenizer none",
-                               VPPS_PATH_ARGS(path), value);
-        } else if (!options_read(s, o, value, why, sizeof why)) {
-            status = vpps_fail(VPPS_FORMAT, "%s: \"%s\" is \"%.64s\", not %s", path, key, value, why);
-        } else if (o->row.kind == OPTION_TEXT) {
-            c->texts[c->n_texts++] = value; /* keeps the text, to which the settings point */
-            return VPPS_OK;
+            return vpps_fail(VPPS_ARGUMENT,
+                             "%s%s was trained on words of the command '%.200s': pipe text through it, and give "
+                             "--tokenizer none",
+                             VPPS_PATH_ARGS(k->path), value);
         }
-    } else if (s->command == COMMAND_TRAIN && !(r->by_content && (o->flags & OPTION_CONTENT))) {
+        if (o->row.kind == OPTION_TEXT) { /* keeps a copy, to which the settings point */
+            value = c->texts[c->n_texts] = strdup(value);
+            if (!value) return vpps_fail(VPPS_MEMORY, "no memory for the options of %s", k->path);
+            c->n_texts++;
+        }
+        if (options_read(s, o, value, why, sizeof why)) return VPPS_OK;
+        return vpps_fail(VPPS_FORMAT, "%s: \"option.%s\" is \"%.64s\", not %s", k->path, o->row.name, value, why);
+    }
+    if (s->command == COMMAND_TRAIN && !(r->by_content && (o->flags & OPTION_CONTENT))) {
         options_write(s, o, now, sizeof now);
         const bool differs = strcmp(now, value) != 0;
-        if (differs && (o->flags & OPTION_FIXED)) {
-            status = fail_fixed(path, o->row.name, value, now);
-        } else if (differs) {
-            note_change(r, o->row.name, value, now);
-        }
+        if (differs && (o->flags & OPTION_FIXED)) return fail_fixed(k->path, o->row.name, value, now);
+        if (differs) note_change(r, o->row.name, value, now);
     }
-    free(value);
-    return status;
+    return VPPS_OK;
 }
 
-static vpps_status look_at_data(const char *path, const settings *s, resuming *r) {
+static resuming look_at_data(const checkpoint *k, const settings *s) {
     size_t n;
     const cli_option *rows = options_rows(s, &n);
-    *r = (resuming){.from_files = false};
+    resuming r = {.by_content = vpps_safetensors_metadata(k->file, "data.train") != NULL};
     for (size_t i = 0; i < n; i++) {
-        char key[VALUE_BYTES], *value;
         if (!(rows[i].flags & OPTION_DATA) || rows[i].row.kind != OPTION_TEXT) continue;
-        snprintf(key, sizeof key, "option.%s", rows[i].row.name);
-        VPPS_TRY(vpps_checkpoint_metadata(path, key, &value));
-        r->from_files |= value != NULL;
-        free(value);
+        r.from_files |= entry_of(k, "option.", rows[i].row.name) != NULL;
     }
-    char *hash;
-    VPPS_TRY(vpps_checkpoint_metadata(path, "data.train", &hash));
-    r->by_content = hash != NULL;
-    free(hash);
-    return VPPS_OK;
+    return r;
 }
 
 /* Returns whether a data file of that name exists. Sentences with translations are two files; the name with the ending --source is the
@@ -304,45 +308,39 @@ static bool is_there(const settings *s, const char *path) {
 }
 
 /* Makes the checkpoint's relative paths relative to the folder in which the checkpoint was made, unless they exist in the current folder. */
-static vpps_status find_paths(const char *path, settings *s, corpus *c) {
+static vpps_status find_paths(const checkpoint *k, settings *s, corpus *c) {
     size_t n;
     const cli_option *rows = options_rows(s, &n);
-    char *folder, why[160];
-    VPPS_TRY(vpps_checkpoint_metadata(path, "train.folder", &folder));
-    vpps_status status = VPPS_OK;
-    for (size_t i = 0; folder && i < n && status == VPPS_OK; i++) {
-        char *there;
+    const char *folder = vpps_safetensors_metadata(k->file, "train.folder");
+    for (size_t i = 0; folder && i < n; i++) {
+        char *there, why[160];
         const char *text = rows[i].flags & OPTION_CONTENT ? options_text(s, &rows[i]) : NULL;
         if (!text || *text == '/' || s->given[i] || is_there(s, text)) continue;
-        if (asprintf(&there, "%s/%s", folder, text) < 0) {
-            status = vpps_fail(VPPS_MEMORY, "no memory for the name of %s", text);
-        } else if (is_there(s, there) && c->n_texts < OPTIONS_MAX &&
-                   options_read(s, &rows[i], there, why, sizeof why)) {
+        if (asprintf(&there, "%s/%s", folder, text) < 0)
+            return vpps_fail(VPPS_MEMORY, "no memory for the name of %s", text);
+        if (is_there(s, there) && c->n_texts < OPTIONS_MAX && options_read(s, &rows[i], there, why, sizeof why)) {
             c->texts[c->n_texts++] = there;
         } else {
             free(there);
         }
     }
-    free(folder);
-    return status;
+    return VPPS_OK;
 }
 
 /* Sets --save for a resumed run that wrote one file per epoch: the same name, in the folder of the run's checkpoint. */
-static vpps_status take_save_name(const char *path, settings *s, corpus *c) {
-    char *name, *whole;
+static vpps_status take_save_name(const checkpoint *k, settings *s, corpus *c) {
+    const char *name = vpps_safetensors_metadata(k->file, "train.save"), *base = basename(k->path);
+    char *whole;
     uint32_t epoch;
-    if (s->command != COMMAND_TRAIN || s->save) return VPPS_OK;
-    VPPS_TRY(vpps_checkpoint_metadata(path, "train.save", &name));
-    const bool goes_on = name && save_name_matches(name, basename(path), &epoch);
-    const int n = goes_on ? asprintf(&whole, "%.*s%s", (int)(basename(path) - path), path, name) : 0;
-    free(name);
-    if (n < 0) return vpps_fail(VPPS_MEMORY, "no memory for the name of %s", path);
-    if (goes_on) s->save = c->texts[c->n_texts++] = whole;
+    if (s->command != COMMAND_TRAIN || s->save || !name || !save_name_matches(name, base, &epoch)) return VPPS_OK;
+    if (asprintf(&whole, "%.*s%s", (int)(base - k->path), k->path, name) < 0)
+        return vpps_fail(VPPS_MEMORY, "no memory for the name of %s", k->path);
+    s->save = c->texts[c->n_texts++] = whole;
     return VPPS_OK;
 }
 
 /* Takes all options from the checkpoint. Data on the command line replace all data files of the checkpoint. */
-static vpps_status take_all_options(const char *path, settings *s, corpus *c, resuming r) {
+static vpps_status take_all_options(const checkpoint *k, settings *s, corpus *c, resuming r) {
     size_t n;
     const cli_option *rows = options_rows(s, &n);
     bool other_data = false;
@@ -352,138 +350,107 @@ static vpps_status take_all_options(const char *path, settings *s, corpus *c, re
     for (size_t i = 0; i < n; i++) {
         if (!is_taken(s, &rows[i])) continue;
         if (other_data && (rows[i].flags & OPTION_DATA) && rows[i].row.kind == OPTION_TEXT && !s->given[i]) continue;
-        VPPS_TRY(take_option(path, s, c, &rows[i], s->given[i], &r));
+        VPPS_TRY(take_option(k, s, c, &rows[i], s->given[i], &r));
     }
     if (s->command == COMMAND_TRAIN && options_given(s, "generate") && options_name_files(s)) {
-        return vpps_fail(VPPS_ARGUMENT, "%s was made with %s: training cannot resume with --generate", path,
+        return vpps_fail(VPPS_ARGUMENT, "%s was made with %s: training cannot resume with --generate", k->path,
                          corpus_name(s));
     }
-    VPPS_TRY(take_save_name(path, s, c));
-    return find_paths(path, s, c);
+    VPPS_TRY(take_save_name(k, s, c));
+    return find_paths(k, s, c);
 }
 
 /* Takes the checkpoint's options, and adds a note about options on the command line whose values differ from the checkpoint's, where this is
  * allowed. */
-static vpps_status take_options(const char *path, settings *s, corpus *c) {
-    resuming r;
+static vpps_status take_options(const checkpoint *k, settings *s, corpus *c) {
+    resuming r = look_at_data(k, s);
     char *before = NULL, *now = NULL;
     size_t before_bytes, now_bytes;
-    VPPS_TRY(look_at_data(path, s, &r));
     r.before = open_memstream(&before, &before_bytes);
     r.now = open_memstream(&now, &now_bytes);
-    vpps_status status = r.before && r.now ? take_all_options(path, s, c, r)
-                                           : vpps_fail(VPPS_MEMORY, "no memory for the options of %s", path);
+    vpps_status status = r.before && r.now ? take_all_options(k, s, c, r)
+                                           : vpps_fail(VPPS_MEMORY, "no memory for the options of %s", k->path);
     status = vpps_text_end(r.before, status, &before);
     status = vpps_text_end(r.now, status, &now);
     if (status == VPPS_OK && *now) {
-        corpus_note(c, "%s%s was made with %s: it goes on with %s", VPPS_PATH_ARGS(path), before, now);
+        corpus_note(c, "%s%s was made with %s: it goes on with %s", VPPS_PATH_ARGS(k->path), before, now);
     }
     VPPS_FREE(before, now);
     return status;
 }
 
-static vpps_status take_vocabularies(const char *path, corpus *c) {
-    for (int k = 0; k < N_VOCABS; k++) {
-        char *text;
-        VPPS_TRY(vpps_checkpoint_metadata(path, vocab_names[k], &text));
+static vpps_status take_vocabularies(const checkpoint *k, corpus *c) {
+    for (int i = 0; i < N_VOCABS; i++) {
         /* not every network has this vocabulary; a missing vocabulary of words is reported elsewhere */
-        if (!text) continue;
-        const vpps_status status = vpps_vocab_from_text(&c->vocab[k], text);
-        free(text);
-        VPPS_TRY(status);
+        const char *text = vpps_safetensors_metadata(k->file, vocab_names[i]);
+        if (text) VPPS_TRY(vpps_vocab_from_text(&c->vocab[i], text));
     }
     return VPPS_OK;
 }
 
-static vpps_status has_entry(const char *path, const char *key, bool *has) {
-    char *text;
-    VPPS_TRY(vpps_checkpoint_metadata(path, key, &text));
-    *has = text != NULL;
-    free(text);
-    return VPPS_OK;
-}
-
-/* Reads a number, if the file has it; older files do not, and *number stays unchanged. */
-static vpps_status take_later_number(const char *path, const char *key, uint64_t most, uint64_t *number) {
-    bool known;
-    VPPS_TRY(has_entry(path, key, &known));
-    return known ? need_number(path, key, most, number) : VPPS_OK;
-}
-
-/* Reads a best value, and from the entry `next` the best value of the next metric; `next` NULL: the file has no such entry. */
-static vpps_status take_value(const char *path, const char *value, const char *next, best_value *best) {
-    VPPS_TRY(need_real(path, value, &best->value));
-    if (next) VPPS_TRY(need_real(path, next, &best->next));
+/* Reads a best value, and from the entry `next` the best value of the next metric. */
+static vpps_status take_value(const checkpoint *k, const char *value, const char *next, best_value *best) {
+    VPPS_TRY(need_real(k, value, &best->value));
+    VPPS_TRY(need_real(k, next, &best->next));
     best->found = best->value >= 0;
-    if (!next || best->next < 0) best->next = NAN;
+    if (best->next < 0) best->next = NAN;
     return VPPS_OK;
 }
 
-/* Reads the best measurements of the dev data. Older files lack entries. Without "train.best_due", the best value by --eval-every is the
- * best of all values, and the value of the next metric is unknown. Without "train.best_since", the epochs since the best one count as
- * measurements, and a metric was chosen only if a best value exists. */
-static vpps_status take_best(const char *path, uint32_t epoch, best_measure *b) {
+/* Reads the best measurements of the dev data. */
+static vpps_status take_best(const checkpoint *k, best_measure *b) {
     uint64_t number;
-    bool due, since;
-    VPPS_TRY(has_entry(path, "train.best_due", &due));
-    VPPS_TRY(has_entry(path, "train.best_since", &since));
-    VPPS_TRY(take_value(path, "train.best_dev", due ? "train.best_next" : NULL, &b->any));
-    b->due = b->any;
-    if (due) VPPS_TRY(take_value(path, "train.best_due", "train.best_due_next", &b->due));
-    VPPS_TRY(need_number(path, "train.best_metric", MAX_METRICS, &number));
-    VPPS_TRY(need_u32(path, "train.best_epoch", &b->epoch));
-    b->chosen = since ? number < MAX_METRICS : b->any.found;
+    VPPS_TRY(take_value(k, "train.best_dev", "train.best_next", &b->any));
+    VPPS_TRY(take_value(k, "train.best_due", "train.best_due_next", &b->due));
+    VPPS_TRY(need_number(k, "train.best_metric", MAX_METRICS, &number));
+    b->chosen = number < MAX_METRICS;
     b->metric = (uint32_t)number;
-    b->since = b->any.found && epoch > b->epoch ? epoch - b->epoch : 0;
-    if (b->any.found && !b->chosen) return vpps_fail(VPPS_FORMAT, "%s: \"train.best_dev\" is of no metric", path);
-    if (!since) return VPPS_OK;
-    VPPS_TRY(need_u32(path, "train.best_batch", &b->batch));
-    return need_u32(path, "train.best_since", &b->since);
+    if (b->any.found && !b->chosen) return vpps_fail(VPPS_FORMAT, "%s: \"train.best_dev\" is of no metric", k->path);
+    VPPS_TRY(need_u32(k, "train.best_epoch", &b->epoch));
+    VPPS_TRY(need_u32(k, "train.best_batch", &b->batch));
+    return need_u32(k, "train.best_since", &b->since);
 }
 
 /* Reads the position in training that a resumed run continues from. */
-static vpps_status take_position(const char *path, position *p) {
-    uint64_t drops = 0;
-    VPPS_TRY(need_u32(path, "train.epoch", &p->epoch));
-    VPPS_TRY(need_u32(path, "train.batch", &p->batch));
-    VPPS_TRY(need_number(path, "train.trained", MOST_COUNTED, &p->trained));
-    VPPS_TRY(need_real(path, "train.loss_sum", &p->loss_sum));
-    VPPS_TRY(need_u32(path, "train.n_losses", &p->n_losses));
-    VPPS_TRY(take_later_number(path, "train.lr_drops", INT32_MAX, &drops));
-    p->lr_drops = (uint32_t)drops;
-    VPPS_TRY(take_later_number(path, "train.right", MOST_COUNTED, &p->right));
-    VPPS_TRY(take_later_number(path, "train.labelled", MOST_COUNTED, &p->labelled));
-    return take_best(path, p->epoch, &p->best);
+static vpps_status take_position(const checkpoint *k, position *p) {
+    VPPS_TRY(need_u32(k, "train.epoch", &p->epoch));
+    VPPS_TRY(need_u32(k, "train.batch", &p->batch));
+    VPPS_TRY(need_number(k, "train.trained", MOST_COUNTED, &p->trained));
+    VPPS_TRY(need_real(k, "train.loss_sum", &p->loss_sum));
+    VPPS_TRY(need_u32(k, "train.n_losses", &p->n_losses));
+    VPPS_TRY(need_u32(k, "train.lr_drops", &p->lr_drops));
+    VPPS_TRY(need_number(k, "train.right", MOST_COUNTED, &p->right));
+    VPPS_TRY(need_number(k, "train.labelled", MOST_COUNTED, &p->labelled));
+    return take_best(k, &p->best);
 }
 
 vpps_status checkpoint_describe(const char *path, settings *s, corpus *c, position *p) {
-    char *text;
-    VPPS_TRY(need(path, "network", &text));
-    const bool same = strcmp(text, s->network->name) == 0;
-    const vpps_status other =
-        same ? VPPS_OK : vpps_fail(VPPS_ARGUMENT, "%s holds the network %.64s, not %s", path, text, s->network->name);
-    free(text);
-    VPPS_TRY(other);
-    VPPS_TRY(take_options(path, s, c));
-    VPPS_TRY(need_u32(path, "classes", &c->classes));
-    VPPS_TRY(need(path, "vocabulary", &text));
-    free(text);
-    VPPS_TRY(take_vocabularies(path, c));
+    VPPS_CLOSED_BY(close_file) checkpoint k;
+    const char *text;
+    VPPS_TRY(open_file(&k, path));
+    VPPS_TRY(need(&k, "network", &text));
+    if (strcmp(text, s->network->name) != 0)
+        return vpps_fail(VPPS_ARGUMENT, "%s holds the network %.64s, not %s", path, text, s->network->name);
+    VPPS_TRY(take_options(&k, s, c));
+    VPPS_TRY(need_u32(&k, "classes", &c->classes));
+    VPPS_TRY(need(&k, "vocabulary", &text));
+    VPPS_TRY(take_vocabularies(&k, c));
     VPPS_TRY(corpus_check(c, s, path));
     corpus_set_sizes(c, s);
-    return p ? take_position(path, p) : VPPS_OK;
+    return p ? take_position(&k, p) : VPPS_OK;
 }
 
 vpps_status checkpoint_curves(const char *path, plot *p) {
-    VPPS_FREED char *text = NULL;
-    VPPS_TRY(vpps_checkpoint_metadata(path, "train.curves", &text));
-    if (!text) return VPPS_OK; /* older checkpoints have no learning curves */
-    return plot_from_text(p, path, text);
+    VPPS_CLOSED_BY(close_file) checkpoint k;
+    VPPS_TRY(open_file(&k, path));
+    const char *text = vpps_safetensors_metadata(k.file, "train.curves");
+    return text ? plot_from_text(p, path, text) : VPPS_OK; /* older checkpoints have no learning curves */
 }
 
 vpps_status checkpoint_carry(const char *path, const session *x, carry *states) {
-    VPPS_FREED char *text = NULL;
-    VPPS_TRY(vpps_checkpoint_metadata(path, "train.carry", &text));
+    VPPS_CLOSED_BY(close_file) checkpoint k;
+    VPPS_TRY(open_file(&k, path));
+    const char *text = vpps_safetensors_metadata(k.file, "train.carry");
     if (!text)
         return vpps_fail(VPPS_FORMAT,
                          "%s stands in the middle of an epoch, and has no states to carry on: expected a run "
@@ -543,27 +510,24 @@ static vpps_status check_lexicon(const char *path, const settings *s, const corp
 }
 
 vpps_status checkpoint_check_data(const char *path, const settings *s, const corpus *c) {
-    resuming r;
-    VPPS_TRY(look_at_data(path, s, &r));
-    if (!r.by_content) return VPPS_OK;
+    VPPS_CLOSED_BY(close_file) checkpoint k;
+    VPPS_TRY(open_file(&k, path));
+    if (!look_at_data(&k, s).by_content) return VPPS_OK;
     for (int i = 0; i < N_SPLITS; i++) {
-        char key[VALUE_BYTES], *before, now[VALUE_BYTES];
+        char now[VALUE_BYTES];
+        const char *before = entry_of(&k, "data.", split_names[i]);
         const corpus_split *split = &c->split[i];
         const bool present = split->present && split->n_files;
-        snprintf(key, sizeof key, "data.%s", split_names[i]);
         snprintf(now, sizeof now, CONTENT_FORMAT, split->content);
-        VPPS_TRY(vpps_checkpoint_metadata(path, key, &before));
         /* a hash is "METHOD NUMBER"; a file with a number alone is too old to be compared */
         const bool known = before && strchr(before, ' ');
         const bool same = before ? present && (!known || strcmp(before, now) == 0) : !present;
-        const bool had = before != NULL;
-        free(before);
         if (same) continue;
         return vpps_fail(VPPS_ARGUMENT,
                          "%s was made %s: training cannot resume with %s; --init %s begins a new run with its "
                          "parameters",
                          path,
-                         !had      ? "without a part that is here"
+                         !before   ? "without a part that is here"
                          : present ? "with other data"
                                    : "with a part that is missing",
                          present ? split->files[0].name : split_names[i], path);
