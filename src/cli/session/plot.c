@@ -8,10 +8,10 @@
 #include <math.h>
 
 /* Sizes in pixels. */
-enum { WIDTH = 800, HEIGHT = 620, LEFT = 72, RIGHT = 24, TOP = 56, GAP = 44, BOTTOM = 56, MAX_COLUMNS = 700 };
+enum { WIDTH = 800, HEIGHT = 620, LEFT = 72, RIGHT = 24, TOP = 56, GAP = 44, BOTTOM = 56 };
 
-/* Most points of the loss in memory; when there are more, neighbours are merged. */
-enum { MAX_POINTS = 2 * MAX_COLUMNS };
+/* The loss has fewer points than these, as many as the picture can resolve: when it reaches them, neighbours are merged. */
+enum { MAX_POINTS = 700 };
 
 /* Colours for dev and test from Okabe and Ito's palette, which people with any colour vision can distinguish; dashes
  * for all metrics but the first. */
@@ -32,12 +32,17 @@ static vpps_status add_point(plot_curve *curve, double x, double y) {
     return VPPS_OK;
 }
 
-static void join_neighbours(plot_curve *curve) {
+/* Makes one point of each two neighbours of the loss while it has too many. */
+static void join_neighbours(plot *p) {
+    plot_curve *curve = &p->loss;
+    if (curve->n < MAX_POINTS) return;
     for (size_t i = 0; i < curve->n / 2; i++) {
         const plot_point a = curve->points[2 * i], b = curve->points[2 * i + 1];
         curve->points[i] = (plot_point){(float)(((double)a.x + b.x) / 2), (float)(((double)a.y + b.y) / 2)};
     }
     curve->n /= 2;
+    p->per *= 2;
+    join_neighbours(p);
 }
 
 vpps_status plot_loss(plot *p, double epoch, double loss) {
@@ -48,9 +53,7 @@ vpps_status plot_loss(plot *p, double epoch, double loss) {
     VPPS_TRY(add_point(&p->loss, p->pending_x / p->per, p->pending_y / p->per));
     p->pending = 0;
     p->pending_x = p->pending_y = 0;
-    if (p->loss.n < MAX_POINTS) return VPPS_OK;
-    join_neighbours(&p->loss);
-    p->per *= 2;
+    join_neighbours(p);
     return VPPS_OK;
 }
 
@@ -131,6 +134,7 @@ vpps_status plot_from_text(plot *p, const char *name, const char *text) {
         p->per = (uint32_t)per;
         p->pending = (uint32_t)pending;
         VPPS_TRY(read_curve(&text, &p->loss, &good));
+        join_neighbours(p);
     }
     for (int i = 0; i < PLOT_CURVES && good; i++) VPPS_TRY(read_curve(&text, &p->measures[i], &good));
     return good ? VPPS_OK : vpps_fail(VPPS_FORMAT, "%s: \"train.curves\" does not hold curves", name);
@@ -200,36 +204,20 @@ static void draw_curve(FILE *f, const panel *a, const plot_curve *curve, const c
     fputs("'/>\n", f);
 }
 
-/* Merges neighbouring points to at most n_max means, as many as the picture can resolve. */
-static size_t thin_out(const plot_curve *curve, size_t n_max, plot_point *out) {
-    size_t n = 0;
-    const size_t bucket = (curve->n + n_max - 1) / n_max;
-    for (size_t i = 0; i < curve->n; i += bucket) {
-        double x = 0, y = 0;
-        size_t k = 0;
-        for (; k < bucket && i + k < curve->n; k++) {
-            x += (double)curve->points[i + k].x;
-            y += (double)curve->points[i + k].y;
-        }
-        out[n++] = (plot_point){(float)(x / (double)k), (float)(y / (double)k)};
-    }
-    return n;
-}
-
 /* Draws the loss pale, and over it a running mean over a thirtieth of the run. */
 static void draw_loss(FILE *f, const panel *a, const plot_curve *loss) {
-    plot_point raw[MAX_COLUMNS], smooth[MAX_COLUMNS];
-    const size_t n = thin_out(loss, MAX_COLUMNS, raw), reach = n / 60;
+    plot_point smooth[MAX_POINTS];
+    const size_t n = loss->n, reach = n / 60;
     for (size_t i = 0; i < n; i++) {
         /* equally many points on both sides, so that the mean is not shifted */
         const size_t r = i < reach ? i : n - 1 - i < reach ? n - 1 - i : reach;
         double sum = 0;
-        for (size_t k = i - r; k <= i + r; k++) sum += (double)raw[k].y;
-        smooth[i] = (plot_point){raw[i].x, (float)(sum / (double)(2 * r + 1))};
+        for (size_t k = i - r; k <= i + r; k++) sum += (double)loss->points[k].y;
+        smooth[i] = (plot_point){loss->points[i].x, (float)(sum / (double)(2 * r + 1))};
     }
     char style[96];
     snprintf(style, sizeof style, "stroke='%s' stroke-opacity='0.35'", loss_colour);
-    draw_curve(f, a, &(plot_curve){raw, n}, style);
+    draw_curve(f, a, loss, style);
     snprintf(style, sizeof style, "stroke='%s' stroke-width='2'", loss_colour);
     draw_curve(f, a, &(plot_curve){smooth, n}, style);
 }
