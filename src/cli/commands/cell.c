@@ -4,7 +4,7 @@
 #include "cell/flops.h"
 #include "cell/print.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/first_batch.h"
+#include "cli/commands/open_network.h"
 #include "cli/common/failure.h"
 #include "cli/common/json.h"
 #include "cli/common/number.h"
@@ -294,7 +294,7 @@ static vpps_status cell(settings *s, session *x, corpus *c) {
     const vpps_batch *b;
     vpps_node loss;
     VPPS_TRY(output_files_check(s));
-    VPPS_TRY(open_first_batch(x, s, c, &loss));
+    VPPS_TRY(open_first_batch(x, s, c, true, &loss));
     VPPS_TRY(vpps_handle_batch(x->handle, x->graph, loss, &b));
     return show(x, b);
 }

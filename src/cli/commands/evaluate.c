@@ -1,9 +1,8 @@
 /* evaluate.c - `vpps eval`: measures the network in a checkpoint on a data set. */
 #include "base/base.h"
 #include "cli/commands/commands.h"
-#include "cli/output/output_files.h"
+#include "cli/commands/open_network.h"
 #include "cli/output/report.h"
-#include "cli/session/checkpoint.h"
 #include "cli/session/classes.h"
 #include "cli/session/measure.h"
 #include "io/output.h"
@@ -24,13 +23,7 @@ static vpps_status write_csv(const session *x, const corpus *c) {
 }
 
 static vpps_status eval(settings *s, session *x, corpus *c, class_counts *classes) {
-    VPPS_TRY(checkpoint_describe(s->model, s, c, NULL));
-    options_complete(s);
-    VPPS_TRY(output_files_check(s));
-    VPPS_TRY(output_file_check(s->trace));
-    VPPS_TRY(output_file_check(s->csv));
-    VPPS_TRY(session_open_on(x, s, c));
-    VPPS_TRY(session_load(x, s->model));
+    VPPS_TRY(open_trained(x, s, c, true));
     if (task_for(s)->classifies) {
         VPPS_TRY(classes_open(classes, s->net.classes));
         x->classes = classes;

@@ -2,6 +2,7 @@
 #include "cli/commands/export_c.h"
 #include "base/base.h"
 #include "cli/commands/export_main.h"
+#include "cli/commands/open_network.h"
 #include "cli/output/report.h"
 #include "cli/session/checkpoint.h"
 #include "cli/session/measure.h"
@@ -146,10 +147,7 @@ static vpps_status compare(const settings *of, session *x, corpus *c, measures m
     s.command = COMMAND_EVAL;
     s.quiet = true;
     s.split = SPLIT_DEV;
-    VPPS_TRY(checkpoint_describe(s.model, &s, c, NULL));
-    options_complete(&s);
-    VPPS_TRY(session_open_on(x, &s, c));
-    VPPS_TRY(session_load(x, s.model));
+    VPPS_TRY(open_trained(x, &s, c, true));
     vpps_status status = measure_dev(x, c, &m[0]);
     for (vpps_param p = 0; p < vpps_param_count(x->model); p++)
         vpps_c_round(x->model, p, (vpps_c_precision)s.c_precision);

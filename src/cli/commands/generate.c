@@ -4,6 +4,7 @@
  * depends neither on --batch nor on how many sentences are drawn. */
 #include "base/base.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/open_network.h"
 #include "cli/common/failure.h"
 #include "cli/input/task.h"
 #include "cli/output/answers.h"
@@ -208,10 +209,7 @@ static vpps_status read_prompt(generator *g) {
 }
 
 static vpps_status generate(generator *g, settings *s) {
-    VPPS_TRY(checkpoint_describe(s->model, s, &g->c, NULL));
-    options_complete(s);
-    VPPS_TRY(session_open(&g->x, s, &g->c));
-    VPPS_TRY(session_load(&g->x, s->model));
+    VPPS_TRY(open_trained(&g->x, s, &g->c, false));
     VPPS_TRY(answers_open(&g->answers, s, &g->c));
     g->end_word = vpps_vocab_find(g->c.vocab[VOCAB_WORDS], END_WORD, sizeof END_WORD - 1);
     if (g->end_word == VPPS_NO_WORD) g->end_word = 0;

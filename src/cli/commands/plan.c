@@ -1,7 +1,7 @@
 /* plan.c - `vpps plan`: prints which rows of which matrix lie in which registers. */
 #include "cli/commands/plan.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/first_batch.h"
+#include "cli/commands/open_network.h"
 #include "cli/common/failure.h"
 #include "cli/common/json.h"
 #include "cli/output/output_files.h"
@@ -12,7 +12,7 @@ vpps_status planner_open(planner *x, settings *s) {
     const uint32_t groups = s->groups;
     x->settings = s;
     s->groups = 0; /* --groups is for the GPU, not for this session, which has no device */
-    const vpps_status status = open_first_batch(&x->session, s, &x->corpus, &x->loss);
+    const vpps_status status = open_first_batch(&x->session, s, &x->corpus, true, &x->loss);
     s->groups = groups;
     return status;
 }

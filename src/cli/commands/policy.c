@@ -2,10 +2,9 @@
  * runs vertices of one type. Also prints the automaton (learned policy that chooses which type's vertices run next) for these examples. */
 #include "base/base.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/open_network.h"
 #include "cli/common/failure.h"
 #include "cli/common/json.h"
-#include "cli/session/checkpoint.h"
-#include "cli/session/session.h"
 #include "runtime/handle.h"
 #include "script/schedule.h"
 #include "script/scopes.h"
@@ -134,20 +133,11 @@ static void write_learned(const vpps_graph_kind *kind, const void *packed, size_
 
 /* Builds a graph of the first examples, in their order. */
 static vpps_status open_examples(shown *x, settings *s) {
-    if (s->model) VPPS_TRY(checkpoint_describe(s->model, s, &x->corpus, NULL));
-    options_complete(s);
-    VPPS_TRY(session_open_on(&x->session, s, &x->corpus));
     static const vpps_policy_store learns_anew = {read_nothing, write_learned};
+    VPPS_TRY(open_first_batch(&x->session, s, &x->corpus, false, &x->loss));
     x->session.handle->learned.store = &learns_anew;
-    const corpus_split *train = &x->corpus.split[SPLIT_TRAIN];
-    x->n_inputs = vpps_min_u32(s->batch, train->n_examples);
-    uint32_t *order = malloc((x->n_inputs + 1u) * sizeof *order);
-    if (!order) return vpps_fail(VPPS_MEMORY, "policy: out of memory");
-    for (uint32_t i = 0; i < x->n_inputs; i++) order[i] = i;
-    const vpps_status status =
-        session_add_batch(&x->session, &x->corpus, train, order, x->n_inputs, x->n_inputs, &x->loss);
-    free(order);
-    return status;
+    x->n_inputs = vpps_min_u32(s->batch, x->corpus.split[SPLIT_TRAIN].n_examples);
+    return VPPS_OK;
 }
 
 /* Schedules the batch with each policy of the engine. */

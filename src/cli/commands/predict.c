@@ -5,6 +5,7 @@
  * lines are run and printed: a program that writes a line gets its answer, and a file is run in whole batches. */
 #include "base/base.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/open_network.h"
 #include "cli/common/failure.h"
 #include "cli/input/corpus_read.h"
 #include "cli/input/fields.h"
@@ -70,11 +71,8 @@ static bool is_of_line(vpps_status status) {
 static vpps_status fail_line(const predictor *p, vpps_status status, uint64_t number) {
     place_failure(p, status, number);
     if (!is_of_line(status)) return status;
-    if (p->s->on_error == ON_ERROR_STOP) {
-        char why[VPPS_MESSAGE_BYTES];
-        snprintf(why, sizeof why, "%s", vpps_error_message());
-        return vpps_fail(status, "%.430s; the output ends before it (--on-error skip goes on)", why);
-    }
+    if (p->s->on_error == ON_ERROR_STOP)
+        return vpps_fail(status, "%.430s; the output ends before it (--on-error skip goes on)", vpps_error_message());
     report_failure(status);
     return VPPS_OK;
 }
@@ -443,14 +441,8 @@ static vpps_status predict_file(predictor *p, const char *path) {
 }
 
 static vpps_status open_predictor(predictor *p, settings *s) {
-    session *x = p->x;
     corpus *c = p->c;
-    VPPS_TRY(checkpoint_describe(s->model, s, c, NULL));
-    options_complete(s);
-    VPPS_TRY(output_files_check(s));
-    VPPS_TRY(output_file_check(s->trace));
-    VPPS_TRY(session_open(x, s, c));
-    VPPS_TRY(session_load(x, s->model));
+    VPPS_TRY(open_trained(p->x, s, c, false));
     VPPS_TRY(answers_open(&p->answers, s, c));
     if (!c->vocab[VOCAB_CLASSES] || s->network->kind != NET_TREES) return VPPS_OK;
     p->n_class_names = vpps_vocab_size(c->vocab[VOCAB_CLASSES]);
