@@ -31,6 +31,9 @@ vpps_status vpps_safetensors_header_length(const char *path, const unsigned char
 vpps_status vpps_safetensors_parse_header(vpps_safetensors *file, const char *header, size_t header_bytes,
                                           uint64_t data_bytes);
 
+/* Compares two pointers to tensors by the tensors' names, for qsort and bsearch. */
+int vpps_safetensors_by_name(const void *a, const void *b);
+
 /* printf's format of a checksum as text. Checksums that begin with VPPS_CHECKSUM_OTHER are not checked. */
 #define VPPS_CHECKSUM_FORMAT "vpps-64 %016llx"
 #define VPPS_CHECKSUM_OTHER "xxh3-64 "

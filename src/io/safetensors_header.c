@@ -114,10 +114,6 @@ static vpps_status read_entry(const char *path, const vpps_json *json, const vpp
     return VPPS_OK;
 }
 
-static int compare_pairs(const void *a, const void *b) {
-    return strcmp(((const vpps_metadata *)a)->key, ((const vpps_metadata *)b)->key);
-}
-
 static vpps_status read_metadata(vpps_safetensors *file, const vpps_json_value *object) {
     if (!object) return VPPS_OK;
     if (object->kind != VPPS_JSON_OBJECT)
@@ -130,7 +126,7 @@ static vpps_status read_metadata(vpps_safetensors *file, const vpps_json_value *
         }
         file->metadata[file->n_metadata++] = (vpps_metadata){v->key, v->string};
     }
-    qsort(file->metadata, file->n_metadata, sizeof *file->metadata, compare_pairs);
+    qsort(file->metadata, file->n_metadata, sizeof *file->metadata, vpps_by_text); /* a pair begins with its key */
     return VPPS_OK;
 }
 
@@ -164,7 +160,7 @@ static vpps_status check_tiling(const char *path, placed *tensors, size_t n, uin
                                  (unsigned long long)data_bytes);
 }
 
-static int compare_names(const void *a, const void *b) {
+int vpps_safetensors_by_name(const void *a, const void *b) {
     return strcmp((*(vpps_safetensors_info *const *)a)->name, (*(vpps_safetensors_info *const *)b)->name);
 }
 
@@ -180,7 +176,7 @@ static vpps_status keep_tensors(vpps_safetensors *file, const placed *tensors, s
         file->by_name[i] = &file->infos[i];
     }
     file->n_infos = n;
-    qsort(file->by_name, n, sizeof *file->by_name, compare_names);
+    qsort(file->by_name, n, sizeof *file->by_name, vpps_safetensors_by_name);
     return VPPS_OK;
 }
 

@@ -158,7 +158,7 @@ static vpps_status read_at(const vpps_safetensors *file, uint64_t at, size_t n, 
     return VPPS_OK;
 }
 
-static vpps_status hash_on_disk(const vpps_safetensors *file, unsigned long long *hash) {
+static vpps_status hash_data(const vpps_safetensors *file, unsigned long long *hash) {
     enum { PIECE = 1 << 20 };
     unsigned char *piece = malloc(PIECE);
     vpps_hash state;
@@ -180,11 +180,7 @@ vpps_status vpps_safetensors_verify(const vpps_safetensors *file) {
     unsigned long long hash = 0;
     const char *wanted = vpps_safetensors_metadata(file, VPPS_CHECKSUM_KEY);
     if (!wanted || strncmp(wanted, VPPS_CHECKSUM_OTHER, strlen(VPPS_CHECKSUM_OTHER)) == 0) return VPPS_OK;
-    if (file->data) {
-        hash = vpps_hash_bytes(file->data, (size_t)file->data_bytes, 0);
-    } else {
-        VPPS_TRY(hash_on_disk(file, &hash));
-    }
+    VPPS_TRY(hash_data(file, &hash));
     snprintf(text, sizeof text, VPPS_CHECKSUM_FORMAT, hash);
     if (strcmp(text, wanted) == 0) return VPPS_OK;
     return vpps_fail(VPPS_FORMAT,
@@ -200,18 +196,10 @@ const vpps_safetensors_info *vpps_safetensors_at(const vpps_safetensors *file, s
 }
 
 const vpps_safetensors_info *vpps_safetensors_find(const vpps_safetensors *file, const char *name) {
-    size_t low = 0, high = file->n_infos;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const vpps_safetensors_info *info = file->by_name[middle];
-        int order = strcmp(name, info->name);
-        if (order == 0) return info;
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return NULL;
+    const vpps_safetensors_info wanted = {.name = name}, *key = &wanted;
+    vpps_safetensors_info **found =
+        bsearch(&key, file->by_name, file->n_infos, sizeof *file->by_name, vpps_safetensors_by_name);
+    return found ? *found : NULL;
 }
 
 static void print_shape(char *text, size_t bytes, uint32_t n_dims, const uint64_t *dims) {
