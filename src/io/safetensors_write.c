@@ -171,8 +171,8 @@ static vpps_status add_to_output(void *to, const void *bytes, uint64_t n_bytes) 
     return vpps_output_write(to, bytes, n_bytes);
 }
 
-vpps_status vpps_safetensors_checksum_from(const vpps_safetensors_tensor *tensors, size_t n,
-                                           const vpps_safetensors_source *source, char text[VPPS_CHECKSUM_BYTES]) {
+vpps_status vpps_safetensors_checksum(const vpps_safetensors_tensor *tensors, size_t n,
+                                      const vpps_safetensors_source *source, char text[VPPS_CHECKSUM_BYTES]) {
     vpps_hash hash;
     vpps_status status = VPPS_OK;
     vpps_hash_begin(&hash, 0);
@@ -183,19 +183,8 @@ vpps_status vpps_safetensors_checksum_from(const vpps_safetensors_tensor *tensor
     return status;
 }
 
-vpps_status vpps_safetensors_checksum(const vpps_safetensors_tensor *tensors, size_t n,
-                                      char text[VPPS_CHECKSUM_BYTES]) {
-    return vpps_safetensors_checksum_from(tensors, n, NULL, text);
-}
-
 vpps_status vpps_safetensors_write(const char *path, const vpps_safetensors_tensor *tensors, size_t n,
-                                   const vpps_metadata *metadata, size_t m) {
-    return vpps_safetensors_write_from(path, tensors, n, metadata, m, NULL);
-}
-
-vpps_status vpps_safetensors_write_from(const char *path, const vpps_safetensors_tensor *tensors, size_t n,
-                                        const vpps_metadata *metadata, size_t m,
-                                        const vpps_safetensors_source *source) {
+                                   const vpps_metadata *metadata, size_t m, const vpps_safetensors_source *source) {
     char *header = NULL;
     size_t header_bytes = 0;
     VPPS_TRY(make_header(path, tensors, n, metadata, m, source != NULL, &header, &header_bytes));

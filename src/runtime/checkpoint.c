@@ -117,8 +117,8 @@ static vpps_status write_file(vpps_handle *h, const char *path, const vpps_metad
         if (n) memcpy(all + OWN, metadata, n * sizeof *metadata);
         vpps_table_source tables = {h->options.communicator, model, list.tables};
         const vpps_safetensors_source source = {vpps_table_read, &tables}, *from = model->shards > 1 ? &source : NULL;
-        status = vpps_safetensors_checksum_from(list.tensors, n_tensors, from, checksum);
-        if (status == VPPS_OK) status = vpps_safetensors_write_from(path, list.tensors, n_tensors, all, n + OWN, from);
+        status = vpps_safetensors_checksum(list.tensors, n_tensors, from, checksum);
+        if (status == VPPS_OK) status = vpps_safetensors_write(path, list.tensors, n_tensors, all, n + OWN, from);
     }
     free_list(&list, n_tensors);
     VPPS_FREE(all, updates);

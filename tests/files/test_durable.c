@@ -114,7 +114,7 @@ static vpps_status save_checkpoint(int version) {
     const vpps_safetensors_tensor tensors[] = {{"a", 1, {70000}, values}, {"b", 1, {3}, values}};
     char text[32];
     snprintf(text, sizeof text, "%d", version);
-    return vpps_safetensors_write(path, tensors, 2, &(vpps_metadata){"version", text}, 1);
+    return vpps_safetensors_write(path, tensors, 2, &(vpps_metadata){"version", text}, 1, NULL);
 }
 
 static int checkpoint_version(void) {

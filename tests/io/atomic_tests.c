@@ -23,7 +23,7 @@ static vpps_status save_version(const char *path, int version) {
     snprintf(text, sizeof text, "%d", version);
     for (int i = 0; i < ELEMS; i++) values[i] = (float)version;
     const vpps_safetensors_tensor tensors[] = {{"first", 1, {100}, values}, {"second", 1, {ELEMS}, values}};
-    return vpps_safetensors_write(path, tensors, 2, &(vpps_metadata){"version", text}, 1);
+    return vpps_safetensors_write(path, tensors, 2, &(vpps_metadata){"version", text}, 1, NULL);
 }
 
 /* Makes one check for all elements, since each check of the framework writes to a file. */
@@ -323,7 +323,7 @@ static int fill_small_disk(const char *folder) {
     const vpps_safetensors_tensor tensor = {"a", 1, {64}, small};
     char path[600];
     snprintf(path, sizeof path, "%s/f", folder);
-    if (vpps_safetensors_write(path, &tensor, 1, NULL, 0) != VPPS_OK || count_files(folder) != 1) return 1;
+    if (vpps_safetensors_write(path, &tensor, 1, NULL, 0, NULL) != VPPS_OK || count_files(folder) != 1) return 1;
     if (save_version(path, 1) != VPPS_IO || !strstr(vpps_error_message(), "No space left on device")) return 1;
     vpps_safetensors *file;
     if (count_files(folder) != 1 || vpps_safetensors_open(&file, path) != VPPS_OK) return 1;

@@ -50,7 +50,7 @@ TEST_GROUP("safetensors", .seconds = 60);
 TEST(bytes_are_the_formats) {
     size_t n;
     folder_make();
-    TEST_OK(vpps_safetensors_write(folder_path("g"), golden_tensors, 2, golden_metadata, 1));
+    TEST_OK(vpps_safetensors_write(folder_path("g"), golden_tensors, 2, golden_metadata, 1, NULL));
     char *bytes = read_bytes(folder_path("g"), &n);
     ck_assert_uint_eq(n, GOLDEN_BYTES);
     ck_assert_mem_eq(bytes, golden, GOLDEN_BYTES);
@@ -88,7 +88,7 @@ TEST(what_is_written_is_read) {
     vpps_safetensors *file;
     float values[105];
     folder_make();
-    TEST_OK(vpps_safetensors_write(folder_path("f"), tensors, 4, metadata, 3));
+    TEST_OK(vpps_safetensors_write(folder_path("f"), tensors, 4, metadata, 3, NULL));
     TEST_OK(vpps_safetensors_open(&file, folder_path("f")));
     ck_assert_uint_eq(vpps_safetensors_count(file), 4);
     for (size_t i = 0; i < 4; i++) {
@@ -136,8 +136,8 @@ TEST(bad_arguments_write_nothing) {
     };
     folder_make();
     for (size_t i = 0; i < VPPS_COUNT(cases); i++) {
-        TEST_FAILS(vpps_safetensors_write(folder_path("f"), cases[i].tensors, 2, cases[i].metadata, 2), VPPS_ARGUMENT,
-                   cases[i].message);
+        TEST_FAILS(vpps_safetensors_write(folder_path("f"), cases[i].tensors, 2, cases[i].metadata, 2, NULL),
+                   VPPS_ARGUMENT, cases[i].message);
         ck_assert_ptr_null(fopen(folder_path("f"), "rb"));
     }
 }

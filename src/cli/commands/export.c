@@ -47,14 +47,14 @@ static vpps_status write_parameters(const settings *s, const vpps_safetensors *f
     size_t m = 0;
     vpps_status status = tensors && metadata ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for %zu tensors", most);
     if (status == VPPS_OK) status = list_tensors(file, s->model, tensors, n);
-    if (status == VPPS_OK) status = vpps_safetensors_checksum(tensors, *n, checksum);
+    if (status == VPPS_OK) status = vpps_safetensors_checksum(tensors, *n, NULL, checksum);
     for (size_t i = 0; i < n_metadata && status == VPPS_OK; i++) {
         const vpps_metadata entry = vpps_safetensors_metadata_at(file, i);
         if (is_kept(s, entry.key)) metadata[m++] = entry;
     }
     if (status == VPPS_OK) {
         metadata[m++] = (vpps_metadata){VPPS_CHECKSUM_KEY, checksum};
-        status = vpps_safetensors_write(s->save, tensors, *n, metadata, m);
+        status = vpps_safetensors_write(s->save, tensors, *n, metadata, m, NULL);
     }
     VPPS_FREE(tensors, metadata);
     return status;
