@@ -3,7 +3,6 @@
 #include "base/base.h"
 #include "cli/common/number.h"
 #include "io/output.h"
-#include "io/xml.h"
 
 #include <math.h>
 
@@ -255,6 +254,25 @@ static void draw_legend(FILE *f, const panel *a, const plot *p) {
     }
 }
 
+/* Writes text as an element's content: <, > and & as entities, control characters as spaces, bytes that are not UTF-8 as question marks. */
+static void write_xml(FILE *f, const char *text) {
+    for (uint32_t bytes; *text; text += bytes) {
+        bytes = vpps_utf8_character(text, strlen(text));
+        const unsigned char c = (unsigned char)*text;
+        switch (c) {
+        case '<': fputs("&lt;", f); break;
+        case '>': fputs("&gt;", f); break;
+        case '&': fputs("&amp;", f); break;
+        default:
+            if (bytes > 1) {
+                fprintf(f, "%.*s", (int)bytes, text);
+            } else {
+                fputc(c < 0x20 ? ' ' : c < 0x80 ? c : '?', f);
+            }
+        }
+    }
+}
+
 static void draw(FILE *f, const plot *p) {
     bool measured = false;
     for (int i = 0; i < PLOT_CURVES; i++) measured |= p->measures[i].n > 0;
@@ -282,7 +300,7 @@ static void draw(FILE *f, const plot *p) {
             WIDTH, HEIGHT, WIDTH, HEIGHT);
     fprintf(f, "<rect width='%d' height='%d' fill='white'/>\n<text x='%d' y='26' font-size='15' font-weight='bold'>",
             WIDTH, HEIGHT, LEFT);
-    vpps_write_xml(f, p->title);
+    write_xml(f, p->title);
     fputs("</text>\n", f);
     draw_axes(f, &top, "training loss", !measured);
     draw_loss(f, &top, &p->loss);
