@@ -62,21 +62,10 @@ bool vpps_is_utf8(const char *text) {
 }
 
 char *vpps_put_utf8(char *to, uint32_t c) {
-    if (c < 0x80) {
-        *to++ = (char)c;
-    } else if (c < 0x800) {
-        *to++ = (char)(0xc0 | c >> 6);
-        *to++ = (char)(0x80 | (c & 0x3f));
-    } else if (c < 0x10000) {
-        *to++ = (char)(0xe0 | c >> 12);
-        *to++ = (char)(0x80 | (c >> 6 & 0x3f));
-        *to++ = (char)(0x80 | (c & 0x3f));
-    } else {
-        *to++ = (char)(0xf0 | c >> 18);
-        *to++ = (char)(0x80 | (c >> 12 & 0x3f));
-        *to++ = (char)(0x80 | (c >> 6 & 0x3f));
-        *to++ = (char)(0x80 | (c & 0x3f));
-    }
+    static const unsigned char leads[] = {0, 0xc0, 0xe0, 0xf0};
+    const unsigned further = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+    *to++ = (char)(leads[further] | c >> 6 * further);
+    for (unsigned i = further; i-- > 0;) *to++ = (char)(0x80 | (c >> 6 * i & 0x3f));
     return to;
 }
 
