@@ -79,8 +79,9 @@ def near(a, b):
 def run(code, argv):
     """Runs statements like a program of their own, and returns its exit status. Its standard output and error are the process's."""
     sys.argv = ["-", *argv]
+    names = {"__name__": "__main__"}
     try:
-        exec(code, {"__name__": "__main__"})
+        exec(code, names)
         return 0
     except SystemExit as end:
         if isinstance(end.code, str):
@@ -89,6 +90,8 @@ def run(code, argv):
     except BaseException:
         traceback.print_exc()
         return 1
+    finally:
+        names.clear()  # closes files, whose last lines are in memory, although functions refer to their names
 
 
 def fields_of(pipe):
