@@ -9,7 +9,6 @@
 #include "common/folder.h"
 
 #include <dlfcn.h>
-#include <libgen.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -89,10 +88,8 @@ TEST(another_library) {
 static void add_versions(void) {
     static const char *const names[] = {"libnvrtc.so.12", "libnvrtc.so.13", "libnvrtc-builtins.so.12.99",
                                         "libnvrtc-builtins.so.13.99"};
-    char program[4000] = {0}, fake[4096], name[4300];
-    ck_assert_int_gt(readlink("/proc/self/exe", program, sizeof program - 1), 0);
-    snprintf(fake, sizeof fake, "%s/fake_nvrtc.so", dirname(program));
-    const char *const folder = folder_make();
+    char name[4300];
+    const char *const fake = test_beside("fake_nvrtc.so"), *const folder = folder_make();
     for (size_t i = 0; i < VPPS_COUNT(names); i++) {
         snprintf(name, sizeof name, "mkdir -p %s/lib64 && cp %s %s/lib64/%s", folder, fake, folder, names[i]);
         ck_assert_int_eq(system(name), 0);

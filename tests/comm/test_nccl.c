@@ -70,11 +70,7 @@ TEST(nccl_is_declared_as_in_its_header) {
     if (!nccl_declarations_compared) TEST_SKIP("NCCL's header is not installed");
 }
 
-int main(int argc, char **argv) {
-    char path[4096]; /* the stand-in lies beside this program */
-    (void)argc;
-    const char *slash = strrchr(argv[0], '/');
-    snprintf(path, sizeof path, "%.*sfake_nccl.so", slash ? (int)(slash + 1 - argv[0]) : 0, argv[0]);
-    setenv("VPPS_NCCL", path, 1);
+int main(void) {
+    setenv("VPPS_NCCL", test_beside("fake_nccl.so"), 1);
     return test_main("nccl");
 }

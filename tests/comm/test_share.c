@@ -573,15 +573,9 @@ TEST(processes_of_a_host_take_its_gpus_in_turn) {
     }
 }
 
-int main(int argc, char **argv) {
-    static char path[4096]; /* the stand-ins lie beside this program */
-    (void)argc;
-    const char *slash = strrchr(argv[0], '/');
-    snprintf(path, sizeof path, "%.*sfake_nccl.so", slash ? (int)(slash + 1 - argv[0]) : 0, argv[0]);
-    stand_in = path;
-    static char cublas[4096];
-    snprintf(cublas, sizeof cublas, "%.*sfake_cublas.so", slash ? (int)(slash + 1 - argv[0]) : 0, argv[0]);
-    setenv("VPPS_LIBCUBLAS", cublas, 1);
+int main(void) {
+    stand_in = test_beside("fake_nccl.so");
+    setenv("VPPS_LIBCUBLAS", test_beside("fake_cublas.so"), 1);
     gpu_ask_compiler();
     return test_main("share");
 }

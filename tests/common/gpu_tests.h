@@ -5,6 +5,7 @@
 #pragma once
 
 #include "common/testing.h"
+#include "runtime/gpu/driver.h"
 
 bool gpu_is_simulated(void);
 
@@ -14,7 +15,7 @@ void gpu_ask_compiler(void);
 /* Returns why tests on a GPU are left out here; NULL: they are not. */
 const char *gpu_left_out(void);
 
-/* Calls test_main for a program whose tests all run on a GPU; under ThreadSanitizer, where software SIMT cannot run, checks that it says so. */
+/* Calls test_main for a program whose tests all run on a GPU, which ThreadSanitizer leaves out. */
 int gpu_main(const char *suite);
 
 /* Arguments of TEST_GROUP for tests that also run on other devices: TEST_AGAIN(test, GPU, GPU + 1) adds the checks on a GPU. */
@@ -27,8 +28,12 @@ int gpu_first(int everyday);
 int gpu_end(const char *name, int everyday, int n);
 
 /* Gives a handle's GPU device another driver: software SIMT's, with some functions replaced. */
-struct vpps_driver_table;
-void gpu_drive_by(vpps_handle *h, const struct vpps_driver_table *driver, const vpps_options *options);
+void gpu_drive_by(vpps_handle *h, const vpps_driver_table *driver, const vpps_options *options);
+
+/* Loads a kernel as software SIMT's driver does, but through the cache that the program began with: a test whose own cache (cache_folder_make) is for
+ * what tuning remembers need not compile its kernels anew. No other thread may read the environment meanwhile. */
+vpps_status gpu_load_shared(vpps_driver *d, const char *source, const char *description, const vpps_launch_shape *shape,
+                            vpps_kernel **out, vpps_cubin_report *report);
 
 /* ---------------------------------------------------------------- how the model is laid out */
 

@@ -195,6 +195,9 @@ static inline bool test_kernels(const char *which) {
     return kernels && strcmp(kernels, which) == 0;
 }
 
+/* Returns the path of a file in this program's folder, in one of four static buffers used in turn. */
+const char *test_beside(const char *name);
+
 /* Returns the path of a file of the data sets, in a static buffer; NULL: it does not exist. */
 const char *test_data(const char *name);
 

@@ -57,6 +57,7 @@ static vpps_status allocate_host(vpps_driver *d, size_t bytes, void **out) {
 
 static void release(vpps_driver *d, uint64_t address) {
     ck_assert_msg(!running, "memory is given back while %u launches and products are to use it", running);
+    late.released++;
     vpps_driver_simt.release(d, address);
 }
 
@@ -134,7 +135,9 @@ static void do_launch(const void *payload) {
     else
         TEST_OK(vpps_driver_simt.launch(l.driver, l.kernel, &l.shape, &l.arguments, sizeof l.arguments));
     ck_assert_uint_lt(number, LATE_MOST);
-    late.failed[number] = ((const vpps_launch_end *)(uintptr_t)l.arguments.end)->failed;
+    const vpps_launch_end *end = (const vpps_launch_end *)(uintptr_t)l.arguments.end;
+    late.failed[number] = end->failed;
+    ck_assert_uint_le(end->begin_ns, end->end_ns);
 }
 
 static vpps_status launch(vpps_driver *d, vpps_kernel *kernel, const vpps_launch_shape *shape, const void *arguments,

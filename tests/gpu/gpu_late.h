@@ -11,6 +11,7 @@ enum { LATE_MOST = 64 };
 typedef struct gpu_late {
     uint32_t asked, done;       /* launches that were queued, and that were done */
     uint32_t products;          /* number of cuBLAS calls that were done */
+    uint32_t released;          /* number of allocations that were given back */
     uint32_t failed[LATE_MOST]; /* outcome of each launch that was done: a vpps_failure_kind */
     uint32_t stalls;            /* number, from 1, of the launch that does nothing and reports a stall; 0: none does */
     uint32_t allocations,

@@ -8,6 +8,8 @@ enum {
     CLASSES = 8 /* labels are taken modulo this number: a matrix with so few rows is low */
 };
 
+vpps_options trees_options(void) { return gpu_options(&(gpu_layout){4, 128, 1, 1}, VPPS_MOMENTUM); }
+
 gpu_trees trees_of(uint32_t hidden, uint32_t embed) {
     gpu_trees t = {.h = NULL};
     const network *n = network_find("tree-lstm");

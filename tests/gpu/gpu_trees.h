@@ -14,6 +14,10 @@ typedef struct gpu_trees {
     vpps_node last; /* the loss of the labelled node that was added last */
 } gpu_trees;
 
+/* Sizes and options that tests share, and kernels with them; options of a GPU, with nothing to choose. */
+enum { TREES_HIDDEN = 16, TREES_EMBED = 24 };
+vpps_options trees_options(void);
+
 /* Makes a network and trees: equal arguments give equal ones. trees_with also makes a handle. */
 gpu_trees trees_with(uint32_t hidden, uint32_t embed, const vpps_options *options);
 gpu_trees trees_of(uint32_t hidden, uint32_t embed);

@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-enum { HIDDEN = 16, MOST_SOURCES = 32 };
+enum { MOST_SOURCES = 32 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char *sources[MOST_SOURCES];
@@ -44,12 +44,12 @@ static void expect_kernels(uint32_t loaded, uint32_t ahead) {
 /* Makes a handle whose driver compiles ahead, or not. */
 static gpu_trees open_trees(bool ahead, uint32_t groups) {
     static vpps_driver_table driver;
-    const gpu_layout layout = {4, 128, 1, groups};
-    const vpps_options o = gpu_options(&layout, VPPS_MOMENTUM);
+    vpps_options o = trees_options();
+    o.groups = groups;
     driver = vpps_driver_simt;
     driver.prepare = prepare;
     driver.load = load;
-    return ahead ? trees_driven_by(&driver, HIDDEN, HIDDEN, &o) : trees_with(HIDDEN, HIDDEN, &o);
+    return ahead ? trees_driven_by(&driver, TREES_HIDDEN, TREES_EMBED, &o) : trees_with(TREES_HIDDEN, TREES_EMBED, &o);
 }
 
 static void close_trees(gpu_trees *t) {

@@ -470,46 +470,6 @@ TEST_EACH(all_uses_of_a_matrix_add_up, 0, 2) {
         ck_assert_float_eq(vpps_param_values(t.model, W)[i], -(1000 + VERTICES * (11 + x[i % N])));
 }
 
-/* ---------------------------------------------------------------- kernels that cannot be made */
-
-TEST_GROUP("unmade", .seconds = 120);
-
-/* A batch whose kernel the compiler refuses fails; later batches run, with and without the refused cell. */
-TEST(a_batch_without_a_kernel_fails_alone) {
-    enum { N = 5, CELLS = 3 };
-    static const struct {
-        uint32_t cell;
-        bool refused;
-    } batches[] = {{0, false}, {1, true}, {1, true}, {0, false}, {2, false}, {1, false}, {0, false}};
-    if (!gpu_is_simulated()) TEST_SKIP("a GPU's compiler refuses nothing here");
-    const gpu_layout layout = zoo_layouts[0];
-    const vpps_options o = gpu_options(&layout, VPPS_SGD);
-    vpps_cell cells[CELLS];
-    const shape s = {N, N, 1};
-    setenv("VPPS_CACHE_DIR", "/dev/null", 1);
-    AT_END(training_end) training t = training_of(3);
-    for (uint32_t i = 0; i < CELLS; i++) cells[i] = record(t.model, i, &s);
-    training_start(&t, &o);
-    for (uint32_t i = 0, n = 0; i < VPPS_COUNT(batches); i++) {
-        uint64_t random = batches[i].cell;
-        vpps_graph_clear(t.g);
-        const vpps_node x = draw(t.g, N, 1, &random);
-        vpps_vertex at = vpps_source(t.g, 1, &x);
-        at = vpps_apply(t.g, VPPS_APPLICATION(.cell = cells[batches[i].cell], .n_children = 1, .children = &at));
-        const vpps_node loss = vpps_sum_elements(t.g, vpps_pushed(t.g, at, 0));
-        setenv("VPPS_CXX", batches[i].refused ? "false" : "c++", 1);
-        if (batches[i].refused) {
-            TEST_FAILS(vpps_fb(t.h, t.g, loss, NULL), VPPS_DEVICE, "software SIMT: false");
-            continue;
-        }
-        TEST_OK(vpps_fb(t.h, t.g, loss, NULL));
-        float value;
-        TEST_OK(vpps_sync_latest_loss(t.h, &value));
-        ck_assert(isfinite(value));
-        ck_assert_uint_eq(t.model->batches, ++n);
-    }
-}
-
 int main(void) {
     setenv("VPPS_SIMT_WATCH", "1", 0);
     test_in_parts();

@@ -1,4 +1,4 @@
-/* test_gpu_handle.c - what handles do only on the GPU device, or between devices: profile, groups, memory, queued launches, kernels of any size.
+/* test_gpu_handle.c - what handles do only on the GPU device, or between devices: profile, groups, memory, limits, kernels of any size.
  * (What handles promise on every device: runtime/test_handle.c.) */
 #include "common/folder.h"
 #include "gpu_trees.h"
@@ -26,6 +26,12 @@ static vpps_options options_for(const char *device, bool tuning) {
     o.pool_bytes = 32 << 20;
     o.verify = true;
     if (strcmp(device, "cpu")) o.log = note;
+    return o;
+}
+
+static vpps_options options_for_trees(void) {
+    vpps_options o = trees_options();
+    o.log = note;
     return o;
 }
 
@@ -73,10 +79,14 @@ static uint32_t count_state(uint32_t n, vpps_trial_state state) {
 
 /* Trains until the choice is made; returns the number of trials. All losses must equal the CPU's. */
 static uint32_t tune(uint32_t *batches) {
+    static vpps_driver_table driver;
     vpps_options o = options_for(test_gpu_device(), true);
     o.optimizer.kind = VPPS_MOMENTUM; /* its state also moves from plan to plan */
     o.optimizer.lr = 0.02f;
     AT_END(pair_close) pair p = pair_with(o);
+    driver = vpps_driver_simt;
+    driver.load = gpu_load_shared;
+    if (gpu_is_simulated()) gpu_drive_by(p.here.h, &driver, &o);
     bool done = false;
     uint32_t n;
     for (*batches = 0; n = read_trials(p.here.h, &done), !done; (*batches)++) /* kernels are compiled meanwhile, */
@@ -85,12 +95,12 @@ static uint32_t tune(uint32_t *batches) {
     return n;
 }
 
-/* Damages entries of the cache other than kernels, which are larger, by adding a byte. */
+/* Damages an entry of the cache. */
 static void damage_tuning(const char *path) {
     size_t bytes;
     FREED char *file = folder_load(path, &bytes);
     file[bytes - 1] ^= 1;
-    if (bytes <= 4096) folder_store(path, file, bytes);
+    folder_store(path, file, bytes);
 }
 
 TEST_GROUP("handle", .seconds = 120);
@@ -123,12 +133,11 @@ TEST(the_profile_finds_the_fastest_and_remembers_it) {
 
 /* ---- kernels that cannot be compiled */
 
-static const char *spilling, *refused; /* spilling: kernels with this text spill; refused: fail */
+static const char *spilling; /* kernels with this text spill */
 
 static vpps_status load_spilling(vpps_driver *d, const char *source, const char *description,
                                  const vpps_launch_shape *shape, vpps_kernel **out, vpps_cubin_report *report) {
-    if (refused && strstr(source, refused)) return vpps_fail(VPPS_POOL, "the test's compiler refuses it");
-    VPPS_TRY(vpps_driver_simt.load(d, source, description, shape, out, report));
+    VPPS_TRY(gpu_load_shared(d, source, description, shape, out, report));
     if (strstr(source, spilling)) report->frame_bytes = 8;
     return VPPS_OK;
 }
@@ -164,20 +173,6 @@ TEST(a_choice_whose_kernels_spill_is_rejected) {
     ck_assert_int_eq(trials[1].state, VPPS_TRIAL_CURRENT);
     const char *line = story.lines[0];
     ck_assert_msg(strstr(line, "rejected: ") && strstr(line, "frame of 8 bytes"), "%s", line);
-    pair_close(&p);
-}
-
-/* Nothing was started: trained parameters stay, and other batches run. */
-TEST(a_batch_without_a_kernel_leaves_the_handle_whole) {
-    pair p = pair_spilling("no kernel has this");
-    p.here.h->device->profile.done = true;
-    pair_step(&p, 0);
-    refused = "vpps_kernel";
-    const vpps_node loss = trees_build(&p.here, 1);
-    float value, *const outs[] = {&value};
-    TEST_FAILS(vpps_forward(p.here.h, p.here.g, 1, &loss, outs), VPPS_POOL, "the test's compiler refuses it");
-    refused = NULL;
-    pair_step(&p, 2);
     pair_close(&p);
 }
 
@@ -217,7 +212,7 @@ static vpps_status load_after(vpps_driver *d, const char *source, const char *de
     if (slow.source && !strcmp(slow.source, source)) slow.alike++;
     free(slow.source);
     slow.source = NULL;
-    return vpps_driver_simt.load(d, source, description, shape, out, report);
+    return gpu_load_shared(d, source, description, shape, out, report);
 }
 
 TEST(batches_go_on_while_the_next_kernel_is_made) {
@@ -254,8 +249,8 @@ static unsigned cells_of_kernel(uint32_t n) {
 
 /* Training and inference in turn compile no kernel twice, and neither kernel has the other's cells. */
 TEST(training_and_inference_have_kernels_of_their_own) {
-    const vpps_options o = options_for("simt", false);
-    AT_END(trees_close) gpu_trees t = trees_with(HIDDEN, HIDDEN, &o);
+    const vpps_options o = options_for_trees();
+    AT_END(trees_close) gpu_trees t = trees_with(TREES_HIDDEN, TREES_EMBED, &o);
     for (uint32_t b = 0; b < 3; b++) {
         trees_step(&t, 0);
         infer(t.h, t.g, trees_build(&t, 0));
@@ -378,20 +373,6 @@ TEST(groups_that_stream_are_not_tried) {
 
 /* ---------------------------------------------------------------- memory, devices */
 
-TEST(the_pool_grows_with_the_batch) {
-    static float zeros[20000];
-    vpps_options o = options_for(test_gpu_device(), false);
-    AT_END(trees_close) gpu_trees large = trees_with(HIDDEN, HIDDEN, &o);
-    o.pool_bytes = 0;
-    AT_END(trees_close) gpu_trees t = trees_with(HIDDEN, HIDDEN, &o);
-    trees_step(&t, 0);
-    vpps_graph_clear(t.g);
-    const vpps_node x = vpps_input(t.g, VPPS_COUNT(zeros), 1, zeros);
-    ck_assert_float_eq_tol(infer(t.h, t.g, vpps_sum_elements(t.g, vpps_exp(t.g, x))), 20000, 1);
-    trees_step(&large, 0);
-    ck_assert_float_eq(trees_step(&t, 1), trees_step(&large, 1)); /* parameters moved along */
-}
-
 TEST(too_small_a_pool_is_told) {
     vpps_options o = options_for(test_gpu_device(), false);
     AT_END(trees_close) gpu_trees t = trees_of(HIDDEN, HIDDEN);
@@ -422,26 +403,6 @@ TEST_EACH(a_checkpoint_moves_between_devices, 0, 2) {
     for (uint32_t b = 0; b < 4; b++) ck_assert_float_eq_tol(losses[0][b], losses[1][b], 1e-5f);
 }
 
-TEST(without_a_gpu_there_is_a_reason) {
-    vpps_options o = options_for("cuda", false);
-    bool done;
-    setenv("VPPS_LIBCUDA", "/nowhere/libcuda.so", 1);
-    AT_END(trees_close) gpu_trees t = trees_of(HIDDEN, HIDDEN);
-    TEST_FAILS(vpps_handle_create(&t.h, t.model, &o), VPPS_DEVICE, "/nowhere/libcuda.so");
-    o.device = "abacus";
-    TEST_FAILS(vpps_handle_create(&t.h, t.model, &o), VPPS_DEVICE, "abacus");
-    o.device = "auto";
-    story.n = 0;
-    TEST_OK(vpps_handle_create(&t.h, t.model, &o));
-    ck_assert_uint_eq(story.n, 1);
-    const char *line = story.lines[0];
-    ck_assert_msg(strstr(line, "using the cpu: cuda: ") && strstr(line, "/nowhere"), "%s", line);
-    const vpps_stats stats = stats_of(t.h);
-    ck_assert_str_eq(stats.device, "cpu");
-    ck_assert(read_trials(t.h, &done) == 0 && done); /* nothing to choose */
-    trees_step(&t, 0);
-}
-
 /* ---------------------------------------------------------------- limits */
 
 static uint64_t watchdog_ns; /* time limit of the latest launch */
@@ -467,8 +428,8 @@ static vpps_status await_or_stall(vpps_driver *d, uint32_t which) {
 /* The device sets a time limit on waiting and, on a GPU that ends long kernels, a watchdog that reports earlier. */
 TEST(waits_are_limited) {
     static vpps_driver_table driver;
-    const vpps_options o = options_for("simt", false);
-    AT_END(trees_close) gpu_trees t = trees_with(HIDDEN, HIDDEN, &o);
+    const vpps_options o = options_for_trees();
+    AT_END(trees_close) gpu_trees t = trees_with(TREES_HIDDEN, TREES_EMBED, &o);
     const vpps_gpu *gpu = (const vpps_gpu *)t.h->device;
     ck_assert_uint_eq(gpu->driver->limit_ns, vpps_driver_limit_ns(o.watchdog_ms));
 
@@ -489,102 +450,7 @@ TEST(waits_are_limited) {
     TEST_FAILS(vpps_save(t.h, "/dev/null", NULL, 0), VPPS_STALL, "batch 2: the test's device does not finish");
 }
 
-/* ---------------------------------------------------------------- queued batches */
-
-/* Each launch's part in a test, by its number: whether it fails, and what it leaves. */
-static struct {
-    const vpps_gpu *gpu;
-    uint32_t n, queued; /* launches; those queued behind one that nobody has waited for */
-    uint32_t fails;     /* number of the launch that reports a stall; 0: none */
-    float *before;      /* matrices before a queued launch, and whether a launch has changed them */
-    bool changed;
-    uint32_t ends[16]; /* how they ended */
-} queue;
-
-static vpps_status launch_noted(vpps_driver *d, vpps_kernel *kernel, const vpps_launch_shape *shape,
-                                const void *arguments, size_t bytes) {
-    const vpps_arguments *a = arguments;
-    vpps_launch_end *end = (vpps_launch_end *)(uintptr_t)a->end;
-    const size_t words = queue.gpu->layout.matrix_words;
-    const bool queued = queue.gpu->n_flights > 0;
-    if (queued) memcpy(queue.before, (const void *)(uintptr_t)a->matrices, words * sizeof(float));
-    VPPS_TRY(vpps_driver_simt.launch(d, kernel, shape, arguments, bytes));
-    if (queued) {
-        queue.queued++;
-        queue.changed = memcmp(queue.before, (const void *)(uintptr_t)a->matrices, words * sizeof(float)) != 0;
-    }
-    ck_assert_uint_le(end->begin_ns, end->end_ns);
-    if (++queue.n == queue.fails) ((vpps_failure *)(uintptr_t)a->failure)->failed = end->failed = VPPS_FAILURE_STALL;
-    queue.ends[queue.n % VPPS_COUNT(queue.ends)] = end->failed;
-    return VPPS_OK;
-}
-
-static gpu_trees open_queue(vpps_nonfinite nonfinite) {
-    static vpps_driver_table driver;
-    vpps_options o = options_for("simt", false);
-    o.nonfinite = nonfinite;
-    driver = vpps_driver_simt;
-    driver.launch = launch_noted;
-    const gpu_trees t = trees_driven_by(&driver, HIDDEN, HIDDEN, &o);
-    memset(&queue, 0, sizeof queue);
-    queue.gpu = (const vpps_gpu *)t.h->device;
-    queue.before = calloc(queue.gpu->layout.matrix_words + 1, sizeof(float));
-    ck_assert_ptr_nonnull(queue.before);
-    return t;
-}
-
-static void close_queue(gpu_trees *t) {
-    free(queue.before);
-    trees_close(t);
-}
-
-/* Builds a loss that is infinite and depends on a parameter. */
-static vpps_node build_infinite(gpu_trees *t) {
-    const vpps_node loss = trees_build(t, 1);
-    return vpps_add(t->g, loss, vpps_constant(t->g, 1, 1, INFINITY));
-}
-
-/* Each batch is launched before the preceding one is waited for; the device tells how long it was idle. */
-TEST(the_next_batch_is_queued) {
-    AT_END(close_queue) gpu_trees t = open_queue(VPPS_NONFINITE_STOP);
-    vpps_stats stats = {.size = sizeof stats};
-    uint64_t wall = 0, gap = 0;
-    for (uint32_t b = 0; b < 5; b++) {
-        trees_fb(&t, b);
-        TEST_OK(vpps_handle_stats(t.h, &stats));
-        ck_assert(stats.gap_ns <= stats.wall_ns && (stats.wall_ns > 0) == (b > 1));
-        wall += stats.wall_ns, gap += stats.gap_ns;
-        ck_assert(stats.total_wall_ns == wall && stats.total_gap_ns == gap);
-    }
-    TEST_OK(vpps_sync_latest_loss(t.h, NULL));
-    ck_assert_uint_eq(queue.queued, 4);
-    ck_assert(queue.changed);
-    TEST_OK(vpps_read_parameters(t.h));
-    trees_fb(&t, 0); /* no batch is in flight, so this one runs at once */
-    ck_assert_uint_eq(queue.queued, 4);
-}
-
-/* After a batch that fails or is not finite, a queued batch does nothing; if such batches are skipped, it trains. */
-TEST_EACH(behind_a_failure_nothing_is_done, 0, 3) {
-    AT_END(close_queue) gpu_trees t = open_queue(_i == 2 ? VPPS_NONFINITE_SKIP : VPPS_NONFINITE_STOP);
-    const uint32_t ends = _i == 2 ? VPPS_FAILURE_NONE : VPPS_FAILURE_BEFORE;
-    if (_i == 0) queue.fails = 2;
-    trees_fb(&t, 0);
-    TEST_OK(vpps_fb(t.h, t.g, _i == 0 ? trees_build(&t, 1) : build_infinite(&t), NULL));
-    const vpps_node next = trees_build(&t, 2);
-    if (_i == 0) TEST_FAILS(vpps_fb(t.h, t.g, next, NULL), VPPS_STALL, "batch 2: VP 0");
-    if (_i == 1) TEST_FAILS(vpps_fb(t.h, t.g, next, NULL), VPPS_NONFINITE, "batch 2: the loss is inf");
-    if (_i == 2) TEST_OK(vpps_fb(t.h, t.g, next, NULL));
-    ck_assert_uint_eq(queue.queued, 2);
-    ck_assert_uint_eq(queue.ends[3], ends);
-    ck_assert_int_eq(queue.changed, _i == 2);
-    if (_i == 1) {
-        TEST_OK(vpps_fb(t.h, t.g, next, NULL)); /* training continues, with the same batch number */
-        TEST_OK(vpps_sync_latest_loss(t.h, NULL));
-        ck_assert_uint_eq(queue.ends[4], VPPS_FAILURE_NONE);
-        ck_assert_uint_eq(t.h->latest_number, 3);
-    }
-}
+/* ---------------------------------------------------------------- polling */
 
 static uint32_t asked; /* how often the driver was asked whether the launch has ended */
 
@@ -603,63 +469,17 @@ static bool passed_asked(vpps_driver *d, uint32_t which) {
 /* Polling asks the driver only after the kernel has reported its end, or every 64th time, in case it never does. */
 TEST_EACH(polls_need_no_driver, 0, 2) {
     static vpps_driver_table driver;
-    const vpps_options o = options_for("simt", false);
+    const vpps_options o = options_for_trees();
     driver = vpps_driver_simt;
     driver.passed = passed_asked;
     if (_i) driver.launch = launch_killed;
-    AT_END(trees_close) gpu_trees t = trees_driven_by(&driver, HIDDEN, HIDDEN, &o);
+    AT_END(trees_close) gpu_trees t = trees_driven_by(&driver, TREES_HIDDEN, TREES_EMBED, &o);
     trees_fb(&t, 0);
     uint32_t polls = 0;
     asked = 0;
     for (bool done = false; !done; polls++) TEST_OK(vpps_poll_loss(t.h, &done, NULL));
     ck_assert_uint_eq(polls, _i ? 64 : 1);
     ck_assert_uint_eq(asked, 1);
-}
-
-static bool busy; /* whether a launch has not been waited for */
-static uint32_t released;
-
-static vpps_status launch_busily(vpps_driver *d, vpps_kernel *kernel, const vpps_launch_shape *shape,
-                                 const void *arguments, size_t bytes) {
-    busy = true;
-    return vpps_driver_simt.launch(d, kernel, shape, arguments, bytes);
-}
-
-static vpps_status wait_for_idle(vpps_driver *d) {
-    busy = false;
-    return vpps_driver_simt.wait(d);
-}
-
-static void release_idle(vpps_driver *d, uint64_t address) {
-    ck_assert_msg(!busy, "memory is given back while a kernel runs");
-    released++;
-    vpps_driver_simt.release(d, address);
-}
-
-static vpps_status read_idle(vpps_driver *d, void *to, uint64_t from, size_t bytes) {
-    busy = false; /* it waits */
-    return vpps_driver_simt.read(d, to, from, bytes);
-}
-
-/* Buffers grow with batches whose kernels are queued. */
-TEST(memory_in_use_is_not_given_back) {
-    static vpps_driver_table driver;
-    enum { BATCHES = 12 };
-    const vpps_options o = options_for("simt", false);
-    driver = vpps_driver_simt;
-    driver.launch = launch_busily;
-    driver.wait = wait_for_idle;
-    driver.release = release_idle;
-    driver.read = read_idle;
-    AT_END(trees_close) gpu_trees t = trees_driven_by(&driver, HIDDEN, HIDDEN, &o);
-    for (uint32_t n = 1; n <= BATCHES; n++) { /* by less than the pool grows at once */
-        vpps_graph_clear(t.g);
-        vpps_node loss = trees_add(&t, 0); /* additions of two: a sum of n would take another kernel for each n */
-        for (uint32_t i = 1; i < n; i++) loss = vpps_add(t.g, loss, trees_add(&t, i));
-        TEST_OK(vpps_fb(t.h, t.g, loss, NULL));
-    }
-    ck_assert_uint_gt(released, 4);
-    TEST_OK(vpps_read_parameters(t.h));
 }
 
 /* ---------------------------------------------------------------- names */

@@ -6,7 +6,7 @@
 #include "runtime/gpu/gpu.h"
 #include "runtime/handle.h"
 
-enum { HIDDEN = 16, PARTS = 32, LARGE = 20000 / PARTS * PARTS }; /* elements: more than a batch of trees takes */
+enum { PARTS = 32, LARGE = 20000 / PARTS * PARTS }; /* elements: more than a batch of trees takes */
 
 /* ---------------------------------------------------------------- a driver with little memory */
 
@@ -17,7 +17,8 @@ static struct {
     } held[256];
     size_t n, used, peak, limit;
     uint32_t left; /* allocations up to the one that is refused, which counts; 0: none is refused */
-    bool launches_fail, loads_fail;
+    bool launches_fail;
+    vpps_status loads_fail; /* VPPS_OK: they do not */
 } memory;
 
 static bool is_refused(void) { return memory.left && --memory.left == 0; }
@@ -58,18 +59,16 @@ static vpps_status launch(vpps_driver *d, vpps_kernel *kernel, const vpps_launch
 
 static vpps_status load(vpps_driver *d, const char *source, const char *description, const vpps_launch_shape *shape,
                         vpps_kernel **out, vpps_cubin_report *report) {
-    if (memory.loads_fail) return vpps_fail(VPPS_MEMORY, "the test's device has no room for a kernel");
+    if (memory.loads_fail) return vpps_fail(memory.loads_fail, "the test's device has no room for a kernel");
     return vpps_driver_simt.load(d, source, description, shape, out, report);
 }
 
 /* Makes a network with a handle on such a device. */
-static gpu_trees open_trees(vpps_optimizer_kind optimizer) {
+static gpu_trees open_trees(void) {
     static vpps_driver_table driver;
-    vpps_options o = default_options();
+    vpps_options o = trees_options();
     o.device = "simt";
-    o.no_tuning = true;
-    o.optimizer = gpu_optimizer(optimizer);
-    o.threads = 64;
+    o.pool_bytes = 0; /* what a batch needs */
     driver = vpps_driver_simt;
     driver.allocate = allocate;
     driver.allocate_host = allocate_host;
@@ -79,8 +78,9 @@ static gpu_trees open_trees(vpps_optimizer_kind optimizer) {
     memory.n = memory.used = 0;
     memory.limit = SIZE_MAX;
     memory.left = 0;
-    memory.launches_fail = memory.loads_fail = false;
-    return trees_driven_by(&driver, HIDDEN, HIDDEN, &o);
+    memory.launches_fail = false;
+    memory.loads_fail = VPPS_OK;
+    return trees_driven_by(&driver, TREES_HIDDEN, TREES_EMBED, &o);
 }
 
 static void close_trees(gpu_trees *t) {
@@ -111,13 +111,13 @@ static void expect_kept(const gpu_trees *t, float *before, size_t n) {
 
 /* Computes the losses of so many batches without a limit. */
 static void train_freely(float *losses, uint32_t n) {
-    AT_END(close_trees) gpu_trees t = open_trees(VPPS_ADAM);
+    AT_END(close_trees) gpu_trees t = open_trees();
     for (uint32_t b = 0; b < n; b++) losses[b] = trees_step(&t, b);
 }
 
 /* Returns a network that has trained on two batches. */
 static gpu_trees open_trained(void) {
-    gpu_trees t = open_trees(VPPS_ADAM);
+    gpu_trees t = open_trees();
     for (uint32_t b = 0; b < 2; b++) trees_step(&t, b);
     return t;
 }
@@ -137,7 +137,7 @@ TEST_GROUP("memory", .seconds = 120);
 TEST_EACH(a_pool_that_does_not_fit_loses_nothing, 0, ROOMS) {
     float losses[4], sum = 0;
     size_t n;
-    gpu_trees t = open_trees(VPPS_ADAM);
+    gpu_trees t = open_trees();
     for (uint32_t b = 0; b < 4; b++) losses[b] = trees_step(&t, b);
     size_t used = memory.peak = memory.used;
     const size_t old = gpu_of(&t)->pool.bytes;
@@ -207,14 +207,14 @@ static bool refuse(const gpu_trees *t, failure call, vpps_node loss, uint32_t k)
 /* Makes a call fail for lack of a kernel for two groups, or for lack of a pool, after which there is none. */
 static void fail_otherwise(gpu_trees *t, failure f) {
     float sum;
-    memory.loads_fail = f == NO_KERNEL;
+    memory.loads_fail = f == NO_KERNEL ? VPPS_MEMORY : VPPS_OK;
     memory.limit = f == NO_POOL ? memory.used - gpu_of(t)->pool.bytes : SIZE_MAX;
     t->h->options.groups = 2;
     if (f == NO_KERNEL) TEST_FAILS(vpps_backward(t->h, t->g, trees_build(t, 1), NULL), VPPS_MEMORY, "no room");
     if (f == NO_POOL) TEST_FAILS(run_large(t, &sum), VPPS_MEMORY, "is full");
     ck_assert_int_eq(gpu_of(t)->pool.bytes == 0, f == NO_POOL);
     t->h->options.groups = 1;
-    memory.loads_fail = false;
+    memory.loads_fail = VPPS_OK;
     memory.limit = SIZE_MAX;
 }
 
@@ -224,7 +224,7 @@ static bool learn(uint64_t learned[4], failure f, uint32_t k) {
     const failure calls[] = {f == STEP_BACKWARD ? f : BACKWARD, UPDATE, FB};
     float value, *const outs[] = {&value};
     size_t n;
-    AT_END(close_trees) gpu_trees t = open_trees(VPPS_ADAM);
+    AT_END(close_trees) gpu_trees t = open_trees();
     t.h->options.groups = 1;
     TEST_OK(vpps_backward(t.h, t.g, trees_build(&t, 0), NULL));
     bool came = f >= NO_KERNEL && k == 1;
@@ -255,22 +255,36 @@ TEST_EACH(a_call_without_memory_changes_nothing, 0, FAILURES) {
 
 /* ---------------------------------------------------------------- kernels */
 
-/* A batch whose kernel does not fit does not run, and can be run again. */
-TEST(a_kernel_that_does_not_fit_loses_nothing) {
+/* Trains on the square of a batch's loss, which needs a kernel of its own. */
+static vpps_status train_squared(gpu_trees *t) {
+    const vpps_node loss = trees_build(t, 0);
+    return vpps_fb(t->h, t->g, vpps_mul(t->g, loss, loss), NULL);
+}
+
+/* A batch whose kernel does not fit, or is not compiled, does not run, and can be run again; others run in between. */
+TEST(a_kernel_that_cannot_be_loaded_loses_nothing) {
+    static const vpps_status failures[] = {VPPS_MEMORY, VPPS_DEVICE};
     float losses[3], sum;
     size_t n;
     train_freely(losses, 3);
-    AT_END(close_trees) gpu_trees t = open_trees(VPPS_ADAM);
-    memory.loads_fail = true;
-    TEST_FAILS(vpps_fb(t.h, t.g, trees_build(&t, 0), NULL), VPPS_MEMORY, "no room for a kernel");
-    memory.loads_fail = false;
+    AT_END(close_trees) gpu_trees t = open_trees();
+    for (int i = 0; i < 2; i++) {
+        memory.loads_fail = failures[i];
+        TEST_FAILS(vpps_fb(t.h, t.g, trees_build(&t, 0), NULL), failures[i], "no room for a kernel");
+    }
+    memory.loads_fail = VPPS_OK;
     for (uint32_t b = 0; b < 2; b++) ck_assert_float_eq(trees_step(&t, b), losses[b]);
     float *before = handle_values(t.model, t.h, &n);
-    memory.loads_fail = true; /* a kernel with other cells */
-    TEST_FAILS(run_large(&t, &sum), VPPS_MEMORY, "no room for a kernel");
-    memory.loads_fail = false;
+    memory.loads_fail = VPPS_DEVICE; /* of kernels with other cells */
+    for (int twice = 0; twice < 2; twice++) TEST_FAILS(train_squared(&t), VPPS_DEVICE, "no room for a kernel");
+    memory.loads_fail = VPPS_POOL;
+    TEST_FAILS(run_large(&t, &sum), VPPS_POOL, "no room for a kernel");
+    memory.loads_fail = VPPS_OK;
     expect_kept(&t, before, n);
     ck_assert_float_eq(trees_step(&t, 2), losses[2]);
+    TEST_OK(train_squared(&t));
+    TEST_OK(vpps_sync_latest_loss(t.h, &sum));
+    ck_assert_uint_eq(t.model->batches, 4); /* those that ran */
 }
 
 /* ---------------------------------------------------------------- a device that is gone */
@@ -281,7 +295,7 @@ TEST(a_broken_handle_refuses_to_save) {
     folder_make();
     const char *path = folder_path("run");
     folder_store(path, "", 0);
-    gpu_trees t = open_trees(VPPS_SGD);
+    gpu_trees t = open_trees();
     trees_step(&t, 0);
     float *before = handle_values(t.model, t.h, &n);
     memory.launches_fail = true;

@@ -6,18 +6,12 @@
 #include "runtime/gpu/gpu.h"
 #include "runtime/handle.h"
 
-#include <libgen.h>
-#include <unistd.h>
-
-enum { HIDDEN = 16 };
-
-static const gpu_layout layout = {4, 128, 1, 1};
 static const vpps_gradients ways[] = {VPPS_GRADIENTS_DEFERRED, VPPS_GRADIENTS_CUBLAS};
 enum { KERNEL, CUBLAS, WAYS };
 
 static uint32_t launches_of(int way) { return way == CUBLAS ? 2 : 1; }
 
-static char stand_in[4096];
+static const char *stand_in;
 
 /* ---------------------------------------------------------------- batches */
 
@@ -38,11 +32,12 @@ static vpps_node build(gpu_trees *t, uint32_t b, uint32_t n, kind k) {
 
 /* Opens a handle on software SIMT, which is done when a call returns, or on the late machine. */
 static vpps_handle *open_handle(gpu_trees *t, int way, vpps_nonfinite nonfinite, bool is_late) {
-    vpps_options o = gpu_options(&layout, VPPS_MOMENTUM);
+    vpps_options o = trees_options();
     o.gradients = ways[way];
     o.nonfinite = nonfinite;
     o.verify = false;
-    *t = is_late ? trees_driven_by(late_driver(stand_in), HIDDEN, HIDDEN, &o) : trees_with(HIDDEN, HIDDEN, &o);
+    *t = is_late ? trees_driven_by(late_driver(stand_in), TREES_HIDDEN, TREES_EMBED, &o)
+                 : trees_with(TREES_HIDDEN, TREES_EMBED, &o);
     return t->h;
 }
 
@@ -76,7 +71,8 @@ static void expect_parameters(vpps_handle *h, gpu_trees *t, const float *expecte
 
 TEST_GROUP("gpu queue", .seconds = 300);
 
-/* Losses and parameters equal those of batches that are waited for, to the bit. Batches grow and shrink. */
+/* Losses and parameters equal those of batches that are waited for, to the bit. Batches grow and shrink; a handle tells how long the device was idle
+ * between them, and gives back the memory that grew out of use. */
 TEST_EACH(queued_batches_have_the_same_bits, 0, WAYS) {
     static const plan p[] = {{0, 1, PLAIN}, {1, 1, PLAIN}, {2, 2, PLAIN}, {0, 4, PLAIN}, {0, 4, PLAIN},
                              {2, 1, PLAIN}, {1, 2, PLAIN}, {0, 1, PLAIN}, {0, 4, PLAIN}, {1, 1, PLAIN}};
@@ -86,8 +82,13 @@ TEST_EACH(queued_batches_have_the_same_bits, 0, WAYS) {
     AT_END(trees_close) gpu_trees t;
     FREED float *expected = train_one_at_a_time(_i, VPPS_NONFINITE_STOP, p, N, losses);
     vpps_handle *h = open_handle(&t, _i, VPPS_NONFINITE_STOP, true);
+    uint64_t wall = 0, gap = 0;
     for (uint32_t i = 0; i < N; i++) {
         TEST_OK(vpps_fb(h, t.g, build(&t, p[i].batch, p[i].size, PLAIN), &stale));
+        const vpps_stats stats = stats_of(h);
+        wall += stats.wall_ns, gap += stats.gap_ns;
+        ck_assert(stats.gap_ns <= stats.wall_ns && (stats.wall_ns > 0) == (i > 1));
+        ck_assert(stats.total_wall_ns == wall && stats.total_gap_ns == gap);
         if (i) ck_assert_float_eq(stale, losses[i - 1]);
         ck_assert_uint_eq(late.asked, each * (i + 1));
         if (i >= GROWN) ck_assert_uint_eq(late.done, each * i); /* this batch was not waited for */
@@ -95,6 +96,7 @@ TEST_EACH(queued_batches_have_the_same_bits, 0, WAYS) {
     TEST_OK(vpps_sync_latest_loss(h, &stale));
     ck_assert_float_eq(stale, losses[N - 1]);
     ck_assert_int_eq(late.products > 0, _i == CUBLAS);
+    ck_assert_uint_ge(late.released, 2);
     expect_parameters(h, &t, expected);
 }
 
@@ -205,13 +207,11 @@ TEST_EACH(a_batch_that_finds_no_memory_is_not_queued, 0, WAYS) {
 }
 
 int main(void) {
-    char program[4000] = {0};
     if (!gpu_is_simulated()) {
         test_tell("skipped", "queued batches: only software SIMT can be late");
         return 0;
     }
-    if (readlink("/proc/self/exe", program, sizeof program - 1) < 0) return 1;
-    snprintf(stand_in, sizeof stand_in, "%s/fake_cublas.so", dirname(program));
+    stand_in = test_beside("fake_cublas.so");
     setenv("VPPS_LIBCUBLAS", stand_in, 1);
     return gpu_main("gpu queue");
 }

@@ -6,7 +6,6 @@
 #include "runtime/gpu/driver.h"
 
 #include <dlfcn.h>
-#include <libgen.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -15,17 +14,13 @@ static const fake_cuda_controls *fake;
 
 /* Loads the fake driver anew for each test, which Check runs in a process of its own. */
 static void load_fake(void) {
-    char program[4000] = {0}, path[4096];
-    ck_assert_int_gt(readlink("/proc/self/exe", program, sizeof program - 1), 0);
-    const char *folder = dirname(program);
-    snprintf(path, sizeof path, "%s/fake_cuda.so", folder);
+    const char *path = test_beside("fake_cuda.so");
     setenv("VPPS_LIBCUDA", path, 1);
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     ck_assert_msg(library != NULL, "%s", dlerror());
     fake = dlsym(library, "fake_cuda");
     ck_assert_ptr_nonnull(fake);
-    snprintf(path, sizeof path, "%s/kernels_of_test_driver_cuda", folder);
-    setenv("VPPS_CACHE_DIR", path, 1);
+    setenv("VPPS_CACHE_DIR", test_beside("kernels_of_test_driver_cuda"), 1);
 }
 
 static void expect_nothing_left(void) {

@@ -3,9 +3,6 @@
 #include "graph/model.h"
 #include "runtime/small_network.h"
 
-#include <libgen.h>
-#include <unistd.h>
-
 static const sn_setting settings[] = {
     {.device = "cpu", .vps = 1, .optimizer = VPPS_ADAM, .caller = VPPS_CALLER_WORKS},
     {.device = "cpu", .vps = 3, .optimizer = VPPS_ADAMW, .clip = 1e9f, .gradients = VPPS_GRADIENTS_ACCUMULATE},
@@ -200,10 +197,7 @@ TEST(a_checkpoint_has_the_counts) {
 }
 
 int main(void) {
-    char program[4000] = {0}, stand_in[4096];
-    if (readlink("/proc/self/exe", program, sizeof program - 1) < 0) return 1;
-    snprintf(stand_in, sizeof stand_in, "%s/fake_cublas.so", dirname(program));
-    setenv("VPPS_LIBCUBLAS", stand_in, 1);
+    setenv("VPPS_LIBCUBLAS", test_beside("fake_cublas.so"), 1);
     n_settings = sn_settings(settings, VPPS_COUNT(settings));
     return test_main("states");
 }
