@@ -1,6 +1,11 @@
 /* faults.c - see faults.h. */
 #include "faults.h"
 
+void begin_batch(batch *b) {
+    TEST_OK(vpps_model_create(&b->model, 1));
+    TEST_OK(vpps_graph_create(&b->g, b->model));
+}
+
 void open_batch(batch *b, vpps_node loss, way w) {
     TEST_OK(job_open(&b->job, b->g, loss, w, 0));
     TEST_OK(verify_subject(&b->job.subject));
@@ -10,12 +15,11 @@ void open_batch(batch *b, vpps_node loss, way w) {
 void open_recurrent(batch *b) {
     float data[ROWS];
     for (uint32_t i = 0; i < ROWS; i++) data[i] = (float)i;
-    TEST_OK(vpps_model_create(&b->model, 1));
+    begin_batch(b);
     const vpps_param w = add_matrix(b->model, "W", ROWS, ROWS), v = add_vector(b->model, "b", ROWS);
     vpps_graph *r = begin_cell(b->model, "rnn");
     TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_affine1(r, v, w, vpps_gather(r, 0, 0, ROWS, 1)))));
     const vpps_cell rnn = end_cell(r);
-    TEST_OK(vpps_graph_create(&b->g, b->model));
     const vpps_node x = vpps_input(b->g, ROWS, 1, data);
     vpps_vertex h = vpps_source(b->g, 1, &x);
     for (uint32_t i = 0; i < STEPS; i++)
@@ -25,8 +29,7 @@ void open_recurrent(batch *b) {
 
 void open_inference(batch *b, vpps_node (*op)(vpps_graph *g, vpps_node x), uint32_t n_vps) {
     const float data[ROWS] = {0};
-    TEST_OK(vpps_model_create(&b->model, 1));
-    TEST_OK(vpps_graph_create(&b->g, b->model));
+    begin_batch(b);
     const vpps_node out = op(b->g, vpps_input(b->g, ROWS, 1, data));
     open_batch(b, VPPS_NO_NODE, (way){.n_vps = n_vps, .groups = 1, .inference = true, .wanted = &out, .n_wanted = 1});
 }

@@ -14,6 +14,7 @@ typedef struct batch {
 enum { ROWS = 64, STEPS = 4 };
 
 /* Schedules b->g, which must give a right script. */
+void begin_batch(batch *b); /* a model without parameters, and its graph */
 void open_batch(batch *b, vpps_node loss, way w);
 /* Opens a recurrent network over a few words, trained by two virtual processors that share out rows. */
 void open_recurrent(batch *b);

@@ -170,16 +170,17 @@ static bool cut_stage(editor *e, uint32_t kinds) {
 
 /* ---------------------------------------------------------------- words */
 
-/* Changes a random word: to any number, by one bit, to another word of the script, to a near number, or to a small one. */
-bool corrupt_word(editor *e, uint32_t unused) {
-    (void)unused;
-    uint32_t *w = &e->script[below(e, (uint32_t)e->words)];
-    switch (below(e, 5)) {
-    case 0: *w = (uint32_t)vpps_random(&e->random); break;
-    case 1: *w ^= 1u << below(e, 32); break;
-    case 2: *w = e->script[below(e, (uint32_t)e->words)]; break;
-    case 3: *w = below(e, 16); break;
-    default: *w += below(e, 64) - 32; break;
+/* Changes 1 to `most` random words, each: to any number, by one bit, to another word of the script, to a near number, or to a small one. */
+static bool corrupt_words(editor *e, uint32_t most) {
+    for (uint32_t n = 1 + below(e, most); n > 0; n--) {
+        uint32_t *w = &e->script[below(e, (uint32_t)e->words)];
+        switch (below(e, 5)) {
+        case 0: *w = (uint32_t)vpps_random(&e->random); break;
+        case 1: *w ^= 1u << below(e, 32); break;
+        case 2: *w = e->script[below(e, (uint32_t)e->words)]; break;
+        case 3: *w = below(e, 16); break;
+        default: *w += below(e, 64) - 32; break;
+        }
     }
     return true;
 }
@@ -201,6 +202,7 @@ const mutation mutations[] = {
     {"task not done", change_kind, 0, 5},
     {"task of another kind", change_kind, VPPS_TASK_COUNT, 5},
     {"stage cut in two wrongly", cut_stage, STAGES, 5},
-    {"word", corrupt_word, 0, 90},
+    {"word", corrupt_words, 1, 70},
+    {"several words", corrupt_words, 6, 20},
 };
 const size_t n_mutations = VPPS_COUNT(mutations);

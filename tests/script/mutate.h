@@ -47,9 +47,6 @@ typedef struct mutation {
 extern const mutation mutations[];
 extern const size_t n_mutations;
 
-/* Changes any word of the script. */
-bool corrupt_word(editor *e, uint32_t unused);
-
 /* ---------------------------------------------------------------- cells */
 
 /* Lists of a compiled cell; those from PROGRAM on belong to a stage. */

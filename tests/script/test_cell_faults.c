@@ -6,9 +6,8 @@ TEST(a_parameter_gets_no_gradient) {
     for (uint32_t n_frozen = 0; n_frozen <= 2; n_frozen++) {
         const float data[ROWS] = {0};
         batch b;
-        TEST_OK(vpps_model_create(&b.model, 1));
+        begin_batch(&b);
         const vpps_param w[2] = {add_matrix(b.model, "W0", ROWS, ROWS), add_matrix(b.model, "W1", ROWS, ROWS)};
-        TEST_OK(vpps_graph_create(&b.g, b.model));
         const vpps_node h = vpps_tanh(b.g, vpps_matvec(b.g, w[0], vpps_input(b.g, ROWS, 1, data)));
         const vpps_node loss = vpps_sum_elements(b.g, vpps_matvec(b.g, w[1], h));
         for (uint32_t i = 0; i < n_frozen; i++) b.model->params[w[i]].frozen = true;
@@ -28,9 +27,8 @@ TEST(a_parameter_gets_no_gradient) {
 /* Another matrix is read as a value, or gets the gradient. */
 TEST(a_matrix_is_read_as_a_value) {
     AT_END(close_batch) batch b;
-    TEST_OK(vpps_model_create(&b.model, 1));
+    begin_batch(&b);
     const vpps_param w = add_matrix(b.model, "W", ROWS, 3), other = add_matrix(b.model, "W1", ROWS, 4);
-    TEST_OK(vpps_graph_create(&b.g, b.model));
     open_batch(&b, vpps_sum_elements(b.g, vpps_square(b.g, vpps_parameter(b.g, w))), (way){.n_vps = 2, .groups = 1});
     uint32_t number;
     vpps_compiled_cell *c = b.job.subject.cells[block_of(&b, "matrix", &number)->cell];
@@ -49,9 +47,8 @@ TEST(a_matrix_is_read_as_a_value) {
 TEST(a_gradient_that_is_asked_for_is_another) {
     const float data[ROWS] = {0};
     AT_END(close_batch) batch b;
-    TEST_OK(vpps_model_create(&b.model, 1));
+    begin_batch(&b);
     const vpps_param w = add_matrix(b.model, "W", ROWS, ROWS);
-    TEST_OK(vpps_graph_create(&b.g, b.model));
     const vpps_node x = vpps_input(b.g, ROWS, 1, data), h = vpps_tanh(b.g, vpps_matvec(b.g, w, x)),
                     aside = vpps_square(b.g, h), nodes[] = {x, h, aside};
     open_batch(&b, vpps_sum_elements(b.g, vpps_square(b.g, vpps_tanh(b.g, h))), (way){.n_vps = 2, .groups = 1});
@@ -107,12 +104,11 @@ TEST(a_gradient_that_is_asked_for_is_another) {
 TEST(products_of_products) {
     for (uint32_t n_vps = 1; n_vps <= 4; n_vps++) {
         batch b;
-        TEST_OK(vpps_model_create(&b.model, 1));
+        begin_batch(&b);
         const vpps_param w[2] = {add_matrix(b.model, "W0", ROWS, ROWS), add_matrix(b.model, "W1", ROWS, ROWS)};
         vpps_graph *r = begin_cell(b.model, "linear");
         TEST_OK(vpps_push(r, vpps_matvec(r, w[1], vpps_matvec(r, w[0], vpps_pull(r, ROWS, 1)))));
         const vpps_cell linear = end_cell(r);
-        TEST_OK(vpps_graph_create(&b.g, b.model));
         const float data[ROWS] = {0};
         const vpps_node x = vpps_input(b.g, ROWS, 1, data);
         const vpps_vertex v = vpps_apply(b.g, VPPS_APPLICATION(.cell = linear, .n_pulls = 1, .pulls = &x));
@@ -135,15 +131,13 @@ static void open_alike(batch *b, const char *op, vpps_node x, vpps_node y) {
 TEST(a_block_is_of_a_like_cell) {
     float data[32] = {0};
     batch b;
-    TEST_OK(vpps_model_create(&b.model, 1));
-    TEST_OK(vpps_graph_create(&b.g, b.model));
+    begin_batch(&b);
     const vpps_node x = vpps_input(b.g, 16, 1, data), y = vpps_input(b.g, 32, 1, data);
     open_alike(&b, "sum_elements", vpps_sum_elements(b.g, x), vpps_sum_elements(b.g, y));
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "shape mismatch");
     close_batch(&b);
     for (uint32_t fewer = 0; fewer < 2; fewer++) {
-        TEST_OK(vpps_model_create(&b.model, 1));
-        TEST_OK(vpps_graph_create(&b.g, b.model));
+        begin_batch(&b);
         vpps_node terms[4], sums[2];
         for (uint32_t i = 0; i < 4; i++) terms[i] = vpps_input(b.g, 16, 1, data);
         for (uint32_t i = 0; i < 2; i++) sums[i] = vpps_sum(b.g, i == fewer ? 4 : 3, terms);
@@ -161,7 +155,7 @@ TEST(a_value_is_kept_over_one_that_is_still_read) {
     AT_END(close_batch) batch b;
     vpps_param w[4];
     vpps_node gate[4];
-    TEST_OK(vpps_model_create(&b.model, 1));
+    begin_batch(&b);
     for (uint32_t i = 0; i < 4; i++) w[i] = add_matrix(b.model, (char[]){'W', (char)('0' + i), 0}, ROWS, ROWS);
     vpps_graph *r = begin_cell(b.model, "gates");
     const vpps_node in = vpps_pull(r, ROWS, 1);
@@ -169,7 +163,6 @@ TEST(a_value_is_kept_over_one_that_is_still_read) {
     TEST_OK(vpps_push(r, vpps_mul(r, gate[0], gate[1])));
     TEST_OK(vpps_push(r, vpps_mul(r, gate[2], gate[3])));
     const vpps_cell gates = end_cell(r);
-    TEST_OK(vpps_graph_create(&b.g, b.model));
     const vpps_node x = vpps_input(b.g, ROWS, 1, data);
     const vpps_vertex v = vpps_apply(b.g, VPPS_APPLICATION(.cell = gates, .n_pulls = 1, .pulls = &x));
     open_batch(&b, vpps_dot(b.g, vpps_pushed(b.g, v, 0), vpps_pushed(b.g, v, 1)), (way){.n_vps = 1, .groups = 1});
@@ -192,9 +185,8 @@ TEST(a_value_is_kept_over_one_that_is_still_read) {
 TEST(an_inference_makes_a_gradient) {
     const float data[ROWS] = {0};
     AT_END(close_batch) batch b;
-    TEST_OK(vpps_model_create(&b.model, 1));
+    begin_batch(&b);
     const vpps_param v = add_vector(b.model, "v", ROWS);
-    TEST_OK(vpps_graph_create(&b.g, b.model));
     const vpps_node out = vpps_tanh(b.g, vpps_input(b.g, ROWS, 1, data));
     open_batch(&b, VPPS_NO_NODE, (way){.n_vps = 1, .groups = 1, .inference = true, .wanted = &out, .n_wanted = 1});
     uint32_t number;
@@ -211,14 +203,13 @@ TEST(an_inference_makes_a_gradient) {
 TEST(a_product_starts_from_fewer_columns) {
     enum { SIZE = 2 };
     AT_END(close_batch) batch b;
-    TEST_OK(vpps_model_create(&b.model, 1));
+    begin_batch(&b);
     const vpps_param table = add_lookup(b.model, "E", STEPS, SIZE, 1);
     const vpps_param w[] = {add_matrix(b.model, "W0", SIZE, SIZE), add_matrix(b.model, "W1", SIZE, SIZE)};
     vpps_graph *r = begin_cell(b.model, "rnn");
     const vpps_node word = vpps_lookup(r, table, vpps_pull_index(r)), state = vpps_gather(r, 0, 0, SIZE, 1);
     TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_affine2(r, VPPS_NO_PARAM, w[0], word, w[1], state))));
     const vpps_cell rnn = end_cell(r);
-    TEST_OK(vpps_graph_create(&b.g, b.model));
     const vpps_node start = vpps_ones(b.g, SIZE, 1);
     vpps_vertex h = vpps_source(b.g, 1, &start);
     for (uint32_t i = 0; i < STEPS; i++)

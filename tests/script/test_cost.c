@@ -45,14 +45,13 @@ enum { WORDS = 12, CLASSES = 5, TABLE = 7 };
 
 /* Opens a classifier over words: all vertices read and contribute alike, so that everything computed is needed. */
 static void open_classifier(batch *b, way w) {
-    TEST_OK(vpps_model_create(&b->model, 1));
+    begin_batch(b);
     const vpps_param e = add_lookup(b->model, "E", TABLE, ROWS, 1), m = add_matrix(b->model, "W", CLASSES, ROWS),
                      v = add_vector(b->model, "b", CLASSES);
     vpps_graph *r = begin_cell(b->model, "classifier");
     const vpps_node x = vpps_tanh(r, vpps_lookup(r, e, vpps_pull_index(r)));
     TEST_OK(vpps_push(r, vpps_cross_entropy(r, vpps_affine1(r, v, m, x), vpps_pull_index(r))));
     const vpps_cell cell = end_cell(r);
-    TEST_OK(vpps_graph_create(&b->g, b->model));
     vpps_node losses[WORDS];
     for (uint32_t i = 0; i < WORDS; i++) {
         const uint32_t indices[] = {i % 5, i % CLASSES};

@@ -5,7 +5,7 @@
 static void open_classified(batch *b) {
     static const float data[ROWS];
     vpps_cell cells[2];
-    TEST_OK(vpps_model_create(&b->model, 1));
+    begin_batch(b);
     const vpps_param w = add_matrix(b->model, "W", ROWS, ROWS), s = add_matrix(b->model, "S", 2, ROWS);
     vpps_node losses[STEPS];
     for (uint32_t i = 0; i < 2; i++) {
@@ -19,7 +19,6 @@ static void open_classified(batch *b) {
         TEST_OK(vpps_scatter(r, vpps_cross_entropy(r, vpps_matvec(r, s, h), 1)));
         cells[i] = end_cell(r);
     }
-    TEST_OK(vpps_graph_create(&b->g, b->model));
     const vpps_node x = vpps_input(b->g, ROWS, 1, data);
     vpps_vertex v = vpps_apply(b->g, VPPS_APPLICATION(.cell = cells[0], .n_pulls = 1, .pulls = &x));
     for (uint32_t i = 0; i < STEPS; i++) {
@@ -63,8 +62,7 @@ TEST(an_output_is_overwritten) {
     const float data[16] = {0};
     AT_END(close_batch) batch b;
     vpps_node out[2];
-    TEST_OK(vpps_model_create(&b.model, 1));
-    TEST_OK(vpps_graph_create(&b.g, b.model));
+    begin_batch(&b);
     out[0] = vpps_tanh(b.g, vpps_input(b.g, 16, 1, data));
     out[1] = vpps_abs(b.g, vpps_input(b.g, 16, 1, data));
     open_batch(&b, VPPS_NO_NODE, (way){.n_vps = 1, .groups = 1, .inference = true, .wanted = out, .n_wanted = 2});
@@ -104,7 +102,7 @@ static uint32_t *open_attending(batch *b, bool tables) {
     vpps_node losses[STEPS];
     vpps_block_view view;
     uint32_t number;
-    TEST_OK(vpps_model_create(&b->model, 1));
+    begin_batch(b);
     const vpps_param of[] = {add_lookup(b->model, "E0", 3, ROWS, 1), add_lookup(b->model, "E1", 3, ROWS, 1)};
     vpps_graph *r = begin_cell(b->model, "word");
     for (uint32_t i = 0; i < 2; i++)
@@ -115,7 +113,6 @@ static uint32_t *open_attending(batch *b, bool tables) {
     const vpps_node a = vpps_softmax_list(r, vpps_dot(r, k, vpps_lookup(r, of[0], 2)));
     TEST_OK(vpps_scatter(r, vpps_sum_elements(r, vpps_weighted_sum_list(r, a, v))));
     const vpps_cell attends = end_cell(r);
-    TEST_OK(vpps_graph_create(&b->g, b->model));
     const vpps_application read = {sizeof read, .cell = attends, .n_children = STEPS, .children = words};
     for (uint32_t i = 0; i < STEPS; i++) words[i] = vpps_apply(b->g, VPPS_APPLICATION(.cell = word));
     for (uint32_t i = 0; i < STEPS; i++) losses[i] = vpps_scattered(b->g, vpps_apply(b->g, &read), 0);
@@ -146,8 +143,7 @@ TEST(a_request_is_for_something_else) {
     const vpps_node none = VPPS_NO_NODE - 1;
     AT_END(close_batch) batch b;
     vpps_node terms[TERMS];
-    TEST_OK(vpps_model_create(&b.model, 1));
-    TEST_OK(vpps_graph_create(&b.g, b.model));
+    begin_batch(&b);
     const vpps_node x = vpps_input(b.g, ROWS, 1, data), small = vpps_sum_elements(b.g, vpps_tanh(b.g, x));
     for (uint32_t i = 0; i < TERMS; i++) terms[i] = small;
     const vpps_node large = vpps_sum(b.g, TERMS, terms);
@@ -174,9 +170,8 @@ TEST(an_output_is_of_no_vertex) {
 /* A script that keeps gradients for a later update computes all of them, and does not update. */
 TEST(kept_gradients) {
     AT_END(close_batch) batch b;
-    TEST_OK(vpps_model_create(&b.model, 1));
+    begin_batch(&b);
     const vpps_param E = add_lookup(b.model, "E", 3, ROWS, 1), W = add_matrix(b.model, "W", ROWS, ROWS);
-    TEST_OK(vpps_graph_create(&b.g, b.model));
     const vpps_node x = vpps_lookup(b.g, E, 1);
     open_batch(&b, vpps_sum_elements(b.g, vpps_matvec(b.g, W, x)), (way){.n_vps = 2, .groups = 1, .keeps = true});
     static const vpps_task update = {.kind = VPPS_TASK_UPDATE, .wait = VPPS_NO_BARRIER, .signal = VPPS_NO_BARRIER};
@@ -197,9 +192,8 @@ TEST(kept_gradients) {
 TEST(kept_gradients_are_not_left_to_an_update) {
     AT_END(close_batch) batch b;
     float data[ROWS] = {0};
-    TEST_OK(vpps_model_create(&b.model, 1));
+    begin_batch(&b);
     const vpps_param W = add_matrix(b.model, "W", ROWS, ROWS);
-    TEST_OK(vpps_graph_create(&b.g, b.model));
     const vpps_node x = vpps_input(b.g, ROWS, 1, data);
     open_batch(&b, vpps_sum_elements(b.g, vpps_matvec(b.g, W, x)), (way){.n_vps = 1, .groups = 1, .keeps = true});
     editor_header(&b.e)->lasting = 1;

@@ -69,12 +69,15 @@ static void expect_all(const tally *all, const char *what, uint32_t n) {
     ck_assert_uint_eq(all->tried, all->refused + all->without_effect);
 }
 
+/* Scripts with more words are left out every day, since the checker's time grows with the script. */
+#define MOST_WORDS (test_full() ? UINT32_MAX : 2000)
+
 TEST_GROUP("mutations", .seconds = 300);
 
 TEST(wrong_scripts_are_refused) {
     tally *tallies = calloc(n_mutations, sizeof *tallies), all = {0, 0, 0};
     ck_assert_ptr_nonnull(tallies);
-    const uint32_t n = each_small(cases(40), UINT32_MAX, mutate_script, tallies);
+    const uint32_t n = each_small(cases(40), MOST_WORDS, mutate_script, tallies);
     for (uint32_t k = 0; k < n_mutations; k++) report(mutations[k].name, &tallies[k], &all);
     free(tallies);
     expect_all(&all, "mutations", n);
@@ -83,7 +86,7 @@ TEST(wrong_scripts_are_refused) {
 TEST(wrong_cells_are_refused) {
     tally *tallies = calloc(n_cell_mutations(), sizeof *tallies), all = {0, 0, 0};
     ck_assert_ptr_nonnull(tallies);
-    const uint32_t n = each_small(cases(40), UINT32_MAX, mutate_cells, tallies);
+    const uint32_t n = each_small(cases(40), MOST_WORDS, mutate_cells, tallies);
     for (uint32_t k = 0; k < n_cell_mutations(); k++) report(cell_mutation(k), &tallies[k], &all);
     free(tallies);
     expect_all(&all, "mutations of the cells", n);

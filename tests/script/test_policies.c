@@ -1,7 +1,7 @@
 /* test_policies.c - batching policies: on ED-Batch's figure 1, on random graphs compared with definitions, on real data compared with numbers of
  * batches that another program counted. */
 #include "common/training.h"
-#include "models.h"
+#include "networks.h"
 #include "runtime/handle.h"
 #include "script/schedule.h"
 #include "script/scopes.h"
@@ -242,54 +242,23 @@ TEST(equal_graphs_give_equal_automata) {
 
 /* ---------------------------------------------------------------- real data */
 
-/* A network with the first examples of some data, on a handle. */
+/* Schedules the network's batch on a handle, which is destroyed with it. */
 typedef struct subject {
-    const network *net;
-    net_config config;
-    void *data;
-    vpps_model *model;
+    networks_batch of;
     vpps_handle *handle;
-    vpps_graph *g;
-    vpps_node *losses;
-    size_t n_losses;
     const vpps_batch *batch;
 } subject;
 
-static void open_subject(subject *s, const char *name, uint32_t words, uint32_t characters, uint32_t classes) {
-    *s = (subject){.net = network_find(name)};
-    s->config = s->net->defaults;
-    s->config.words = words;
-    s->config.characters = characters;
-    s->config.classes = classes;
-    s->config.embed = s->config.hidden = 4;
+static void schedule(subject *s) {
     vpps_options o = default_options();
     o.vps = 1;
-    TEST_OK(vpps_model_create(&s->model, 1));
-    TEST_OK(s->net->create(&s->data, s->model, &s->config));
-    TEST_OK(vpps_handle_create(&s->handle, s->model, &o));
-    TEST_OK(vpps_graph_create(&s->g, s->model));
-}
-
-static void add_example(subject *s, const net_example *x) {
-    const uint32_t n = net_positions(s->net->kind, x);
-    FREED vpps_node *nodes = malloc(2 * (size_t)n * sizeof *nodes + 1);
-    ck_assert_ptr_nonnull(nodes);
-    TEST_OK(s->net->add(s->data, s->g, x, NET_HEADS_LABELLED, &(net_scores){.logits = nodes, .nll = nodes + n}));
-    ck_assert(VPPS_RESERVE(s->losses, s->n_losses + n));
-    for (uint32_t i = 0; i < n; i++)
-        if (nodes[n + i] != VPPS_NO_NODE) s->losses[s->n_losses++] = nodes[n + i];
-}
-
-static void schedule(subject *s) {
-    TEST_OK(vpps_handle_batch(s->handle, s->g, vpps_sum(s->g, (uint32_t)s->n_losses, s->losses), &s->batch));
+    TEST_OK(vpps_handle_create(&s->handle, s->of.model, &o));
+    TEST_OK(vpps_handle_batch(s->handle, s->of.g, vpps_sum(s->of.g, (uint32_t)s->of.n, s->of.losses), &s->batch));
 }
 
 static void close_subject(subject *s) {
-    VPPS_FREE_ARRAYS(s->losses);
-    s->net->destroy(s->data);
     vpps_handle_destroy(s->handle);
-    vpps_graph_destroy(s->g);
-    vpps_model_destroy(s->model);
+    networks_close(&s->of);
 }
 
 /* Checks numbers of batches; `others`: batches outside the scope. */
@@ -320,21 +289,21 @@ static const struct {
     uint32_t n, expected[4];
 } of_trees[] = {
     {"tree-lstm", 32, {36, 30, 19, 19}},
-    {"tree-lstm", 128, {50, 40, 26, 26}},
     {"tree-lstm-2type", 32, {51, 34, 28, 24}},
+    {"tree-lstm", 128, {50, 40, 26, 26}},
     {"tree-lstm-2type", 128, {69, 47, 38, 30}},
 };
 
-TEST_EACH(on_trees, 0, VPPS_COUNT(of_trees)) {
+TEST_EACH(on_trees, 0, test_everyday("trees", 2, VPPS_COUNT(of_trees))) {
     const char *path = test_data("sst/train.txt");
     if (!path) TEST_SKIP("on_trees: no sst/train.txt (set VPPS_DATA to the folder of data sets)");
     OWNED(vpps_treebank) *trees = new_treebank();
     TEST_OK(vpps_treebank_read_file(trees, path));
     subject s;
-    open_subject(&s, of_trees[_i].network, vpps_vocab_size(vpps_treebank_vocab(trees)), 0, 5);
+    networks_open(&s.of, of_trees[_i].network, vpps_vocab_size(vpps_treebank_vocab(trees)), 0, 5, 4);
     for (uint32_t i = 0; i < of_trees[_i].n; i++) {
         const vpps_tree tree = vpps_treebank_tree(trees, i);
-        add_example(&s, &(net_example){.tree = &tree});
+        networks_add(&s.of, &(net_example){.tree = &tree});
     }
     schedule(&s);
     vpps_scope scope;
@@ -349,8 +318,8 @@ static const struct {
     uint32_t n, expected[4];
 } of_lattices[] = {
     {"lattice-lstm", false, 32, {704, 359, 306, 240}},
-    {"lattice-lstm", false, 128, {811, 407, 351, 253}},
     {"lattice-gru", true, 32, {290, 204, 202, 165}},
+    {"lattice-lstm", false, 128, {811, 407, 351, 253}},
     {"lattice-gru", true, 128, {336, 239, 230, 191}},
 };
 
@@ -361,18 +330,18 @@ static void find_encoder(const vpps_batch *b, vpps_scope *scope) {
     TEST_OK(vpps_scope_of_scc(&b->schedule->needs, part, scope));
 }
 
-TEST_EACH(on_lattices, 0, VPPS_COUNT(of_lattices)) {
+TEST_EACH(on_lattices, 0, test_everyday("lattices", 2, VPPS_COUNT(of_lattices))) {
     const char *path = test_data("lattice_ids/train.txt");
     if (!path) TEST_SKIP("on_lattices: no lattice_ids/train.txt (set VPPS_DATA to the folder of data sets)");
     OWNED(vpps_lattices) *lattices = new_lattices();
     TEST_OK(vpps_lattices_read_file(lattices, path));
     const uint32_t target[] = {0, 1, 0};
     subject s;
-    open_subject(&s, of_lattices[_i].network, vpps_lattices_words(lattices), vpps_lattices_characters(lattices),
-                 vpps_lattices_tags(lattices));
+    networks_open(&s.of, of_lattices[_i].network, vpps_lattices_words(lattices), vpps_lattices_characters(lattices),
+                  vpps_lattices_tags(lattices), 4);
     for (uint32_t i = 0; i < of_lattices[_i].n; i++) {
         const vpps_lattice lattice = vpps_lattices_get(lattices, i);
-        add_example(&s, &(net_example){.lattice = &lattice, .target = {.n_words = 3, .words = target}});
+        networks_add(&s.of, &(net_example){.lattice = &lattice, .target = {.n_words = 3, .words = target}});
     }
     schedule(&s);
     vpps_scope scope;

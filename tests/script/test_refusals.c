@@ -293,7 +293,7 @@ static bool all_are_met(void) {
 
 /* Opens a loop that ends by a condition, and looks up entries by numbers that argmax finds. */
 static void open_decided(batch *b) {
-    TEST_OK(vpps_model_create(&b->model, 1));
+    begin_batch(b);
     const vpps_param table = add_lookup(b->model, "T", 3, 4, 1);
     add_lookup(b->model, "T2", 3, 2, 1);
     const vpps_param w = add_matrix(b->model, "W", 4, 4);
@@ -304,7 +304,6 @@ static void open_decided(batch *b) {
     TEST_OK(vpps_scatter_else(r, vpps_tanh(r, goes_on), goes_on));
     TEST_OK(vpps_scatter_else(r, vpps_add(r, state, vpps_lookup_at(r, table, vpps_slice(r, word, 0, 1))), state));
     const vpps_cell cell = end_cell(r);
-    TEST_OK(vpps_graph_create(&b->g, b->model));
     const vpps_node start[] = {vpps_ones(b->g, 1, 1), vpps_ones(b->g, 4, 1)};
     const vpps_vertex at = vpps_source(b->g, 2, start);
     const vpps_vertex last =
@@ -316,7 +315,7 @@ static void open_decided(batch *b) {
 /* Opens vertices that attend to others and each to the preceding one, so that their gradients are sums of pairs. */
 static void open_attention(batch *b) {
     enum { LEAVES = 3, SIZE = 4, VERTICES = 2 };
-    TEST_OK(vpps_model_create(&b->model, 1));
+    begin_batch(b);
     const vpps_param table = add_lookup(b->model, "T", LEAVES, SIZE, 1), matrix = add_matrix(b->model, "W", SIZE, SIZE);
     vpps_graph *r = begin_cell(b->model, "leaf");
     const vpps_node x = vpps_lookup(r, table, vpps_pull_index(r));
@@ -330,7 +329,6 @@ static void open_attention(batch *b) {
     TEST_OK(vpps_scatter(r, sum));
     TEST_OK(vpps_scatter(r, vpps_tanh(r, sum)));
     const vpps_cell attends = end_cell(r);
-    TEST_OK(vpps_graph_create(&b->g, b->model));
     vpps_vertex children[LEAVES + VERTICES];
     vpps_node terms[VERTICES];
     for (uint32_t i = 0; i < LEAVES; i++)
