@@ -75,35 +75,11 @@ static vpps_status specialise_with(pretender *x, const gpu_batch *b, vpps_kernel
 /* The real compiler needs seconds, and minutes on a busy machine. */
 TEST_GROUP("specialise", .seconds = 600);
 
-TEST(a_clean_kernel_is_taken_at_once) {
-    AT_END(gpu_batch_close) gpu_batch b;
-    pretender x = {0};
-    AT_END(vpps_kernel_plan_free) vpps_kernel_plan plan;
-    vpps_cubin_report report;
-    uint32_t registers = 0;
-    char *source = NULL;
-    gpu_batch_tree_lstm(&b, &full, 64, 64);
-    TEST_OK(specialise_with(&x, &b, &plan, &registers, &source, &report));
-    ck_assert_uint_eq(x.seen, 1);
-    ck_assert_uint_eq(x.logged, 0);
-    ck_assert_uint_eq(report.registers, 200);
-    ck_assert_str_eq(source, x.latest);
-    ck_assert_uint_gt(plan.residents.registers, 128); /* of 144 */
-    ck_assert_uint_le(plan.residents.registers, registers);
-    ck_assert_uint_eq(plan.n_vps, 2);
-    ck_assert_uint_eq(plan.group, 2);
-    ck_assert_uint_eq(plan.threads, 256);
-    ck_assert_uint_eq(plan.row_unit, 1);
-    ck_assert_uint_eq(plan.n_cells, b.batch->n_cells);
-    free(source);
-    free(x.latest);
-}
-
 TEST(kernels_get_smaller_until_one_is_clean) {
     static const uint32_t bad[][2] = {{8, 24}, {4, 24}, {36, 32}}; /* frame, fewer registers */
     AT_END(gpu_batch_close) gpu_batch b;
     gpu_batch_tree_lstm(&b, &full, 64, 64);
-    for (uint32_t n = 1; n < 6; n++) {
+    for (uint32_t n = 0; n < 6; n++) {
         pretender x = {.bad = n, .frame = bad[2 * n % 3][0]};
         vpps_kernel_plan plan;
         vpps_cubin_report report;
@@ -119,6 +95,7 @@ TEST(kernels_get_smaller_until_one_is_clean) {
             ck_assert_ptr_nonnull(strstr(x.lines[i], numbers));
             ck_assert_ptr_nonnull(strstr(x.lines[i], x.descriptions[i]));
         }
+        if (!n) ck_assert_uint_gt(plan.residents.registers, 128); /* of 144 */
         ck_assert_uint_eq(report.frame_bytes, 0);
         ck_assert_uint_eq(plan.residents.registers, x.registers[n]); /* the result is the kernel compiled last */
         ck_assert_str_eq(source, x.latest);
