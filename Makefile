@@ -54,7 +54,7 @@ KERNELS   := src/runtime/cpu/kernels.c
 LIB_SRC   := $(filter-out $(KERNELS) src/cli/%,$(SRC))
 HOT       := $(filter src/graph/% src/cell/% src/script/% src/runtime/comm/% src/runtime/share.c \
                src/runtime/cpu/avx512_bf16.c src/runtime/cpu/avx512_pack.c, $(LIB_SRC))
-BRIEF     := $(filter-out $(addprefix tests/,common/% models/% cell/% decode/% fuzz/% graph/test_ops.c runtime/test_bf16.c), \
+BRIEF     := $(filter-out $(addprefix tests/,common/% models/% cell/% decode/% fuzz/% graph/test_ops.c codegen/test_instructions.c runtime/test_bf16.c), \
                $(wildcard tests/*/*.c))
 TEMPLATES := $(wildcard src/interp_templates/*) src/script/header.h src/isa/functions.h src/isa/steps.h src/isa/whole.def \
              src/runtime/cpu/math.h $(filter-out src/export/export.h,$(wildcard src/export/*.h)) $(wildcard src/cli/main/*.h) \
@@ -314,7 +314,7 @@ sanitized-check: $(COMMAND) test-programs
 	    SHARED='$(if $(VPPS_TEST_PART),$(SHARED))' tools/run_tests.sh $(SANITIZED_TESTS)
 
 MORE_KERNELS = $(addprefix $(BUILD)/tests/,$(addprefix gpu_test_gpu_,agreement cells cublas faults handle) \
-                 $(addprefix runtime_test_,halves inference keep random requests states steps sums) comm_test_share codegen_test_specialise models_test_networks)
+                 $(addprefix runtime_test_,halves inference keep random requests states steps sums) comm_test_share codegen_test_specialise graph_test_infinity models_test_networks)
 check-kernels: ## kernels of every network, for sm_90, and kernels on software SIMT that make test leaves out (VPPS_TEST_SCALE=full: in every precision, and for every architecture; VPPS_TEST_ARCH=all, too: an hour)
 	$(submake) all $(MORE_KERNELS)
 	$(Q)VPPS_TEST_KERNELS=networks TEST_LIMIT=$(or $(TEST_LIMIT),14400) BUILD=$(BUILD) VPPS=$(COMMAND) tools/run_tests.sh tests/codegen/test_kernels.sh $(MORE_KERNELS)

@@ -3,17 +3,7 @@
 
 #include "codegen/formulas.h"
 #include "common/testing.h"
-
-#if defined(__SANITIZE_THREAD__)
-#define SIMT_IMPOSSIBLE 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define SIMT_IMPOSSIBLE 1
-#endif
-#endif
-#ifndef SIMT_IMPOSSIBLE
-#define SIMT_IMPOSSIBLE 0
-#endif
+#include "runtime/simt/fiber.h"
 
 /* The templates, in the order in which a kernel's text has them. */
 #define TEMPLATES_BEFORE(X) X(failure) X(arguments) X(task_header) X(math) X(functions) X(steps)
@@ -23,7 +13,7 @@ TEMPLATES_BEFORE(X)
 TEMPLATES_BEHIND(X)
 #undef X
 
-const ops_machine ops_machines[N_OPS_MACHINES] = {{1, 256}, {3, 384}, {7, 64}};
+const ops_machine ops_machines[N_OPS_MACHINES] = {{3, 384}, {7, 64}};
 
 bool ops_has(uint32_t opcode) {
     const vpps_form form = vpps_instructions[opcode].form;
@@ -148,7 +138,7 @@ vpps_simt_kernel *ops_load(const ops_machine *m) {
     vpps_simt_kernel *kernel = NULL;
     FREED char *source = make_source(m);
     double seconds = 0;
-    if (SIMT_IMPOSSIBLE) {
+    if (VPPS_SIMT_TSAN) {
         ck_assert_int_eq(vpps_simt_load(&kernel, source, "test of instructions", &seconds), VPPS_DEVICE);
         TEST_LEFT_OUT("the kernel's instructions: no software SIMT under ThreadSanitizer");
     } else {

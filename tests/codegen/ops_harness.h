@@ -11,7 +11,7 @@ typedef struct ops_machine {
 } ops_machine;
 
 /* Machines: a power of two of warps, and another number; one virtual processor, and several. */
-enum { N_OPS_MACHINES = 3 };
+enum { N_OPS_MACHINES = 2 };
 extern const ops_machine ops_machines[N_OPS_MACHINES];
 
 /* What the kernel gets: `items` vectors of `length` elements, one after the other, for which an instruction runs, or that many weights for a step of

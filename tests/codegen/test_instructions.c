@@ -448,7 +448,8 @@ static void check_batch(const device *d, const batch *b, const words *like, word
         if (!can_run(d, c)) continue;
         if (is_step(c)) check_step(d, b, c, &b->pool, pool, &want);
         if (!is_step(c)) check_instruction(d, b, c, &b->pool, pool, &want);
-        for (uint32_t e = 0; like && !is_step(c) && e < results_of(c) && !calls_functions(c->of.what); e++)
+        const bool same_bits = like && !is_step(c) && !calls_functions(c->of.what);
+        for (uint32_t e = 0; same_bits && e < results_of(c); e++)
             if (pool->at[c->of.to + e] != like->at[c->of.to + e] && !isnan(float_at(like, c->of.to + e)))
                 ck_abort_msg("%s: %s, element %u of %u, of%s, is %.9g, on the CPU %.9g", d->name, name_of(c), e,
                              c->of.length, inputs_of(c, &b->pool, e), (double)float_at(pool, c->of.to + e),
@@ -523,7 +524,8 @@ static void add_extreme_vectors(batch *b, uint32_t opcode) {
     for (uint32_t r = 0; r < VPPS_COUNT(rows) && (form == VPPS_FORM_REDUCE || form == VPPS_FORM_ROW); r++) {
         const test_case *c = put_case(b, opcode, 5, 1, MAX_TENSORS);
         for (uint32_t t = 0; t < strspn(vpps_instructions[opcode].operands, "t"); t++)
-            for (uint32_t e = 0; e < 5; e++) b->pool.at[c->of.t[t] + e] = vpps_float_bits(rows[t ? VPPS_COUNT(rows) - 1 : r][e]);
+            for (uint32_t e = 0; e < 5; e++)
+                b->pool.at[c->of.t[t] + e] = vpps_float_bits(rows[t ? VPPS_COUNT(rows) - 1 : r][e]);
     }
 }
 
@@ -612,15 +614,17 @@ TEST(every_instruction_has_what_runs_it) {
 }
 
 /* The structs that hold an instruction's operands have enough places for each kind. */
-TEST_EACH(operands_have_places, 0, VPPS_I_COUNT) {
+TEST(operands_have_places) {
     const vpps_operands o = {.n_list = 0};
-    const vpps_instruction_row *row = &vpps_instructions[_i];
-    size_t tensors = 0, scalars = 0, others = 0;
-    for (const char *letter = row->operands; *letter; letter++) {
-        tensors += *letter == 't';
-        scalars += *letter == 's';
-        others += *letter != 't' && *letter != 's' && strchr(letter + 1, *letter) != NULL;
+    for (uint32_t opcode = 0; opcode < VPPS_I_COUNT; opcode++) {
+        const vpps_instruction_row *row = &vpps_instructions[opcode];
+        size_t tensors = 0, scalars = 0, others = 0;
+        for (const char *letter = row->operands; *letter; letter++) {
+            tensors += *letter == 't';
+            scalars += *letter == 's';
+            others += *letter != 't' && *letter != 's' && strchr(letter + 1, *letter) != NULL;
+        }
+        ck_assert_msg(tensors <= VPPS_COUNT(o.t) && scalars <= VPPS_COUNT(o.s) && !others,
+                      "%s: no place for all operands of \"%s\"", row->name, row->operands);
     }
-    ck_assert_msg(tensors <= VPPS_COUNT(o.t) && scalars <= VPPS_COUNT(o.s) && !others,
-                  "%s: no place for all operands of \"%s\"", row->name, row->operands);
 }

@@ -2,7 +2,7 @@
 # test_kernels.sh - kernels of real networks, compiled by NVRTC, which needs no GPU: none has a frame, so none spills, and each fits
 # its GPU. What a kernel computes is not looked at here. VPPS names the program (default: build/vpps).
 #
-# Everyday: a Tree-LSTM for sm_90, in fp32 and in bf16x3. VPPS_TEST_KERNELS=networks: also for the oldest and the newest architecture; every
+# Everyday: a Tree-LSTM for sm_90, in fp32. VPPS_TEST_KERNELS=networks: also for the oldest and the newest architecture; every
 # network, or VPPS_TEST_PART's share of them, at its own sizes for sm_90, in fp32 and in bf16x3 by turns, which are the other way round in
 # tools/check_gpu_model.sh; and a larger Tree-LSTM in each precision. With VPPS_TEST_SCALE=full: a Tree-LSTM for every architecture, larger ones and every network, in each
 # precision. VPPS_TEST_ARCH=all, too, which takes an hour: the larger ones for every architecture, and matrices beyond the registers. Without
@@ -84,9 +84,6 @@ if ! knows sm_90 || grep -q VPPS_NVRTC sm_90.err; then
     exit
 fi
 check "sm_90" clean sm_90
-compile bf16x3 "${small[@]}" --precision bf16x3 --arch sm_90
-wait
-check "sm_90, bf16x3" clean bf16x3 "k['precision'] == 'bf16x3'"
 check "before sm_80, bf16 is refused" fails_with 1 "a GPU of sm_75 does not multiply in bf16" \
     "$vpps" kernel "${small[@]}" --precision bf16 --report --arch sm_75
 

@@ -33,7 +33,7 @@ static vpps_param add_values(training *t, const char *name, const float *values)
     return p;
 }
 
-typedef enum means { GRAPH, CELL, CONDITION, WAYS } means;
+typedef enum means { CONDITION, GRAPH, CELL, WAYS } means;
 
 /* Records a cell that selects one of two vectors that it pulls. */
 static vpps_cell record(vpps_model *model, means way) {
@@ -50,7 +50,8 @@ static vpps_cell record(vpps_model *model, means way) {
 
 TEST_GROUP("infinity", .seconds = 120);
 
-TEST_EACH(only_the_branch_that_is_taken_counts, 0, SETTINGS *WAYS) {
+/* On software SIMT, make test has the condition alone: the others' kernels are larger. */
+GPU_EACH(only_the_branch_that_is_taken_counts, SETTINGS *WAYS - (VPPS_SIMT_TSAN ? 0 : WAYS - 1), SETTINGS *WAYS) {
     const vpps_options o = options_of(_i / WAYS);
     const means way = (means)(_i % WAYS);
     float pairs[2][PAIRS], values[VPPS_COUNT(conditions)][PAIRS], *outs[VPPS_COUNT(conditions)];
