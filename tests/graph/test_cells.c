@@ -612,25 +612,6 @@ TEST(nodes_of_a_cell_stay_inside) {
     ck_assert_uint_eq(vpps_tanh(g, outside[19]), 20);
 }
 
-/* Cells live as long as the model: a graph may be cleared, and more cells recorded, two at a time. */
-TEST(cells_outlive_a_clear) {
-    AT_END(close_network) network n = open_network();
-    const cells c = record_cells(&n);
-    vpps_graph *open = begin_cell(n.model, "all the while");
-    const vpps_node gathered = vpps_gather(open, 0, 0, HIDDEN, 1);
-    for (uint64_t seed = 0; seed < 20; seed++) {
-        const vpps_node before = build(&n, &c, seed);
-        const uint32_t size = vpps_graph_size(n.g);
-        if (seed % 5 == 0) (void)record_cells(&n); /* while a graph exists */
-        ck_assert_uint_eq(vpps_graph_size(n.g), size);
-        ck_assert_uint_eq(build(&n, &c, seed), before);
-        TEST_OK(vpps_graph_status(n.g));
-    }
-    TEST_OK(vpps_scatter(open, vpps_tanh(open, gathered)));
-    const vpps_cell last = end_cell(open);
-    ck_assert_uint_eq(last, n.model->n_cells - 1);
-}
-
 /* One recording serves graphs made before and after it, in turn, in training and inference, while a handle exists: with the same bits as if each
  * graph had a model of its own. */
 TEST(cells_serve_any_number_of_graphs) {
@@ -638,6 +619,8 @@ TEST(cells_serve_any_number_of_graphs) {
     float losses[GRAPHS + 1][ROUNDS]; /* the last one: with one graph alone */
     for (uint32_t alone = 0; alone < 2; alone++) {
         network n = open_network(), views[GRAPHS];
+        vpps_graph *open = begin_cell(n.model, "all the while");
+        const vpps_node gathered = vpps_gather(open, 0, 0, HIDDEN, 1);
         vpps_options o = default_options();
         o.vps = 2;
         vpps_handle *h = new_handle(n.model, &o);
@@ -656,6 +639,8 @@ TEST(cells_serve_any_number_of_graphs) {
             float *const out = &losses[alone ? 2 : 1][round];
             TEST_OK(vpps_forward(h, v->g, 1, &loss, &out));
         }
+        TEST_OK(vpps_scatter(open, vpps_tanh(open, gathered)));
+        ck_assert_uint_eq(end_cell(open), n.model->n_cells - 1);
         vpps_handle_destroy(h);
         vpps_graph_destroy(views[1].g);
         vpps_graph_destroy(views[2].g);
@@ -725,47 +710,6 @@ static void attend(const network *n, vpps_cell cell, uint32_t members, vpps_node
     for (uint32_t k = 0; k < MOST_MEMBERS; k++) stacked[k] = k < members ? vpps_tanh(g, h[k]) : none;
     results[3] = fold(g, vpps_concat(g, MOST_MEMBERS, stacked));
     results[4] = some ? vpps_sum(g, members, h) : none;
-}
-
-/* Records every operation that also takes a list of scalars: s, and for operations number k, k + RESULTS, ... the sum of the members weighted by the
- * operations' results on the scores. */
-static vpps_cell record_listed(const network *n) {
-    vpps_graph *g = begin_cell(n->model, "listed");
-    const vpps_node s = vpps_gather(g, 0, 0, EMBED, 1), h = vpps_gather_list_from(g, 1, 0, EMBED, 1);
-    const vpps_node scores = vpps_add(g, vpps_dot(g, h, s), vpps_pull_list(g, 1, 1));
-    vpps_node sums[RESULTS] = {s, s, s, s, s};
-    for (uint32_t op = 0, k = 0; op < VPPS_OP_COUNT; op++) {
-        if (!meaning_calls[op].list) continue;
-        vpps_node *sum = &sums[k++ % RESULTS];
-        *sum = vpps_add(g, *sum, vpps_weighted_sum_list(g, meaning_calls[op].list(g, scores), h));
-    }
-    for (uint32_t k = 0; k + 1 < RESULTS; k++) TEST_OK(vpps_push(g, vpps_scale(g, sums[k], 1)));
-    TEST_OK(vpps_scatter(g, vpps_scale(g, sums[RESULTS - 1], 1)));
-    return end_cell(g);
-}
-
-static void listed_by_hand(const network *n, uint32_t members, vpps_node *results) {
-    vpps_graph *g = n->g;
-    const vpps_node s = vpps_lookup(g, n->E, 0);
-    vpps_node h[MOST_MEMBERS], scores[MOST_MEMBERS];
-    for (uint32_t k = 0; k < RESULTS; k++) results[k] = s;
-    for (uint32_t k = 0; k < members; k++) {
-        h[k] = vpps_lookup(g, n->E, 1 + k);
-        scores[k] = vpps_add(g, vpps_dot(g, h[k], s), vpps_slice(g, vpps_lookup(g, n->E, 8), k, 1));
-    }
-    for (uint32_t op = 0, k = 0; members && op < VPPS_OP_COUNT; op++) {
-        if (!meaning_calls[op].list) continue;
-        const vpps_node weights = meaning_calls[op].unary(g, vpps_concat(g, members, scores));
-        vpps_node *sum = &results[k++ % RESULTS];
-        *sum = vpps_add(g, *sum, vpps_weighted_sum(g, weights, members, h));
-    }
-}
-
-static void attend_listed(const network *n, vpps_cell cell, uint32_t members, vpps_node *results) {
-    if (cell != UINT32_MAX)
-        attend(n, cell, members, results);
-    else
-        listed_by_hand(n, members, results);
 }
 
 enum { LEFT, RIGHT, WORD, LISTS };
@@ -838,9 +782,7 @@ static const struct {
     vpps_cell (*record)(const network *n);
     void (*build)(const network *n, vpps_cell cell, uint32_t members, vpps_node *results);
     uint32_t n;
-} list_cells[] = {{record_attention, attend, MOST_MEMBERS + 1},
-                  {record_listed, attend_listed, MOST_MEMBERS + 1},
-                  {record_several, take_several, MOST_VERTICES}};
+} list_cells[] = {{record_attention, attend, MOST_MEMBERS + 1}, {record_several, take_several, MOST_VERTICES}};
 
 /* Values and gradients over lists, also empty ones, equal those of the same operations by hand. */
 TEST_EACH(lists_are_their_members, 0, VPPS_COUNT(list_cells)) {
