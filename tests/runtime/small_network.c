@@ -3,18 +3,20 @@
 #include "graph/graph.h"
 #include "runtime/simt/fiber.h"
 
-small_network sn_of(uint64_t seed) {
+small_network sn_of_sizes(uint64_t seed, uint32_t words, uint32_t embed, uint32_t hidden, uint32_t classes) {
     small_network n = {.h = NULL};
     TEST_OK(vpps_model_create(&n.model, seed));
-    TEST_OK(vpps_add_lookup(n.model, &n.E, "E", SN_WORDS, SN_EMBED, 1, NULL));
-    TEST_OK(vpps_add_matrix(n.model, &n.W, "W", SN_HIDDEN, SN_EMBED, NULL));
-    TEST_OK(vpps_add_matrix(n.model, &n.U, "U", SN_HIDDEN, SN_HIDDEN, NULL));
-    TEST_OK(vpps_add_vector(n.model, &n.b, "b", SN_HIDDEN, NULL));
-    TEST_OK(vpps_add_matrix(n.model, &n.C, "C", SN_CLASSES, SN_HIDDEN, NULL));
-    TEST_OK(vpps_add_vector(n.model, &n.b_c, "b_c", SN_CLASSES, NULL));
+    TEST_OK(vpps_add_lookup(n.model, &n.E, "E", words, embed, 1, NULL));
+    TEST_OK(vpps_add_matrix(n.model, &n.W, "W", hidden, embed, NULL));
+    TEST_OK(vpps_add_matrix(n.model, &n.U, "U", hidden, hidden, NULL));
+    TEST_OK(vpps_add_vector(n.model, &n.b, "b", hidden, NULL));
+    TEST_OK(vpps_add_matrix(n.model, &n.C, "C", classes, hidden, NULL));
+    TEST_OK(vpps_add_vector(n.model, &n.b_c, "b_c", classes, NULL));
     TEST_OK(vpps_graph_create(&n.g, n.model));
     return n;
 }
+
+small_network sn_of(uint64_t seed) { return sn_of_sizes(seed, SN_WORDS, SN_EMBED, SN_HIDDEN, SN_CLASSES); }
 
 small_network sn_with(uint64_t seed, const vpps_options *options) {
     small_network n = sn_of(seed);

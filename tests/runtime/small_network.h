@@ -16,6 +16,7 @@ typedef struct small_network {
 /* Makes a network; equal seeds give equal parameters. sn_with also makes a handle. */
 small_network sn_with(uint64_t seed, const vpps_options *options);
 small_network sn_of(uint64_t seed);
+small_network sn_of_sizes(uint64_t seed, uint32_t words, uint32_t embed, uint32_t hidden, uint32_t classes);
 void sn_close(small_network *n);
 
 /* Clears the graph and builds batch number `batch`: chains of some lengths with dropout and a classifier. The loss is scaled by `factor` (if that is

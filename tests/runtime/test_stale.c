@@ -1,17 +1,10 @@
 /* test_stale.c - a device's transposed and packed copies of matrices are updated wherever parameters change; and sharing work out over virtual
  * processors does not change results. */
 #include "common/folder.h"
-#include "common/training.h"
 #include "graph/graph.h"
+#include "runtime/small_network.h"
 
-enum { WORDS = 50, EMBED = 64, HIDDEN = 96, CLASSES = 5, SEQUENCES = 400, PARAMS = 5 };
-
-typedef struct network {
-    vpps_model *model;
-    vpps_graph *g;
-    vpps_param p[PARAMS]; /* the parameters E, W, U, b, C */
-    vpps_handle *h;
-} network;
+enum { WORDS = 50, EMBED = 64, HIDDEN = 96, CLASSES = 5, SEQUENCES = 400 };
 
 static vpps_options options_of(uint32_t vps, vpps_precision precision) {
     vpps_options o = default_options();
@@ -22,51 +15,26 @@ static vpps_options options_of(uint32_t vps, vpps_precision precision) {
     return o;
 }
 
-static network open_network(uint64_t seed, const vpps_options *o) {
-    network n;
-    TEST_OK(vpps_model_create(&n.model, seed));
-    TEST_OK(vpps_add_lookup(n.model, &n.p[0], "E", WORDS, EMBED, 1, NULL));
-    TEST_OK(vpps_add_matrix(n.model, &n.p[1], "W", HIDDEN, EMBED, NULL));
-    TEST_OK(vpps_add_matrix(n.model, &n.p[2], "U", HIDDEN, HIDDEN, NULL));
-    TEST_OK(vpps_add_vector(n.model, &n.p[3], "b", HIDDEN, NULL));
-    TEST_OK(vpps_add_matrix(n.model, &n.p[4], "C", CLASSES, HIDDEN, NULL));
-    TEST_OK(vpps_graph_create(&n.g, n.model));
+static small_network open_network(uint64_t seed, const vpps_options *o) {
+    small_network n = sn_of_sizes(seed, WORDS, EMBED, HIDDEN, CLASSES);
     TEST_OK(vpps_handle_create(&n.h, n.model, o));
     return n;
 }
 
-static void close_network(network *n) {
-    vpps_handle_destroy(n->h);
-    vpps_graph_destroy(n->g);
-    vpps_model_destroy(n->model);
-}
-
 /* Each matrix multiplies many vectors at a time. */
-static float train(const network *n, uint32_t batch) {
+static float train(const small_network *n, uint32_t batch) {
     static vpps_node terms[SEQUENCES];
     vpps_graph *g = n->g;
-    float loss;
     vpps_graph_clear(g);
     for (uint32_t i = 0; i < SEQUENCES; i++) {
         vpps_node h = VPPS_NO_NODE;
         for (uint32_t k = 0; k < 3; k++) {
-            const vpps_node x = vpps_lookup(g, n->p[0], (7 * i + 3 * k + batch) % WORDS);
-            h = vpps_tanh(g,
-                          k ? vpps_affine2(g, n->p[3], n->p[1], x, n->p[2], h) : vpps_affine1(g, n->p[3], n->p[1], x));
+            const vpps_node x = vpps_lookup(g, n->E, (7 * i + 3 * k + batch) % WORDS);
+            h = vpps_tanh(g, k ? vpps_affine2(g, n->b, n->W, x, n->U, h) : vpps_affine1(g, n->b, n->W, x));
         }
-        terms[i] = vpps_cross_entropy(g, vpps_affine1(g, VPPS_NO_PARAM, n->p[4], h), (i + batch) % CLASSES);
+        terms[i] = vpps_cross_entropy(g, vpps_affine1(g, VPPS_NO_PARAM, n->C, h), (i + batch) % CLASSES);
     }
-    loss = train_batch(n->h, g, vpps_average(g, SEQUENCES, terms));
-    return loss;
-}
-
-static void expect_equal(const network *a, const network *b) {
-    TEST_OK(vpps_read_parameters(a->h));
-    TEST_OK(vpps_read_parameters(b->h));
-    for (uint32_t p = 0; p < PARAMS; p++) {
-        const size_t bytes = vpps_param_elems(&a->model->params[a->p[p]]) * sizeof(float);
-        ck_assert_mem_eq(vpps_param_values(a->model, a->p[p]), vpps_param_values(b->model, b->p[p]), bytes);
-    }
+    return train_batch(n->h, g, vpps_average(g, SEQUENCES, terms));
 }
 
 /* ---------------------------------------------------------------- copies of matrices */
@@ -82,12 +50,12 @@ TEST_EACH(loaded_after_training, 0, N_PRECISIONS *MOST_VPS) {
     folder_make();
     const char *path = folder_path("model");
     const vpps_options o = options_of(1 + (uint32_t)_i % MOST_VPS, precisions[_i / MOST_VPS]);
-    AT_END(close_network) network used = open_network(1, &o);
+    AT_END(sn_close) small_network used = open_network(1, &o);
     train(&used, 0);
     TEST_OK(vpps_save(used.h, path, NULL, 0));
     for (uint32_t b = 1; b < 3; b++) train(&used, b);
     TEST_OK(vpps_load(used.h, path));
-    AT_END(close_network) network fresh = open_network(2, &o);
+    AT_END(sn_close) small_network fresh = open_network(2, &o);
     TEST_OK(vpps_load(fresh.h, path));
     float first = 0;
     for (uint32_t b = 0; b < BATCHES; b++) {
@@ -96,19 +64,19 @@ TEST_EACH(loaded_after_training, 0, N_PRECISIONS *MOST_VPS) {
         if (!b) first = loss;
         if (b) ck_assert_float_ne(loss, first);
     }
-    expect_equal(&used, &fresh);
+    sn_expect_alike(&used, &fresh, 0);
 }
 
 /* Trains batch after batch, also with parameters read and written back in between, which must renew all copies. */
 TEST_EACH(copies_follow_updates, 0, N_PRECISIONS *MOST_VPS) {
     const vpps_options o = options_of(1 + (uint32_t)_i % MOST_VPS, precisions[_i / MOST_VPS]);
-    AT_END(close_network) network a = open_network(1, &o), b = open_network(1, &o);
+    AT_END(sn_close) small_network a = open_network(1, &o), b = open_network(1, &o);
     for (uint32_t batch = 0; batch < 4; batch++) {
         ck_assert_float_eq(train(&a, batch), train(&b, batch));
         TEST_OK(vpps_read_parameters(b.h));
         TEST_OK(vpps_write_parameters(b.h));
     }
-    expect_equal(&a, &b);
+    sn_expect_alike(&a, &b, 0);
 }
 
 /* ---------------------------------------------------------------- dropout where rows are shared out */
