@@ -105,7 +105,7 @@ class Stats:
         return "Stats\n" + "\n".join(f"  {f.name:18}{_human(f.name, getattr(self, f.name))}" for f in fields(self))
 
 
-TRIAL_STATES = {v: n for n, v in _names("VPPS_TRIAL_").items()}
+NAMES = {member: {v: n for n, v in _names(prefix).items()} for member, prefix in (("state", "VPPS_TRIAL_"), ("gradients", "VPPS_GRADIENTS_"))}
 
 T = TypeVar("T")
 
@@ -117,10 +117,8 @@ def _fields(of: type[T], c: Any) -> T:
         v = getattr(c, f.name)
         if isinstance(v, ffi.CData):
             v = ffi.string(v).decode() if v else None
-        elif f.name == "state":
-            v = TRIAL_STATES[v]
-        elif f.name == "gradients":
-            v = next(name for name, value in ENUMS["gradients"].items() if value == v)
+        elif f.name in NAMES:
+            v = NAMES[f.name][v]
         values[f.name] = v
     return of(**values)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, Union
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._arrays import (DEFAULT_STREAM, LARGEST, U32, Floats, OnGpu, as_f32, as_leaf, as_u32, columns, encode, is_on_gpu, keeping, leaf_only, pointer, real,
+from ._arrays import (DEFAULT_STREAM, LARGEST, U32, Floats, OnGpu, as_leaf, as_u32, columns, encode, is_on_gpu, keeping, leaf_only, pointer, real,
                       u32_pointer, whole)
 from ._vpps import ffi, lib
 from .errors import ArgumentError, StateError, Uncopied, check, created, sized

@@ -233,14 +233,11 @@ class Node(Hinting):
     def __iter__(self) -> Iterator[Node]:
         raise TypeError("a node is no sequence; slice it")
 
-    def __bool__(self) -> bool:
-        raise TypeError("a node has no value while the graph is built; see vpps.select, and conditions of cells")
+    def _no_value(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError("a node has no value while the graph is built; trainer.forward(node) computes it, vpps.select and conditions of cells "
+                        "choose by it")
 
-    def __float__(self) -> float:
-        raise TypeError("a node has no value while the graph is built; trainer.forward(node) computes it")
-
-    def __array__(self, *_: Any, **__: Any) -> Any:
-        raise TypeError("a node has no value while the graph is built; trainer.forward(node) computes it")
+    __bool__ = __float__ = __array__ = _no_value
 
 
 class Affine(Node):
