@@ -17,7 +17,7 @@ static int major_of(void *handle) {
 }
 
 static vpps_status find_functions(const vpps_library *l, void *handle) {
-#define X(result, name, parameters) VPPS_TRY(vpps_library_find(l, handle, #name, &library.name));
+#define X(result, name, parameters) VPPS_TRY(vpps_library_find(l->title, handle, #name, &library.name));
     VPPS_NVRTC_TABLE(X)
 #undef X
     return VPPS_OK;

@@ -68,7 +68,7 @@ TEST(machines_without_a_driver) {
     setenv("VPPS_LIBCUDA", "/nowhere/libcuda.so.1", 1);
     expect_no_gpu("no GPU driver: /nowhere/libcuda.so.1: ");
     setenv("VPPS_LIBCUDA", "libm.so.6", 1);
-    expect_no_gpu("lacks cuInit");
+    expect_no_gpu("has no function cuInit");
 }
 
 static const struct {
@@ -643,7 +643,7 @@ TEST(auto_is_the_cpu_only_without_a_gpu) {
     fake->break_call("cuDeviceGetAttribute", 1, 1);
     TEST_FAILS(open_auto(&h, model), VPPS_DEVICE, "the device cuda is there, so \"auto\" does not take the cpu");
     setenv("VPPS_LIBCUDA", "libm.so.6", 1);
-    TEST_FAILS(open_auto(&h, model), VPPS_DEVICE, "lacks cuInit");
+    TEST_FAILS(open_auto(&h, model), VPPS_DEVICE, "has no function cuInit");
     setenv("VPPS_LIBCUDA", path, 1);
     setenv("VPPS_NVRTC", "/nowhere/libnvrtc.so", 1);
     TEST_FAILS(open_auto(&h, model), VPPS_DEVICE, "/nowhere/libnvrtc.so");

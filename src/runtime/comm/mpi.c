@@ -4,6 +4,7 @@
  * answer, and a report of a failure arrives while others wait for something else. During a batch, a process has failed if it does not
  * answer within the watchdog's time; at other times, if it sends no sign of life. */
 #include "runtime/comm/mpi.h"
+#include "base/library.h"
 #include "runtime/comm/comm.h"
 
 #include <dlfcn.h>
@@ -340,9 +341,8 @@ static const vpps_mpi_binding *binding_of(void *library) {
     if (dlsym(library, "ompi_mpi_comm_world")) return &vpps_mpi_open_mpi;
     char version[8192] = ""; /* MPICH's MPI_MAX_LIBRARY_VERSION_STRING */
     int len = 0, (*get_version)(char *, int *);
-    void *address = dlsym(library, "MPI_Get_library_version");
-    memcpy(&get_version, &address, sizeof address);
-    if (!address || get_version(version, &len)) return NULL;
+    if (vpps_library_find("MPI", library, "MPI_Get_library_version", &get_version) || get_version(version, &len))
+        return NULL;
     for (size_t i = 0; i < VPPS_COUNT(mpich_kin); i++)
         if (strstr(version, mpich_kin[i])) return &vpps_mpi_mpich;
     return NULL;

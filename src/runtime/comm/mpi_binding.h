@@ -4,6 +4,7 @@
  *   BINDING, NAME       the binding's identifier and name
  *   STATUS_IGNORE       MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE
  *   find_constants      bool (void *library, constants *k) */
+#include "base/library.h"
 #include "runtime/comm/mpi.h"
 
 #include <dlfcn.h>
@@ -57,12 +58,7 @@ struct vpps_mpi {
 static bool find_constants(void *library, constants *k);
 
 static vpps_status find_functions(vpps_mpi *m, void *library) {
-    void *address;
-    /* Addresses are copied into function pointers: POSIX lets them fit into void *, but ISO C has no conversion. */
-#define X(name, parameters)                                                                                            \
-    address = dlsym(library, #name);                                                                                   \
-    if (!address) return vpps_fail(VPPS_DEVICE, NAME ": its library has no function " #name);                          \
-    memcpy(&m->name, &address, sizeof address);
+#define X(name, parameters) VPPS_TRY(vpps_library_find(NAME, library, #name, &m->name));
     CALLS(X)
 #undef X
     if (find_constants(library, &m->k)) return VPPS_OK;

@@ -1,5 +1,6 @@
 /* nccl.c - sums over the GPUs of several processes by NCCL: of data in GPU memory, on a CUDA stream. Processes find each other, and report
  * failures, through a communicator between processes that exists already. */
+#include "base/library.h"
 #include "runtime/comm/comm.h"
 #include "runtime/comm/nccl_api.h"
 
@@ -15,22 +16,15 @@ struct vpps_nccl {
 /* Opens NCCL: the library that the environment variable VPPS_NCCL names, or libnccl.so.2. Fails with DEVICE. */
 static vpps_status load_library(vpps_nccl_api *api) {
     const char *own = getenv("VPPS_NCCL");
-    void *library = dlopen(own && *own ? own : "libnccl.so.2", RTLD_NOW | RTLD_LOCAL), *address;
+    void *library = dlopen(own && *own ? own : "libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         const char *why = dlerror();
         return vpps_fail(VPPS_DEVICE, "NCCL: %.300s; VPPS_NCCL can name it", why ? why : "no libnccl.so.2");
     }
-    /* Addresses are copied into function pointers: POSIX lets them fit into void *, but ISO C has no conversion. */
-#define FIND(name)                                                                                                     \
-    address = dlsym(library, #name);                                                                                   \
-    if (!address) return vpps_fail(VPPS_DEVICE, "NCCL: its library has no function " #name);                           \
-    memcpy(&api->name, &address, sizeof address);
-#define X(name, parameters) FIND(name)
+#define X(name, parameters) VPPS_TRY(vpps_library_find("NCCL", library, #name, &api->name));
     VPPS_NCCL_FUNCTIONS(X)
 #undef X
-    FIND(ncclGetErrorString)
-#undef FIND
-    return VPPS_OK;
+    return vpps_library_find("NCCL", library, "ncclGetErrorString", &api->ncclGetErrorString);
 }
 
 static vpps_status check(const vpps_nccl *m, const char *call, unsigned result) {

@@ -31,10 +31,10 @@ static vpps_status find_functions(const vpps_library *library, void *handle) {
     const int major = major_of(handle);
     if (major && major < FIRST_VERSION)
         return vpps_fail(VPPS_DEVICE, "cuBLAS: its version %d is too old; expected %d or later", major, FIRST_VERSION);
-#define X(name, parameters) VPPS_TRY(vpps_library_find(library, handle, #name, &api.name));
+#define X(name, parameters) VPPS_TRY(vpps_library_find(library->title, handle, #name, &api.name));
     VPPS_CUBLAS_FUNCTIONS(X)
 #undef X
-    return vpps_library_find(library, handle, "cublasGetStatusString", &api.cublasGetStatusString);
+    return vpps_library_find(library->title, handle, "cublasGetStatusString", &api.cublasGetStatusString);
 }
 
 static vpps_library cublas = {.title = "cuBLAS",

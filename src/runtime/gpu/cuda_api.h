@@ -128,12 +128,10 @@ typedef struct vpps_cuda {
 #undef X
 } vpps_cuda;
 
-/* Opens the library $VPPS_LIBCUDA, else libcuda.so.1, and looks up its functions. Fails with DEVICE: the message says in one line what is
- * missing, and *out is all zero. The library stays loaded, since the driver keeps threads of its own. */
+/* Opens the library $VPPS_LIBCUDA, else libcuda.so.1, and looks up its functions. Fails with DEVICE: the message says in one line what is missing.
+ * If the library was opened but lacks a function, out->library is set. vpps_cuda_close must be called even after a failure. The library stays
+ * loaded, since the driver keeps threads of its own. */
 vpps_status vpps_cuda_open(vpps_cuda *out);
-
-/* Checks that the driver's library can be opened, without looking for functions. Fails with DEVICE as vpps_cuda_open does. */
-vpps_status vpps_cuda_installed(void);
 void vpps_cuda_close(vpps_cuda *api);
 
 /* Sets the error message "cuda: WHAT: CUDA_ERROR_NAME (code, its text)" for a failed call of the driver, and returns DEVICE. */

@@ -86,11 +86,13 @@ vpps_status vpps_cuda_find(void) {
     vpps_cuda cuda;
     int count;
     bool none;
-    VPPS_TRY(vpps_cuda_installed());
-    if (vpps_cuda_open(&cuda) != VPPS_OK) return VPPS_OK; /* no failure: opening the device will report the fault */
-    const vpps_status status = start_driver(&cuda, &count, &none);
+    vpps_status status = vpps_cuda_open(&cuda);
+    if (status == VPPS_OK)
+        status = start_driver(&cuda, &count, &none);
+    else
+        none = !cuda.library;
     vpps_cuda_close(&cuda);
-    return none ? status : VPPS_OK;
+    return none ? status : VPPS_OK; /* other faults are no failure here: opening the device will report them */
 }
 
 vpps_status vpps_gpu_here(vpps_machine *out) {
