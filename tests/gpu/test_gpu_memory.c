@@ -5,6 +5,7 @@
 #include "gpu_trees.h"
 #include "runtime/gpu/gpu.h"
 #include "runtime/handle.h"
+#include "runtime/simt/simt.h"
 
 enum { PARTS = 32, LARGE = 20000 / PARTS * PARTS }; /* elements: more than a batch of trees takes */
 
@@ -85,7 +86,7 @@ static gpu_trees open_trees(void) {
 
 static void close_trees(gpu_trees *t) {
     trees_close(t);
-    ck_assert_uint_eq(memory.n, 0);
+    ck_assert_uint_eq(vpps_simt_live_allocations(), 0);
 }
 
 static vpps_gpu *gpu_of(const gpu_trees *t) { return (vpps_gpu *)t->h->device; }

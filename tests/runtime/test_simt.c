@@ -356,7 +356,8 @@ TEST(the_driver_launches) {
     for (uint32_t i = 0; i < machine.sms * 64; i++) ck_assert_float_eq(out[i], (float)(i / 64 * 64 * 3 + 2016 * 3));
     TEST_FAILS(table->launch(d, other, &shape, &a, sizeof a), VPPS_STALL, "CTA 1");
     table->unload(d, kernel);
-    table->close(d); /* with the other kernel */
+    table->unload(d, other);
+    table->close(d);
 }
 
 /* ---------------------------------------------------------------- kernels that are watched */

@@ -349,13 +349,6 @@ static void gpu_forget_cells(vpps_device *d) {
     vpps_gpu_forget_kernels(gpu);
 }
 
-static void close_slot(vpps_gpu *gpu, vpps_gpu_slot *slot) {
-    vpps_gpu_release(gpu, &slot->script);
-    vpps_gpu_release(gpu, &slot->counters);
-    if (slot->pinned) gpu->table->release_host(gpu->driver, slot->pinned);
-    if (slot->end) gpu->table->release_host(gpu->driver, slot->end);
-}
-
 static void gpu_destroy(vpps_device *d) {
     vpps_gpu *gpu = (vpps_gpu *)d;
     if (!gpu) return;
@@ -364,11 +357,7 @@ static void gpu_destroy(vpps_device *d) {
     vpps_gpu_close_products(gpu);
     if (gpu->driver) {
         gpu_forget_cells(d);
-        vpps_gpu_buffer *buffers[] = {&gpu->pool,      &gpu->matrices, &gpu->gradients, &gpu->states[0],
-                                      &gpu->states[1], &gpu->scratch,  &gpu->entries,   &gpu->failures};
-        for (size_t i = 0; i < VPPS_COUNT(buffers); i++) vpps_gpu_release(gpu, buffers[i]);
-        for (uint32_t i = 0; i < VPPS_GPU_SLOTS; i++) close_slot(gpu, &gpu->slots[i]);
-        gpu->table->close(gpu->driver);
+        gpu->table->close(gpu->driver); /* frees all buffers */
     }
     vpps_gpu_layout_free(&gpu->layout);
     vpps_device_close(&gpu->device);

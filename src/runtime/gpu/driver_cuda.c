@@ -170,7 +170,6 @@ static void cuda_close(vpps_driver *base) {
         cuda_driver *entered;
         (void)vpps_cuda_enter(base, &entered);
         if (d->stream) d->cuda.cuStreamSynchronize(d->stream);
-        for (const vpps_kernel *k = d->kernels; k; k = k->next) d->cuda.cuModuleUnload(k->module);
         for (size_t i = 0; i < d->memory.n; i++) d->cuda.cuMemFree_v2(d->memory.at[i]);
         for (size_t i = 0; i < d->pinned.n; i++) d->cuda.cuMemFreeHost((void *)(uintptr_t)d->pinned.at[i]);
         const vpps_cu_event events[] = {d->uploaded, d->ordered};
@@ -182,10 +181,6 @@ static void cuda_close(vpps_driver *base) {
         if (d->stream) d->cuda.cuStreamDestroy_v2(d->stream);
         vpps_cuda_leave(&entered);
         d->cuda.cuDevicePrimaryCtxRelease_v2(d->device);
-    }
-    for (vpps_kernel *k = d->kernels, *next; k; k = next) {
-        next = k->next;
-        free(k);
     }
     VPPS_FREE_ARRAYS(d->memory.at, d->pinned.at);
     vpps_cuda_close(&d->cuda);

@@ -5,7 +5,6 @@
 #include "runtime/gpu/driver.h"
 
 struct vpps_kernel {
-    vpps_kernel *next;
     vpps_cu_module module;
     vpps_cu_function function;
     vpps_launch_shape shape; /* the launches' shape: all CTAs fit the GPU at once, as loading has checked */
@@ -28,7 +27,6 @@ typedef struct cuda_driver {
     int version; /* CUDA version of the driver, such as 13000 */
     bool lost;   /* true: the GPU did not finish in time; further calls of the driver might never return */
     holdings memory, pinned;
-    vpps_kernel *kernels;
 } cuda_driver;
 
 #define CUDA_TRY(d, what, call)                                                                                        \

@@ -61,13 +61,11 @@ static vpps_status load_image(cuda_driver *d, const void *image, const vpps_laun
                                           : vpps_cuda_failed(&d->cuda, "the function vpps_kernel", found);
         if (status != VPPS_OK) d->cuda.cuModuleUnload(k->module);
     }
-    if (status != VPPS_OK) {
+    if (status == VPPS_OK)
+        *out = k;
+    else
         free(k);
-        return status;
-    }
-    k->next = d->kernels;
-    d->kernels = *out = k;
-    return VPPS_OK;
+    return status;
 }
 
 /* Fills in the report (registers, stack frame, shared memory) of a kernel that the driver compiled from PTX. */
@@ -140,11 +138,6 @@ void vpps_cuda_unload(vpps_driver *base, vpps_kernel *kernel) {
     CUDA_DRIVER(d);
     if (!kernel) return;
     if (vpps_cuda_enter(base, &d) == VPPS_OK) d->cuda.cuModuleUnload(kernel->module);
-    for (vpps_kernel **at = &((cuda_driver *)base)->kernels; *at; at = &(*at)->next)
-        if (*at == kernel) {
-            *at = kernel->next;
-            break;
-        }
     free(kernel);
 }
 

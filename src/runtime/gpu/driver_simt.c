@@ -12,15 +12,9 @@ enum { UNWRITTEN = 0xff };
 
 typedef vpps_simt_piece piece;
 
-struct vpps_kernel {
-    struct vpps_kernel *next;
-    vpps_simt_kernel *simt;
-};
-
 typedef struct machine {
     vpps_driver driver;
     piece *memory[VPPS_SIMT_MEMORIES];
-    vpps_kernel *kernels;
     uint32_t seed, cta_shared_bytes;
 } machine;
 
@@ -163,35 +157,23 @@ static vpps_status load(vpps_driver *d, const char *source, const char *descript
     if (shape->dynamic_shared_bytes > m->cta_shared_bytes)
         return vpps_fail(VPPS_DEVICE, "software SIMT: a CTA of %u bytes of dynamic shared memory, where its GPU has %u",
                          shape->dynamic_shared_bytes, m->cta_shared_bytes);
-    vpps_kernel *kernel = calloc(1, sizeof *kernel);
-    if (!kernel) return vpps_fail(VPPS_MEMORY, "software SIMT: out of memory");
     *report = (vpps_cubin_report){0};
-    vpps_status status = vpps_simt_load(&kernel->simt, source, description, &report->seconds);
-    if (status != VPPS_OK) {
-        free(kernel);
-        return status;
-    }
+    vpps_simt_kernel *kernel;
+    VPPS_TRY(vpps_simt_load(&kernel, source, description, &report->seconds));
     report->cached = report->seconds == 0;
-    kernel->next = m->kernels;
-    m->kernels = kernel;
-    *out = kernel;
+    *out = (vpps_kernel *)(void *)kernel;
     return VPPS_OK;
 }
 
 static void unload(vpps_driver *d, vpps_kernel *kernel) {
-    for (vpps_kernel **at = &machine_of(d)->kernels; *at; at = &(*at)->next) {
-        if (*at != kernel) continue;
-        *at = kernel->next;
-        vpps_simt_unload(kernel->simt);
-        free(kernel);
-        return;
-    }
+    (void)d;
+    vpps_simt_unload((vpps_simt_kernel *)(void *)kernel);
 }
 
 static vpps_status launch(vpps_driver *d, vpps_kernel *kernel, const vpps_launch_shape *shape, const void *arguments,
                           size_t bytes) {
-    return vpps_simt_run(kernel->simt, shape->ctas, shape->threads, shape->dynamic_shared_bytes, arguments, bytes,
-                         machine_of(d)->seed, machine_of(d)->memory);
+    return vpps_simt_run((vpps_simt_kernel *)(void *)kernel, shape->ctas, shape->threads, shape->dynamic_shared_bytes,
+                         arguments, bytes, machine_of(d)->seed, machine_of(d)->memory);
 }
 
 /* ---------------------------------------------------------------- marks and waits */
@@ -272,7 +254,6 @@ static vpps_status branch(vpps_driver *d, vpps_driver **out) {
 static void close_machine(vpps_driver *d) {
     if (!d) return;
     machine *m = machine_of(d);
-    while (m->kernels) unload(d, m->kernels);
     while (m->memory[DEVICE]) give_piece(&m->memory[DEVICE], m->memory[DEVICE]->memory);
     while (m->memory[PINNED]) give_piece(&m->memory[PINNED], m->memory[PINNED]->memory);
     free(m);

@@ -241,7 +241,6 @@ vpps_status vpps_gpu_multiply(vpps_gpu *gpu, uint64_t words) {
 void vpps_gpu_close_products(vpps_gpu *gpu) {
     vpps_gpu_products *p = &gpu->products;
     if (gpu->driver) vpps_cublas_close(p->cublas);
-    if (gpu->driver) vpps_gpu_release(gpu, &p->packed);
     VPPS_FREE_ARRAYS(p->first_factor, p->factors, p->uses, p->gemms, p->words);
     *p = (vpps_gpu_products){0};
 }
