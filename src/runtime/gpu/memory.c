@@ -1,6 +1,6 @@
 /* memory.c - buffers, and the pool: a buffer that has all parameters except matrices, then a batch's values. The pool grows with the
- * batches, and never loses a parameter: a larger pool is allocated before the old one is freed. Without room for both, the parameters are
- * copied to the host meanwhile, and stay there if not even a pool of the old size can be allocated again. */
+ * batches, and never loses a parameter: the host keeps a copy while the old pool is freed and a larger one is allocated. The copy stays
+ * there if not even a pool of the old size can be allocated again. */
 #include "runtime/gpu/gpu.h"
 
 void vpps_gpu_release(vpps_gpu *gpu, vpps_gpu_buffer *buffer) {
@@ -22,12 +22,6 @@ vpps_status vpps_gpu_finish(vpps_gpu *gpu) { return gpu->table->wait(gpu->driver
 /* Returns the size in bytes of the beginning of the pool, whose content outlives batches: parameters, and values reserved by reserve_kept. */
 static size_t lasting_bytes(const vpps_gpu *gpu) { return (size_t)gpu->layout.target.batch * sizeof(float); }
 
-/* Allocates a pool a quarter larger than needed, if possible, so that batches of similar sizes do not grow it each time. */
-static vpps_status allocate(vpps_gpu *gpu, size_t needed, vpps_gpu_buffer *out) {
-    *out = (vpps_gpu_buffer){0};
-    return vpps_gpu_reserve(gpu, out, needed + needed / 4) == VPPS_OK ? VPPS_OK : vpps_gpu_reserve(gpu, out, needed);
-}
-
 /* Copies the pool's first lasting_bytes to gpu->rescued on the host. */
 static vpps_status rescue(vpps_gpu *gpu) {
     free(gpu->rescued);
@@ -36,47 +30,32 @@ static vpps_status rescue(vpps_gpu *gpu) {
     return gpu->table->read(gpu->driver, gpu->rescued, gpu->pool.address, lasting_bytes(gpu));
 }
 
-/* Replaces the pool by a new buffer. If there are parameters in gpu->rescued, copies them into the new pool. */
-static vpps_status move_in(vpps_gpu *gpu, vpps_gpu_buffer *pool) {
-    vpps_status status = VPPS_OK;
-    if (gpu->rescued) {
-        status = gpu->table->write(gpu->driver, pool->address, gpu->rescued, lasting_bytes(gpu));
-        if (status == VPPS_OK) status = vpps_gpu_finish(gpu);
-    }
-    if (status != VPPS_OK) {
-        vpps_gpu_release(gpu, pool);
-        return status;
-    }
-    vpps_gpu_release(gpu, &gpu->pool);
-    gpu->pool = *pool;
+/* Allocates the pool. If there are parameters in gpu->rescued, copies them into the pool. After a failure there is no pool. */
+static vpps_status allocate(vpps_gpu *gpu, size_t bytes) {
+    VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->pool, bytes));
+    if (!gpu->rescued) return VPPS_OK;
+    vpps_status status = gpu->table->write(gpu->driver, gpu->pool.address, gpu->rescued, lasting_bytes(gpu));
+    if (status == VPPS_OK) status = vpps_gpu_finish(gpu);
+    if (status != VPPS_OK) return vpps_gpu_release(gpu, &gpu->pool), status;
     free(gpu->rescued);
     gpu->rescued = NULL;
     return VPPS_OK;
 }
 
-/* Grows the pool where there is no room for two pools: first frees the old pool, whose parameters are in gpu->rescued. If the new size
- * fails, allocates the old size again and returns the failure of the new size. */
-static vpps_status grow_alone(vpps_gpu *gpu, size_t needed) {
-    const size_t before = gpu->pool.bytes;
+vpps_status vpps_gpu_grow_pool(vpps_gpu *gpu, uint32_t words) {
+    const size_t needed = (size_t)words * sizeof(float), before = gpu->pool.bytes;
     char reason[VPPS_MESSAGE_BYTES];
-    vpps_gpu_buffer pool;
+    if (needed <= before) return VPPS_OK;
+    if (before) VPPS_TRY(rescue(gpu));
     vpps_gpu_release(gpu, &gpu->pool);
-    vpps_status status = allocate(gpu, needed, &pool);
-    if (status == VPPS_OK) return move_in(gpu, &pool);
+    /* a quarter larger than needed, if possible, so that batches of similar sizes do not grow the pool each time */
+    vpps_status status = allocate(gpu, needed + needed / 4);
+    if (status == VPPS_MEMORY) status = allocate(gpu, needed);
+    if (status != VPPS_MEMORY || !before) return status;
     snprintf(reason, sizeof reason, "%s", vpps_error_message());
-    if (vpps_gpu_reserve(gpu, &pool, before) == VPPS_OK && move_in(gpu, &pool) != VPPS_OK) return VPPS_DEVICE;
+    if (allocate(gpu, before) == VPPS_DEVICE) return VPPS_DEVICE;
     vpps_restore_message(reason);
     return status;
-}
-
-vpps_status vpps_gpu_grow_pool(vpps_gpu *gpu, uint32_t words) {
-    const size_t needed = (size_t)words * sizeof(float);
-    vpps_gpu_buffer pool;
-    if (needed <= gpu->pool.bytes) return VPPS_OK;
-    if (gpu->pool.bytes) VPPS_TRY(rescue(gpu));
-    vpps_status status = allocate(gpu, needed, &pool);
-    if (status == VPPS_OK) return move_in(gpu, &pool);
-    return gpu->pool.bytes ? grow_alone(gpu, needed) : status;
 }
 
 vpps_status vpps_gpu_reserve_kept(vpps_device *d, uint32_t words) {
