@@ -12,6 +12,7 @@ typedef struct vpps_machine {
     uint32_t sm_shared_bytes;  /* bytes of shared memory of an SM */
     uint32_t cta_shared_bytes; /* most bytes of shared memory that one CTA may use (by opting in) */
     uint64_t l2_bytes;
+    int driver; /* CUDA version of the GPU's driver, such as 13000; 0 if only the architecture is known */
 } vpps_machine;
 
 /* Fills in the properties of an architecture, "sm_90" or "90", with `sms` SMs (0: as many as its largest common GPU has). Fails with

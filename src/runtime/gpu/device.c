@@ -388,12 +388,8 @@ static vpps_status set_up(vpps_gpu *gpu) {
     vpps_gpu_layout *l = &gpu->layout;
     VPPS_TRY(vpps_gpu_lay_out(l, gpu->model, &gpu->options, &gpu->machine, gpu->table->name));
     l->target.ahead = gpu->table->prepare && vpps_cores_allowed() > 1; /* on one core, compiling would delay batches */
-    if (gpu->options.precision == VPPS_PRECISION_AUTO) {
-        const char *why;
-        VPPS_TRY(
-            vpps_gpu_choose_precision(gpu->options.precision, gpu->options.batch, &gpu->machine, &l->precision, &why));
-        vpps_log_line(&gpu->options, "multiplying in %s: %s", vpps_precision_names[l->precision], why);
-    }
+    if (gpu->options.precision == VPPS_PRECISION_AUTO)
+        vpps_log_line(&gpu->options, "multiplying in %s: %s", vpps_precision_names[l->precision], l->why);
     if (gpu->options.gradients == VPPS_GRADIENTS_CUBLAS_TF32 && l->precision != VPPS_PRECISION_FP32)
         gpu->options.gradients = VPPS_GRADIENTS_CUBLAS; /* no product is in fp32, so TF32 does not apply */
     if (l->plan.sharded)

@@ -149,6 +149,7 @@ static vpps_status set_up(cuda_driver *d, uint32_t number, vpps_machine *machine
     VPPS_TRY(find_gpu(d, number));
     VPPS_TRY(describe(d, machine));
     CUDA_TRY(d, "the driver's version", cuDriverGetVersion(&d->version));
+    machine->driver = d->version;
     vpps_library_prefer(d->version / 1000);
     CUDA_TRY(d, "the context", cuDevicePrimaryCtxRetain(&d->context, d->device));
     CUDA_ENTER(entered, &d->base);

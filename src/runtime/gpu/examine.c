@@ -1,6 +1,5 @@
 /* examine.c - describes the devices cuda and simt to the user: driver, GPU and compiler. */
 #include "codegen/compile.h"
-#include "runtime/gpu/cuda_api.h"
 #include "runtime/gpu/driver.h"
 #include "runtime/gpu/gpu.h"
 #include "runtime/simt/compiler.h"
@@ -24,14 +23,6 @@ static void set_not_ready(vpps_device_facts *out) {
     snprintf(out->state, sizeof out->state, "not ready: %s", colon ? colon + 2 : message);
 }
 
-static void driver_version(char *text, size_t n) {
-    vpps_cuda api;
-    int version = 0;
-    if (vpps_cuda_open(&api) == VPPS_OK) api.cuDriverGetVersion(&version);
-    vpps_cuda_close(&api);
-    snprintf(text, n, "%d.%d", version / 1000, version % 1000 / 10);
-}
-
 void vpps_examine_cuda(vpps_device_facts *out) {
     vpps_machine m;
     if (vpps_gpu_here(&m) != VPPS_OK) {
@@ -41,7 +32,7 @@ void vpps_examine_cuda(vpps_device_facts *out) {
     char driver[32];
     int major, minor;
     uint32_t architectures[64], n = VPPS_COUNT(architectures);
-    driver_version(driver, sizeof driver);
+    snprintf(driver, sizeof driver, "%d.%d", m.driver / 1000, m.driver % 1000 / 10);
     add(out, "gpu", false, "%s", m.name);
     add(out, "arch", false, "sm_%u", m.arch);
     add(out, "sms", true, "%u", m.sms);

@@ -36,6 +36,7 @@ typedef struct vpps_gpu_layout {
     vpps_optimizer_kind optimizer;
     uint32_t n_states;        /* number of state values that the optimiser has per parameter value */
     vpps_precision precision; /* precision of products; never AUTO */
+    const char *why;          /* reason for the precision */
     vpps_rows gradients;      /* range, in the pool (the device's memory), of the gradients of vector parameters */
     uint32_t *matrix_at;      /* for each matrix: its first word in the buffers gpu.matrices and gradients */
     size_t matrix_words;

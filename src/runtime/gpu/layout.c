@@ -87,9 +87,8 @@ vpps_status vpps_gpu_lay_out(vpps_gpu_layout *out, const vpps_model *model, cons
     const uint32_t groups = options->groups == VPPS_GROUPS_PROFILE ? 0 : options->groups;
     *out = (vpps_gpu_layout){.optimizer = options->optimizer.kind,
                              .n_states = vpps_optimizer_states(options->optimizer.kind)};
-    const char *why;
     VPPS_TRY(check(options, n_vps, groups, device));
-    VPPS_TRY(vpps_gpu_choose_precision(options->precision, options->batch, machine, &out->precision, &why));
+    VPPS_TRY(vpps_gpu_choose_precision(options->precision, options->batch, machine, &out->precision, &out->why));
     VPPS_TRY(vpps_lay_out_pool(&out->plan, model, options, n_vps, device, &out->gradients));
     out->plan.n_vps = n_vps;
     out->matrix_at = calloc(model->n_params + 1, sizeof *out->matrix_at);
