@@ -172,7 +172,7 @@ static vpps_status run_script(split *b, vpps_node loss, const vpps_node *outputs
                                         .guard = true,
                                         .step = ++b->step};
     vpps_outcome outcome;
-    VPPS_TRY(vpps_schedule_batch(b->batch, &b->history, b->device->table->target(b->device), b->w.x.graph, &request));
+    VPPS_TRY(vpps_schedule_batch(b->batch, &b->history, b->device->target, b->w.x.graph, &request));
     VPPS_TRY(b->device->table->launch(b->device, b->batch));
     b->device->table->wait(b->device, &outcome);
     if (outcome.status != VPPS_OK) return vpps_fail(outcome.status, "%s", outcome.message);

@@ -66,9 +66,6 @@ typedef struct vpps_device_table {
                           vpps_pool_plan *plan);
     void (*destroy)(vpps_device *d);
 
-    /* Returns the device's properties, such as its number of virtual processors, for which scripts are made. `tune` may change some. */
-    const vpps_target *(*target)(const vpps_device *d);
-
     /* Starts a batch's script (tasks), which must not change until the batch is finished. If the calling thread works as a virtual
      * processor, the batch is finished on return. After a failure with MEMORY, or with POOL on a device that compiles kernels (host_vps
      * false), nothing was started and the parameters are unchanged; after POOL during a profile, `tune` takes another variant of the
@@ -116,10 +113,6 @@ typedef struct vpps_device_table {
     vpps_status (*take_gradients)(vpps_device *d);
     /* Drops the accumulated gradients of steps without an update. */
     void (*zero_gradients)(vpps_device *d);
-    bool (*caller_works)(const vpps_device *d);
-
-    /* Returns the precision of matrix products, and sets *unit to the name of the instructions that compute them. */
-    vpps_precision (*precision)(const vpps_device *d, const char **unit);
 
     /* Writes, for checkpoints, the device's measured choices that affect a batch's bits, as text of at most VPPS_CHOICE_TEXT bytes.
      * `choice` and `take_choice` are NULL if bits do not depend on measurements. */
@@ -136,8 +129,13 @@ typedef struct vpps_device_table {
 
 struct vpps_device {
     const vpps_device_table *table;
-    vpps_profile profile; /* measures alternatives of the device, such as kinds of kernels */
-    vpps_trace *trace;    /* trace in which the virtual processors record their tasks; NULL: tasks are not recorded */
+    /* the device's properties, such as its number of virtual processors, for which scripts are made; `tune` may change some */
+    const vpps_target *target;
+    vpps_precision precision; /* precision of matrix products */
+    const char *unit;         /* name of the instructions that compute matrix products */
+    bool caller_works;        /* whether the calling thread works as a virtual processor */
+    vpps_profile profile;     /* measures alternatives of the device, such as kinds of kernels */
+    vpps_trace *trace; /* trace in which the virtual processors record their tasks; NULL: tasks are not recorded */
     /* A number sent to the other processes along with a batch's gradients; each process gets the sum of all processes' numbers. */
     uint32_t vote;
     uint32_t number;   /* number of the GPU among the host's GPUs; 0 for other devices */

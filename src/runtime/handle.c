@@ -53,7 +53,8 @@ static vpps_status check_shards(const vpps_model *model, const vpps_communicator
 }
 
 void vpps_handle_note_precision(vpps_handle *h) {
-    h->stats.precision = vpps_precision_names[h->device->table->precision(h->device, &h->stats.precision_unit)];
+    h->stats.precision = vpps_precision_names[h->device->precision];
+    h->stats.precision_unit = h->device->unit;
 }
 
 static vpps_status check_model(const vpps_model *model, const vpps_options *options, bool infers) {
@@ -90,7 +91,7 @@ static vpps_handle *new_handle(vpps_model *model, const vpps_options *options, v
 
 /* Sets the members of the handle that depend on the device. */
 static vpps_status set_up(vpps_handle *h) {
-    h->target = h->device->table->target(h->device);
+    h->target = h->device->target;
     /* Policy "share" makes few steps (a cell over vertices): a CPU reads weights in each. A GPU keeps weights on chip: few levels count. */
     if (!h->options.policy && !h->target->most_cells) h->policy = vpps_policy_find("share");
     h->options.policy = NULL; /* the caller's string may not outlive this call */
@@ -99,7 +100,7 @@ static vpps_status set_up(vpps_handle *h) {
     h->stats.decides = h->device->table->decides && !h->plan.sharded;
     h->stats.vps = h->plan.n_vps;
     vpps_handle_note_precision(h);
-    h->stats.caller_works = h->device->table->caller_works(h->device);
+    h->stats.caller_works = h->device->caller_works;
     const bool host_vps = h->device->table->host_vps;
     if (h->options.groups == VPPS_GROUPS_PROFILE)
         vpps_profile_groups(&h->grouping, h->plan.n_vps, h->target->most_groups);

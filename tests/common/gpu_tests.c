@@ -52,7 +52,7 @@ int gpu_end(const char *name, int everyday, int n) {
 void gpu_drive_by(vpps_handle *h, const vpps_driver_table *driver, const vpps_options *options) {
     h->device->table->destroy(h->device);
     TEST_OK(vpps_gpu_create(&h->device, &vpps_device_simt, driver, h->model, options, &h->plan));
-    h->target = h->device->table->target(h->device);
+    h->target = h->device->target;
 }
 
 /* ---------------------------------------------------------------- layouts */

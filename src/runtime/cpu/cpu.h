@@ -200,7 +200,6 @@ struct vpps_cpu {
     vpps_cpu_choice choice;
     const vpps_kernels *kernels; /* functions for the arithmetic, compiled for the chosen instruction set */
     vpps_cpu_precision precision;
-    bool caller_works;
     uint32_t n_vps, n_states;
     /* watchdog: longest wait without progress; spin: time that a thread spins before it sleeps */
     uint64_t watchdog_ns, spin_ns;

@@ -26,12 +26,12 @@ static void run_share(vpps_cpu *cpu, uint32_t i) {
 }
 
 /* Returns whether the caller's thread takes part in the launch. Otherwise, the caller may prepare the next batch meanwhile. */
-static bool caller_takes_part(const vpps_cpu *cpu) { return cpu->caller_works && cpu->threads == cpu->n_vps; }
+static bool caller_takes_part(const vpps_cpu *cpu) { return cpu->device.caller_works && cpu->threads == cpu->n_vps; }
 
 static void *work(void *argument) {
     vpps_vp *vp = argument;
     vpps_cpu *cpu = vp->cpu;
-    const uint32_t worker = vp->index - cpu->caller_works;
+    const uint32_t worker = vp->index - cpu->device.caller_works;
     vpps_bind_vp(vp);
     finish_part(vp);
     for (uint32_t next = 1;; next++) {
@@ -60,7 +60,7 @@ static void wake_workers(vpps_cpu *cpu, uint32_t n) {
 /* Starts the threads that run virtual processors, and waits until all are bound to CPUs. */
 static vpps_status start_threads(vpps_cpu *cpu) {
     cpu->wanted++;
-    for (uint32_t v = cpu->caller_works; v < cpu->n_vps; v++) {
+    for (uint32_t v = cpu->device.caller_works; v < cpu->n_vps; v++) {
         vpps_vp *vp = &cpu->vps[v];
         vp->has_thread = true;
         const int error = pthread_create(&vp->thread, NULL, work, vp);
@@ -68,7 +68,7 @@ static vpps_status start_threads(vpps_cpu *cpu) {
         vp->has_thread = false;
         return vpps_fail(VPPS_DEVICE, "cpu: cannot start VP %u: %s", v, strerror(error));
     }
-    if (cpu->caller_works) {
+    if (cpu->device.caller_works) {
         vpps_bind_vp(&cpu->vps[0]);
         finish_part(&cpu->vps[0]);
     }
@@ -181,7 +181,7 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
     if (options->groups && options->groups != VPPS_GROUPS_PROFILE && cpu->n_vps % options->groups)
         return vpps_fail(VPPS_ARGUMENT, "cpu: %u groups of %u VPs; expected a divisor", options->groups, cpu->n_vps);
     if (cpu->n_vps > MAX_VPS) return vpps_fail(VPPS_ARGUMENT, "cpu: %u VPs; expected at most %d", cpu->n_vps, MAX_VPS);
-    cpu->caller_works =
+    cpu->device.caller_works =
         options->caller == VPPS_CALLER_WORKS || (options->caller == VPPS_CALLER_AUTO && cpu->n_vps >= n_allowed);
     cpu->spin_ns = cpu->n_vps > n_allowed ? 0 : SPIN_NS;
     cpu->watchdog_ns = (uint64_t)(options->watchdog_ms ? options->watchdog_ms : 10000) * 1000000;
@@ -197,6 +197,7 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
     VPPS_TRY(vpps_make_packs(cpu));
     if (vpps_communicator_size(options->communicator) > 1) VPPS_TRY(vpps_cpu_open_share(cpu, options->communicator));
     if (cpu->plan.sharded) VPPS_TRY(vpps_entries_open(&cpu->entries, cpu, options->communicator));
+    cpu->device.target = &cpu->target;
     cpu->target = (vpps_target){.n_vps = cpu->n_vps,
                                 .values = cpu->plan.values,
                                 .batch = cpu->plan.batch,
@@ -236,8 +237,6 @@ static vpps_status cpu_create(vpps_device **out, const vpps_model *model, const 
     *out = &cpu->device;
     return VPPS_OK;
 }
-
-static const vpps_target *cpu_target(const vpps_device *d) { return &((const vpps_cpu *)d)->target; }
 
 /* ---------------------------------------------------------------- batches */
 
@@ -386,20 +385,11 @@ static vpps_status cpu_forward_end(vpps_device *d) {
     return cpu->entries ? vpps_entries_serve(cpu->entries) : VPPS_OK;
 }
 
-static bool cpu_caller_works(const vpps_device *d) { return ((const vpps_cpu *)d)->caller_works; }
-
-static vpps_precision cpu_precision(const vpps_device *d, const char **unit) {
-    const vpps_cpu_precision *p = &((const vpps_cpu *)d)->precision;
-    *unit = p->unit.name;
-    return p->precision;
-}
-
 const vpps_device_table vpps_device_cpu = {.name = "cpu",
                                            .decides = true,
                                            .host_vps = true,
                                            .create = cpu_create,
                                            .destroy = cpu_destroy,
-                                           .target = cpu_target,
                                            .launch = cpu_launch,
                                            .finished = cpu_finished,
                                            .wait = cpu_wait,
@@ -412,8 +402,6 @@ const vpps_device_table vpps_device_cpu = {.name = "cpu",
                                            .move = cpu_move,
                                            .take_gradients = vpps_cpu_take_gradients,
                                            .zero_gradients = vpps_cpu_zero_gradients,
-                                           .caller_works = cpu_caller_works,
-                                           .precision = cpu_precision,
                                            .choice = vpps_cpu_choice_text,
                                            .take_choice = vpps_cpu_take_choice,
                                            .tune = vpps_cpu_tune,

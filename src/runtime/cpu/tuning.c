@@ -31,6 +31,8 @@ static void take(vpps_cpu *cpu, const vpps_cpu_choice *c) {
     cpu->precision.parts = vpps_precision_parts(c->precision);
     cpu->precision.unit = vpps_bf16_unit_of(cpu->units, c->kernels,
                                             cpu->precision.parts ? (vpps_bf16_unit_id)c->unit : VPPS_BF16_VECTORS);
+    cpu->device.precision = c->precision;
+    cpu->device.unit = cpu->precision.unit.name;
 }
 
 /* Gives all processes the first one's choice of how products are computed, so that all compute the same bits. A process whose options name

@@ -329,19 +329,6 @@ static vpps_status gpu_copy(vpps_device *d, uint32_t to, uint32_t from, uint32_t
 
 static vpps_status gpu_settle(vpps_device *d) { return vpps_gpu_finish((vpps_gpu *)d); }
 
-static bool gpu_caller_works(const vpps_device *d) {
-    (void)d;
-    return false;
-}
-
-static vpps_precision gpu_precision(const vpps_device *d, const char **unit) {
-    const vpps_precision precision = ((const vpps_gpu *)d)->layout.precision;
-    *unit = precision == VPPS_PRECISION_FP32 ? vpps_precision_names[precision] : "mma";
-    return precision;
-}
-
-static const vpps_target *gpu_target(const vpps_device *d) { return &((const vpps_gpu *)d)->layout.target; }
-
 /* ---------------------------------------------------------------- life */
 
 static void gpu_forget_cells(vpps_device *d) {
@@ -387,6 +374,9 @@ static vpps_status set_up(vpps_gpu *gpu) {
                       gpu->machine.name);
     vpps_gpu_layout *l = &gpu->layout;
     VPPS_TRY(vpps_gpu_lay_out(l, gpu->model, &gpu->options, &gpu->machine, gpu->table->name));
+    gpu->device.target = &l->target;
+    gpu->device.precision = l->precision;
+    gpu->device.unit = l->precision == VPPS_PRECISION_FP32 ? vpps_precision_names[l->precision] : "mma";
     l->target.ahead = gpu->table->prepare && vpps_cores_allowed() > 1; /* on one core, compiling would delay batches */
     if (gpu->options.precision == VPPS_PRECISION_AUTO)
         vpps_log_line(&gpu->options, "multiplying in %s: %s", vpps_precision_names[l->precision], l->why);
@@ -455,13 +445,12 @@ static vpps_status create_simt(vpps_device **out, const vpps_model *model, const
 }
 
 #define GPU_TABLE                                                                                                      \
-    .destroy = gpu_destroy, .target = gpu_target, .launch = gpu_launch, .queues = gpu_queues,                          \
-    .finished = gpu_finished, .wait = gpu_wait, .read = gpu_read, .write = gpu_write, .copy = gpu_copy,                \
-    .lend = vpps_gpu_lend, .check_array = vpps_gpu_check_array, .trade = vpps_gpu_trade,                               \
-    .reserve_kept = vpps_gpu_reserve_kept, .forget_cells = gpu_forget_cells, .holds = vpps_gpu_holds,                  \
-    .move = vpps_gpu_move, .settle = gpu_settle, .take_gradients = vpps_gpu_take_gradients,                            \
-    .zero_gradients = vpps_gpu_zero_gradients, .caller_works = gpu_caller_works, .tune = vpps_gpu_tune,                \
-    .precision = gpu_precision, .compile_ahead = vpps_gpu_compile_ahead
+    .destroy = gpu_destroy, .launch = gpu_launch, .queues = gpu_queues, .finished = gpu_finished, .wait = gpu_wait,    \
+    .read = gpu_read, .write = gpu_write, .copy = gpu_copy, .lend = vpps_gpu_lend,                                     \
+    .check_array = vpps_gpu_check_array, .trade = vpps_gpu_trade, .reserve_kept = vpps_gpu_reserve_kept,               \
+    .forget_cells = gpu_forget_cells, .holds = vpps_gpu_holds, .move = vpps_gpu_move, .settle = gpu_settle,            \
+    .take_gradients = vpps_gpu_take_gradients, .zero_gradients = vpps_gpu_zero_gradients, .tune = vpps_gpu_tune,       \
+    .compile_ahead = vpps_gpu_compile_ahead
 
 const vpps_device_table vpps_device_cuda = {.name = "cuda",
                                             .alias = "gpu",
