@@ -32,7 +32,7 @@ MAY_INCLUDE = {
     "src/runtime/comm": ["include", "src/base"],
     "src/runtime/cpu": ["include", "src/base", "src/graph", "src/isa", "src/cell", "src/script",
                         "src/codegen", "src/runtime", "src/runtime/comm"],
-    "src/runtime/simt": ["include", "src/base", "src/interp_templates", "src/codegen"],
+    "src/runtime/simt": ["include", "src/base", "src/io", "src/interp_templates", "src/codegen"],
     "src/runtime/gpu": ["include", "src/base", "src/interp_templates", "src/graph", "src/isa", "src/cell",
                         "src/script", "src/codegen", "src/runtime", "src/runtime/comm", "src/runtime/simt"],
     "src/cli/main": [],  # parts of a program that the command writes

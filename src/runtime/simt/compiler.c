@@ -1,5 +1,6 @@
 /* compiler.c - runs the host's C++ compiler as a process. No shell reads its arguments. */
 #include "runtime/simt/compiler.h"
+#include "io/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -222,32 +223,8 @@ vpps_status vpps_simt_with_file(const char *name, const void *bytes, size_t size
     return status;
 }
 
-static vpps_status read_file(const char *path, void **bytes, size_t *size) {
-    FILE *f = fopen(path, "rbe");
-    if (!f) return vpps_fail(VPPS_IO, "software SIMT: %s: %s", path, strerror(errno));
-    char *content = NULL, *grown;
-    size_t room = 0;
-    *size = 0;
-    do {
-        room = 2 * room + 65536;
-        grown = realloc(content, room);
-        if (!grown) break;
-        content = grown;
-        *size += fread(content + *size, 1, room - *size, f);
-    } while (!feof(f) && !ferror(f));
-    const bool failed = ferror(f);
-    fclose(f);
-    if (grown && !failed) {
-        *bytes = content;
-        return VPPS_OK;
-    }
-    free(content);
-    return failed ? vpps_fail(VPPS_IO, "software SIMT: cannot read %s", path)
-                  : vpps_fail(VPPS_MEMORY, "software SIMT: out of memory");
-}
-
 struct compiled {
-    void **library;
+    char **library;
     size_t *size;
 };
 
@@ -259,12 +236,12 @@ static vpps_status compile_file(const char *path, void *context) {
     VPPS_TRY(make_command(&to, path, library));
     bool good = false;
     vpps_status status = run(to.arguments, text, sizeof text, &good);
-    if (status == VPPS_OK) status = good ? read_file(library, c->library, c->size) : refused(text);
+    if (status == VPPS_OK) status = good ? vpps_file_read_all(library, c->library, c->size) : refused(text);
     unlink(library);
     return status;
 }
 
 vpps_status vpps_simt_compile(const char *text, size_t text_bytes, void **library, size_t *size) {
-    struct compiled c = {library, size};
+    struct compiled c = {(char **)library, size};
     return vpps_simt_with_file("kernel.cc", text, text_bytes, compile_file, &c);
 }
