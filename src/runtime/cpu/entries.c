@@ -9,6 +9,7 @@
  *   3. their values
  *
  * Their gradients are returned like those of whole tables: share.c. */
+#include "base/index.h"
 #include "runtime/comm/comm.h"
 #include "runtime/cpu/cpu.h"
 
@@ -43,10 +44,9 @@ struct vpps_entries {
     table *tables;
     uint32_t n_tables;
     uint32_t *script;
-    /* Hash table of the entries that the batch looks up, by offset, with open addressing. Its size is a power of two, and at least half of
-     * its elements are empty (NO_OFFSET). */
-    looked_up *found;
-    size_t found_size, n_found;
+    looked_up *found; /* the n_found entries that the batch looks up */
+    uint32_t n_found;
+    vpps_index index;   /* numbers of elements of `found`, by offset */
     entry_list *wanted; /* for each process: the entries whose values this process requests from that process */
     entry_list *asked;  /* for each process: the entries whose values that process requests from this one */
     uint32_t *first;    /* for each process: pool offset of the entries that came from that process */
@@ -90,8 +90,9 @@ void vpps_entries_close(vpps_entries *e) {
         if (e->asked) VPPS_FREE_ARRAYS(e->asked[p].offsets);
         if (e->answers) VPPS_FREE_ARRAYS(e->answers[p]);
     }
-    VPPS_FREE_ARRAYS(e->script);
-    VPPS_FREE(e->tables, e->found, e->wanted, e->asked, e->first, e->answers, e->requests, e);
+    VPPS_FREE_ARRAYS(e->script, e->found);
+    vpps_index_free(&e->index);
+    VPPS_FREE(e->tables, e->wanted, e->asked, e->first, e->answers, e->requests, e);
 }
 
 void vpps_entries_cost(const vpps_entries *e, vpps_share_cost *cost) {
@@ -119,55 +120,40 @@ static const table *find_table(const vpps_entries *e, uint32_t offset, uint32_t 
     return NULL;
 }
 
-/* Returns the element of `found` with the entry at this offset, or the empty element where it would be. */
-static looked_up *find(const vpps_entries *e, uint32_t offset) {
-    size_t i = (size_t)vpps_mix64(offset) & (e->found_size - 1);
-    while (e->found[i].offset != offset && e->found[i].offset != VPPS_NO_OFFSET) i = (i + 1) & (e->found_size - 1);
-    return &e->found[i];
+/* Returns the element of `found` with the entry at this offset; NULL: the batch does not look it up. */
+static const looked_up *find(const vpps_entries *e, uint32_t offset) {
+    const uint64_t hash = vpps_mix64(offset);
+    uint32_t at = vpps_index_first(hash), i;
+    while ((i = vpps_index_next(&e->index, hash, &at)) != UINT32_MAX)
+        if (e->found[i].offset == offset) return &e->found[i];
+    return NULL;
 }
 
 uint32_t vpps_entry_place(const vpps_entries *e, uint32_t offset) {
-    if (!e->found) return VPPS_NO_OFFSET;
     const looked_up *x = find(e, offset);
-    return x->offset == offset ? e->first[x->owner] + x->at : VPPS_NO_OFFSET;
-}
-
-static bool grow(vpps_entries *e) {
-    enum { LEAST = 256 };
-    looked_up *old = e->found;
-    const size_t before = old ? e->found_size : 0, size = before ? 2 * before : LEAST;
-    looked_up *found = malloc(size * sizeof *found);
-    if (!found) return false;
-    memset(found, 0xff, size * sizeof *found);
-    e->found = found;
-    e->found_size = size;
-    for (size_t i = 0; i < before; i++)
-        if (old[i].offset != VPPS_NO_OFFSET) *find(e, old[i].offset) = old[i];
-    free(old);
-    return true;
+    return x ? e->first[x->owner] + x->at : VPPS_NO_OFFSET;
 }
 
 static uint32_t owner_of(const vpps_entries *e, uint32_t row) { return row % vpps_max_u32(e->c->size, 1); }
 
 static vpps_status want(vpps_entries *e, uint32_t offset) {
     uint32_t row = 0;
-    if ((!e->found || 2 * (e->n_found + 1) > e->found_size) && !grow(e)) return no_memory();
-    looked_up *x = find(e, offset);
-    if (x->offset == offset) return VPPS_OK;
+    if (find(e, offset)) return VPPS_OK;
     const table *t = find_table(e, offset, &row);
     if (!t) return vpps_fail(VPPS_SCRIPT, "script: it looks up word %u, which is no entry of a table", offset);
     entry_list *list = &e->wanted[owner_of(e, row)];
-    if (!VPPS_RESERVE(list->offsets, list->n + 1)) return no_memory();
-    *x = (looked_up){offset, owner_of(e, row), (uint32_t)list->words};
+    if (!VPPS_RESERVE(list->offsets, list->n + 1) || !VPPS_RESERVE(e->found, e->n_found + (size_t)1) ||
+        !vpps_index_add(&e->index, vpps_mix64(offset), e->n_found))
+        return no_memory();
+    e->found[e->n_found++] = (looked_up){offset, owner_of(e, row), (uint32_t)list->words};
     list->offsets[list->n++] = offset;
     list->words += t->words;
-    e->n_found++;
     return VPPS_OK;
 }
 
 /* Lists every table entry that a vertex of the batch looks up, once. */
 static vpps_status list_wanted(vpps_entries *e, const vpps_cpu *cpu) {
-    if (e->found) memset(e->found, 0xff, e->found_size * sizeof *e->found);
+    vpps_index_clear(&e->index);
     e->n_found = 0;
     for (uint32_t p = 0; p < e->c->size; p++) e->wanted[p].n = e->wanted[p].words = 0;
     for (uint32_t i = 0; i < cpu->batch.header.n_blocks; i++) {
@@ -183,7 +169,7 @@ static vpps_status list_wanted(vpps_entries *e, const vpps_cpu *cpu) {
         if (at <= cpu->plan.pool_words) continue;
         return vpps_fail(
             VPPS_POOL,
-            "the batch's %zu entries of lookup tables do not fit after its tensors in a pool of %llu bytes. "
+            "the batch's %u entries of lookup tables do not fit after its tensors in a pool of %llu bytes. "
             "Use smaller batches, or a larger pool_bytes",
             e->n_found, (unsigned long long)cpu->pool_bytes);
     }
