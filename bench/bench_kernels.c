@@ -15,7 +15,6 @@
 #include "base/base.h"
 #include "blas.h"
 #include "peak.h"
-#include "runtime/cpu/amx.h"
 #include "runtime/cpu/avx512_bf16.h"
 #include "runtime/cpu/choices.h"
 #include "runtime/cpu/units.h"

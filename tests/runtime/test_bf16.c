@@ -1,8 +1,8 @@
 /* test_bf16.c - products of operands in bf16 (bf16.h): compares rounding with its definition, packing with plain indexing, and products of every unit
  * (kind of instruction) of this CPU with sums in double precision, within the bound that bf16.h derives, for random operands and for hard cases. */
 #include "bf16_numbers.h"
-#include "runtime/cpu/amx.h"
 #include "runtime/cpu/avx512_bf16.h"
+#include "runtime/cpu/units.h"
 
 /* ---------------------------------------------------------------- AMX as its manual describes it */
 

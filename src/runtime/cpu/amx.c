@@ -2,9 +2,8 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* declares syscall */
 #endif
-#include "runtime/cpu/amx.h"
 #include "base/base.h"
-#include "runtime/cpu/kernels.h"
+#include "runtime/cpu/units.h"
 
 #if defined(__x86_64__) && ((defined(__clang__) && __clang_major__ >= 12) || (!defined(__clang__) && __GNUC__ >= 11))
 
@@ -51,18 +50,6 @@ static void open_tiles(void) { set_rows(VPPS_BF16_ROWS); }
 
 __attribute__((target("amx-tile"))) static void close_tiles(void) { _tile_release(); }
 
-#define AMX_TARGET __attribute__((target("amx-tile,amx-bf16"))) static
-
-AMX_TARGET void product(uint32_t m, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
-                        const vpps_bf16_term *terms, const float *from, size_t ld_from, float *c, size_t ldc) {
-    amx_product(m, n, parts, x, n_terms, terms, from, ld_from, c, ldc);
-}
-
-AMX_TARGET void product_t(uint32_t k, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
-                          const vpps_bf16_term *terms, float *c, size_t ldc) {
-    amx_product_t(k, n, parts, x, n_terms, terms, c, ldc);
-}
-
 /* Returns XCR0, whose bits tell which registers of a thread the operating system saves. */
 static uint64_t kept_state(void) {
     uint32_t low, high;
@@ -95,8 +82,8 @@ static bool trial_product(uint32_t n) {
     }
     open_tiles();
     const vpps_bf16_term term = {a, 0, DEPTH};
-    product(ROWS, n, 1, x, 1, &term, NULL, 0, c, ROWS);
-    product(ROWS, n, 1, x, 1, &term, c, ROWS, c, ROWS);
+    amx_product(ROWS, n, 1, x, 1, &term, NULL, 0, c, ROWS);
+    amx_product(ROWS, n, 1, x, 1, &term, c, ROWS, c, ROWS);
     close_tiles();
     for (uint32_t j = 0; j < n; j++) {
         for (uint32_t i = 0; i < ROWS; i++) {
@@ -123,9 +110,9 @@ vpps_status vpps_amx_find(vpps_bf16_unit *out) {
     if (!trial_product(20) || !trial_product(5))
         return vpps_fail(VPPS_DEVICE, "amx: the CPU has it, and a trial product came out wrong");
     *out = (vpps_bf16_unit){.name = "amx",
-                            .product = product,
+                            .product = amx_product,
                             .spread = amx_spread,
-                            .product_t = product_t,
+                            .product_t = amx_product_t,
                             .open = open_tiles,
                             .close = close_tiles};
     return VPPS_OK;

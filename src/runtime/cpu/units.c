@@ -1,6 +1,5 @@
 /* units.c - finds the instructions with which this processor can compute products. */
 #include "runtime/cpu/units.h"
-#include "runtime/cpu/amx.h"
 #include "runtime/cpu/avx512_bf16.h"
 
 #include <pthread.h>

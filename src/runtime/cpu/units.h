@@ -23,6 +23,10 @@ typedef struct vpps_cpu_units {
     char why_not[VPPS_BF16_UNITS][96]; /* the reason why the processor lacks a kind of instructions, as text */
 } vpps_cpu_units;
 
+/* Sets all fields of *out except `pack`, after checking the CPU for Intel's AMX and asking Linux for the permission to use it. Fails with DEVICE;
+ * the message says why AMX is not available. */
+vpps_status vpps_amx_find(vpps_bf16_unit *out);
+
 /* Returns the kernels and kinds of bf16 instructions of this processor. They are found at the first call of a process. */
 const vpps_cpu_units *vpps_units_of_this_cpu(void);
 
