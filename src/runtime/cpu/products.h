@@ -109,26 +109,19 @@ static void product_run(uint32_t m, uint32_t n, uint32_t k, const float *a, size
                 float *to = c + j * ldc + row;
                 product_start start = {to, ldc};
                 if (!first) start = (product_start){from ? from + j * ld_from + row : NULL, ld_from};
+#define HEIGHT(h)                                                                                                      \
+    case h:                                                                                                            \
+        product_columns(h, columns, ragged, first, end, a + row, ld, x + j, skip, start, to, ldc, tail, ahead);        \
+        break;
                 switch (height) {
-                case 1:
-                    product_columns(1, columns, ragged, first, end, a + row, ld, x + j, skip, start, to, ldc, tail,
-                                    ahead);
-                    break;
-                case 2:
-                    product_columns(2, columns, ragged, first, end, a + row, ld, x + j, skip, start, to, ldc, tail,
-                                    ahead);
-                    break;
+                    HEIGHT(1)
+                    HEIGHT(2)
 #if VECTOR_REGISTERS == 32
-                case 3:
-                    product_columns(3, columns, ragged, first, end, a + row, ld, x + j, skip, start, to, ldc, tail,
-                                    ahead);
-                    break;
-                case 4:
-                    product_columns(4, columns, ragged, first, end, a + row, ld, x + j, skip, start, to, ldc, tail,
-                                    ahead);
-                    break;
+                    HEIGHT(3)
+                    HEIGHT(4)
 #endif
                 }
+#undef HEIGHT
                 ahead += (uintptr_t)(end - first) * LINE_BYTES;
             }
             if (!end) break;
