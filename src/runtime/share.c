@@ -105,7 +105,6 @@ static bool make_room(vpps_share *s) {
 }
 
 vpps_status vpps_share_text(vpps_communicator *c, char text[VPPS_SHARE_TEXT]) {
-    if (vpps_communicator_size(c) < 2) return VPPS_OK;
     VPPS_TRY(vpps_comm_broadcast(c, text, VPPS_SHARE_TEXT, 0));
     text[VPPS_SHARE_TEXT - 1] = '\0';
     return VPPS_OK;
@@ -141,7 +140,6 @@ void vpps_share_close(vpps_share *s) {
 bool *vpps_share_dense(vpps_share *s) { return s->dense; }
 vpps_share_cost vpps_share_cost_of(const vpps_share *s) { return s->cost; }
 uint64_t vpps_share_model(const vpps_share *s) { return s->model; }
-vpps_communicator *vpps_share_communicator(const vpps_share *s) { return s->c; }
 
 /* ---------------------------------------------------------------- headers */
 

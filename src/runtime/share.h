@@ -67,5 +67,3 @@ vpps_share_cost vpps_share_cost_of(const vpps_share *s);
 
 /* Returns a hash of the model and its layout, which must be equal in all processes. */
 uint64_t vpps_share_model(const vpps_share *s);
-
-vpps_communicator *vpps_share_communicator(const vpps_share *s);

@@ -59,7 +59,7 @@ static vpps_status share_squares(vpps_cpu *cpu) {
         for (uint32_t k = 0; k < g->n; k++)
             cpu->squares += cpu->kernels->sum_squares(words, g->gradients + (size_t)k * words);
     }
-    return vpps_comm_sum(vpps_share_communicator(cpu->share), &cpu->squares, 1);
+    return vpps_comm_sum(cpu->options.communicator, &cpu->squares, 1);
 }
 
 static vpps_status exchange(vpps_cpu *cpu) {
