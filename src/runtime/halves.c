@@ -5,16 +5,14 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* Waits for the end of forward, and copies the requested values to the caller's arrays. */
-static vpps_status run_forward(vpps_handle *h, vpps_graph *g) {
-    const uint64_t batch = h->model->batches + 1;
+vpps_status vpps_handle_end_forward(vpps_handle *h, vpps_graph *g, uint64_t batch, uint64_t *device_ns) {
     const vpps_batch *b = h->programs[h->next];
     vpps_outcome outcome;
     vpps_handle_wait(h, &outcome);
     vpps_keep_launched(h, g, b);
     VPPS_TRY(vpps_handle_break(h, outcome.status, batch, outcome.message));
     VPPS_TRY(vpps_handle_break(h, vpps_keep_finished(h), batch, vpps_error_message()));
-    h->open.forward_ns = outcome.device_ns;
+    *device_ns = outcome.device_ns;
     vpps_asked_place(&h->asked, b, g);
     return vpps_handle_break(h, vpps_asked_read_values(&h->asked, h->device), batch, vpps_error_message());
 }
@@ -29,19 +27,13 @@ vpps_status vpps_step_forward(vpps_handle *h, vpps_graph *g, const vpps_request 
     VPPS_TRY(vpps_graph_status(g));
     VPPS_TRY(vpps_asked_check(&h->asked, h->device, g));
     VPPS_TRY(vpps_handle_whole(h));
-    /* while gradients are accumulated, the device keeps its settings: its profile does not try another variant of the kernel */
-    if (!h->n_backward) VPPS_TRY(vpps_handle_tune(h));
-    VPPS_TRY(vpps_handle_report(h));
     h->open.goal = h->asked.request.no_parameters ? VPPS_GOAL_NODES : VPPS_GOAL_GRADIENTS;
     vpps_batch_request asked = vpps_handle_request(h, VPPS_NO_NODE, h->open.goal);
     vpps_handle_ask(h, &asked);
     asked.halves = true;
     asked.n_given = asked.n_outputs;
-    VPPS_TRY(vpps_keep_ask(h, g, &asked));
-    VPPS_TRY(vpps_handle_start(h, g, &asked, h->model->batches + 1, NULL));
-    vpps_handle_count_script(h, g);
-    vpps_handle_foresee(h, g, &asked);
-    VPPS_TRY(run_forward(h, g));
+    VPPS_TRY(vpps_handle_train(h, g, &asked, NULL));
+    VPPS_TRY(vpps_handle_end_forward(h, g, h->model->batches + 1, &h->open.forward_ns));
     h->open.number = ++h->open.n_steps;
     return VPPS_OK;
 }

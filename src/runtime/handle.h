@@ -143,8 +143,13 @@ void vpps_handle_wait(vpps_handle *h, vpps_outcome *out);
 /* Records that a training batch was launched. */
 void vpps_handle_note_flight(vpps_handle *h, uint64_t number, vpps_goal goal);
 
-/* Adds the size of the new script (list of tasks) for this graph, and the time that making it took, to the handle's statistics. */
-void vpps_handle_count_script(vpps_handle *h, const vpps_graph *g);
+/* Starts a training batch of the graph, and counts its script. Also asks for the values that are to stay on the device, by adding to the request. */
+vpps_status vpps_handle_train(vpps_handle *h, vpps_graph *g, vpps_batch_request *request, float *stale_loss);
+
+/* ---- halves.c */
+
+/* Waits for the end of forward, and copies the values that h->asked names to the caller's arrays. `batch`: as for vpps_handle_launch. */
+vpps_status vpps_handle_end_forward(vpps_handle *h, vpps_graph *g, uint64_t batch, uint64_t *device_ns);
 
 /* ---- scripts.c */
 

@@ -10,7 +10,8 @@ void vpps_handle_note_flight(vpps_handle *h, uint64_t number, vpps_goal goal) {
     h->next ^= 1;
 }
 
-void vpps_handle_count_script(vpps_handle *h, const vpps_graph *g) {
+/* Adds the size of the new script (list of tasks) for this graph, and the time that making it took, to the handle's statistics. */
+static void count_script(vpps_handle *h, const vpps_graph *g) {
     vpps_stats *stats = &h->stats;
     const vpps_batch *b = h->programs[h->next];
     stats->nodes = g->size;
@@ -34,6 +35,17 @@ void vpps_handle_count_script(vpps_handle *h, const vpps_graph *g) {
     if (stats->pool_bytes > stats->peak_pool_bytes) stats->peak_pool_bytes = stats->pool_bytes;
 }
 
+vpps_status vpps_handle_train(vpps_handle *h, vpps_graph *g, vpps_batch_request *request, float *stale_loss) {
+    /* while gradients are accumulated, the device keeps its settings: its profile does not try another variant of the kernel */
+    if (!h->n_backward) VPPS_TRY(vpps_handle_tune(h));
+    VPPS_TRY(vpps_handle_report(h));
+    VPPS_TRY(vpps_keep_ask(h, g, request));
+    VPPS_TRY(vpps_handle_start(h, g, request, h->model->batches + 1, stale_loss));
+    count_script(h, g);
+    vpps_handle_foresee(h, g, request);
+    return VPPS_OK;
+}
+
 /* Starts forward and backward of a graph, then an update if `goal` is a whole step; else also asks for what the caller requested. */
 static vpps_status train(vpps_handle *h, vpps_graph *g, vpps_node loss, vpps_goal goal, float *stale_loss) {
     const char *call = goal == VPPS_GOAL_STEP ? "fb" : "backward";
@@ -50,16 +62,10 @@ static vpps_status train(vpps_handle *h, vpps_graph *g, vpps_node loss, vpps_goa
                          "fb: gradients of %u calls of vpps_backward are there; expected vpps_update or "
                          "vpps_zero_gradients before",
                          h->n_backward);
-    /* while gradients are accumulated, the device keeps its settings: its profile does not try another variant of the kernel */
-    if (!h->n_backward) VPPS_TRY(vpps_handle_tune(h));
-    VPPS_TRY(vpps_handle_report(h));
     vpps_batch_request request = vpps_handle_request(h, loss, goal);
     if (goal != VPPS_GOAL_STEP) vpps_handle_ask(h, &request);
-    VPPS_TRY(vpps_keep_ask(h, g, &request));
-    VPPS_TRY(vpps_handle_start(h, g, &request, h->model->batches + 1, stale_loss));
-    vpps_handle_count_script(h, g);
+    VPPS_TRY(vpps_handle_train(h, g, &request, stale_loss));
     vpps_keep_launched(h, g, h->programs[h->next]);
-    vpps_handle_foresee(h, g, &request);
     return VPPS_OK;
 }
 
@@ -139,26 +145,17 @@ vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, const vpps_n
     for (uint32_t i = 0; i < n; i++)
         if (!outs[i]) return vpps_fail(VPPS_ARGUMENT, "forward: outs[%u] is NULL", i);
     VPPS_TRY(vpps_check_outs(h->device, &h->pointers, g, n, nodes, outs, "forward: outs"));
-    if (!VPPS_RESERVE(h->asked.reads, (size_t)n + 1))
-        return vpps_fail(VPPS_MEMORY, "forward: out of memory for %u values", n);
+    const vpps_request *asked = VPPS_REQUEST(.n_values = n, .values = nodes, .value_outs = outs);
+    h->asked.pointers = h->pointers;
+    VPPS_TRY(vpps_asked_take(&h->asked, "forward", asked, VPPS_NO_NODE));
     vpps_batch_request request = {.loss = VPPS_NO_NODE, .outputs = nodes, .n_outputs = n};
     VPPS_TRY(vpps_keep_ask(h, g, &request));
     if (!request.n_outputs)
         return vpps_fail(VPPS_ARGUMENT, "forward: no nodes given, and none of the graph's is to be kept");
     VPPS_TRY(vpps_handle_start(h, g, &request, 0, NULL));
-    const vpps_batch *b = h->programs[h->next];
     vpps_handle_foresee(h, g, &request);
-    vpps_outcome outcome;
-    vpps_handle_wait(h, &outcome);
-    vpps_keep_launched(h, g, b);
-    VPPS_TRY(vpps_handle_break(h, outcome.status, 0, outcome.message));
-    VPPS_TRY(vpps_handle_break(h, vpps_keep_finished(h), 0, vpps_error_message()));
-    for (uint32_t i = 0; i < n; i++) {
-        const uint32_t words = vpps_words(vpps_plain_signature(g, nodes[i]));
-        h->asked.reads[i] = (vpps_pool_copy){vpps_batch_output(b, i), words, outs[i]};
-    }
-    const vpps_status status = vpps_read_pool(h->device, &h->pointers, n, h->asked.reads);
-    return vpps_handle_break(h, status, 0, vpps_error_message());
+    uint64_t device_ns;
+    return vpps_handle_end_forward(h, g, 0, &device_ns);
 }
 
 vpps_status vpps_forward_end(vpps_handle *h) {
