@@ -174,7 +174,7 @@ check "no such step" bash -c '! tools/gpu_check.sh doktor > ../out 2>&1 && grep 
 check "a budget" run 1 DOCTOR="ready: X" DOCTOR_JSON="$gpu" SLEEP=100 STEPS="doctor agreement-random train full" BUDGET=10 OUT="$work/short"
 check "ends a step" json "$work/short/check.json" "s['agreement-random-1']['exit_status'] in (124, 137) and o['budget_s'] == 10"
 check "and skips what is after it" json "$work/short/check.json" "s['doctor']['exit_status'] == 0 \
-    and s['train']['exit_status'] is None and 's are over' in s['full']['last_lines']"
+    and s['agreement-random-6']['exit_status'] is None and 's are over' in s['full']['last_lines']"
 
 check "a step's limit" run 1 DOCTOR="ready: X" DOCTOR_JSON="$gpu" SLEEP=100 STEPS="agreement-random handle full" STEP_LIMIT=5 OUT="$work/limited"
 check "ends the step, and no other" json "$work/limited/check.json" "[s[x]['exit_status'] for x in ('agreement-random-6', 'handle', 'full')] == [124, 0, 124]"
