@@ -41,22 +41,6 @@ def test_what_safetensors_saves_is_loaded(tmp_path, rng):
     np.testing.assert_array_equal(from_net.values(), third.values())
 
 
-def test_training_goes_on_as_if_it_had_not_ended(tmp_path):
-    rng = np.random.default_rng(1)
-    whole, first, second = (Small(optimizer="adam", seed=s).train() for s in (1, 1, 2))
-    batches = [whole.draw(rng) for _ in range(6)]
-    for b in batches:
-        whole.step(b)
-    for b in batches[:3]:
-        first.step(b)
-    first.trainer.save(tmp_path / "c.safetensors")
-    second.trainer.load(tmp_path / "c.safetensors")
-    for b in batches[3:]:
-        second.step(b)
-    np.testing.assert_array_equal(whole.values(), second.values())
-    assert second.trainer.stats().batches == 6
-
-
 def test_files_that_do_not_fit(tmp_path, rng):
     net = Small().train()
     before = net.values()

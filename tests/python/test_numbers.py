@@ -2,7 +2,6 @@
 
 import builtins
 import copy
-import math
 import pickle
 from decimal import Decimal
 from fractions import Fraction
@@ -297,22 +296,12 @@ def test_single_numbers_are_kept_or_refused(world, name):
 
 
 USES = {
-    "E[i + 1]": lambda i, e: e[i + 1], "1 + i": lambda i, e: 1 + i, "i - 1": lambda i, e: i - 1, "2 * i": lambda i, e: 2 * i,
-    "i * 2": lambda i, e: i * 2, "i // 2": lambda i, e: i // 2, "i / 2": lambda i, e: i / 2, "i % 2": lambda i, e: i % 2,
-    "i ** 2": lambda i, e: i**2, "divmod": lambda i, e: divmod(i, 2), "i << 1": lambda i, e: i << 1, "i & 1": lambda i, e: i & 1,
-    "1 | i": lambda i, e: 1 | i, "-i": lambda i, e: -i, "~i": lambda i, e: ~i, "abs": lambda i, e: abs(i), "np +": lambda i, e: np.int64(3) + i,
-    "array +": lambda i, e: np.arange(3) + i, "i @ x": lambda i, e: i @ vpps.ones(), "i == 3": lambda i, e: i == 3, "i != 3": lambda i, e: i != 3,
-    "i < 3": lambda i, e: i < 3, "3 >= i": lambda i, e: 3 >= i, "np ==": lambda i, e: np.int64(3) == i, "in": lambda i, e: i in [1, 2],
-    "hash": lambda i, e: {i: 1}, "if i": lambda i, e: 1 if i else 0, "not i": lambda i, e: not i, "range": lambda i, e: range(i),
-    "for": lambda i, e: list(i), "i[0]": lambda i, e: i[0], "len": lambda i, e: len(i), "1 in i": lambda i, e: 1 in i,
-    "reversed": lambda i, e: reversed(i), "int": lambda i, e: int(i), "float": lambda i, e: float(i), "complex": lambda i, e: complex(i),
-    "round": lambda i, e: round(i), "trunc": lambda i, e: math.trunc(i), "floor": lambda i, e: math.floor(i), "{:d}": lambda i, e: f"{i:d}",
-    "%d": lambda i, e: "%d" % i, "list[i]": lambda i, e: [1, 2][i], "array[i]": lambda i, e: np.arange(3)[i], "bytes": lambda i, e: bytes(i),
-    "array": lambda i, e: np.array(i), "array of": lambda i, e: np.array([i], np.uint32), "zeros": lambda i, e: vpps.zeros(i),
-    "reshape": lambda i, e: vpps.reshape(vpps.ones(), i), "slice": lambda i, e: vpps.slice(vpps.ones(2), i, 1), "row": lambda i, e: vpps.ones(2)[i],
-    "rows": lambda i, e: vpps.ones(2)[:i], "select_rows": lambda i, e: vpps.select_rows(vpps.ones(2), [i]),
-    "constant": lambda i, e: vpps.constant(i), "input": lambda i, e: vpps.input([i]), "x * i": lambda i, e: vpps.ones() * i,
-    "i * x": lambda i, e: i * vpps.ones(), "copy": lambda i, e: copy.copy(i), "pickle": lambda i, e: pickle.dumps(i),
+    "E[i + 1]": lambda i, e: e[i + 1], "1 + i": lambda i, e: 1 + i, "np +": lambda i, e: np.int64(3) + i, "array +": lambda i, e: np.arange(3) + i,
+    "i == 3": lambda i, e: i == 3, "hash": lambda i, e: {i: 1}, "if i": lambda i, e: 1 if i else 0, "for": lambda i, e: list(i),
+    "1 in i": lambda i, e: 1 in i, "int": lambda i, e: int(i), "float": lambda i, e: float(i), "{:d}": lambda i, e: f"{i:d}", "%d": lambda i, e: "%d" % i,
+    "list[i]": lambda i, e: [1, 2][i], "array[i]": lambda i, e: np.arange(3)[i], "array": lambda i, e: np.array(i), "zeros": lambda i, e: vpps.zeros(i),
+    "slice": lambda i, e: vpps.slice(vpps.ones(2), i, 1), "select_rows": lambda i, e: vpps.select_rows(vpps.ones(2), [i]),
+    "input": lambda i, e: vpps.input([i]), "x * i": lambda i, e: vpps.ones() * i, "copy": lambda i, e: copy.copy(i), "pickle": lambda i, e: pickle.dumps(i),
     "gather": lambda i, e: vpps.current().gather(0, 0, i), "condition": lambda i, e: vpps.current().condition(vpps.current().pull(1), i),
     "at": lambda i, e: e.at(i), "seed": lambda i, e: vpps.Model(i), "hinge": lambda i, e: vpps.hinge(vpps.ones(2), 0, i),
 }
@@ -326,7 +315,7 @@ def test_a_pulled_index_is_no_number(use):
     def cell(c: vpps.Recorder) -> None:
         USES[use](c.pull_index(), e)
 
-    with pytest.raises((TypeError, IndexError), match=None if use in ("array[i]", "%d", "bytes") else
+    with pytest.raises((TypeError, IndexError), match=None if use in ("array[i]", "%d") else
                        "index 0 that cell cell pulls.* has no number|neither copied nor pickled|node and PulledIndex"):
         m.cell(cell)
 
