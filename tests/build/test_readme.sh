@@ -29,9 +29,4 @@ as_written() (
 check "and it runs, as written" timeout 900 bash -c "$(declare -f as_written); work='$work' trainer='$(realpath -m "$trainer")' \
     MAKE='$MAKE' BUILD='$BUILD' CC='$CC'; as_written"
 check "in the home folder" test -x "$work/home/.local/bin/vpps"
-
-stage
-check "it compiles, shared" compile_shared "$trainer" "$trainer.c"
-check "it compiles, static" compile_static "$trainer" "$trainer.c"
-check "it runs, static" timeout 900 "$trainer"
 summary

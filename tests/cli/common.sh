@@ -14,8 +14,8 @@ python=$(command python3 -c 'import sys; print(sys.executable)')
 coproc SERVER { PYTHONDONTWRITEBYTECODE=1 exec "$python" -S "$cli/runs.py"; }
 disown "$SERVER_PID" # `wait` does not wait for it
 
-# python3 - [ARGUMENT...]: the statements on standard input, which are whole before they run. Others, and those of a subshell, which has
-# not the pipes, are run by a Python of their own.
+# python3 - [ARGUMENT...]: runs the statements on standard input in that process, which has run others before (RUSAGE_CHILDREN counts theirs,
+# too). A subshell has not the pipes: there, and for other arguments, a Python of its own is started.
 python3() {
     if [ "$1" != - ] || [ "$BASH_SUBSHELL" -ne 0 ]; then "$python" -S "$@"; return; fi
     local code out err status
@@ -62,6 +62,13 @@ with_runs() { PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$cli python3 - "${@:2}" <<<"f
 json() { with_runs "o = last(sys.argv[1]); eval(sys.argv[2]) or sys.exit(f'not true: {sys.argv[2]} of {o}')" "$@"; }
 holds() { with_runs "sys.exit(0 if $1 else 'not true: ' + sys.argv[1])" "$1"; }
 recast() { with_runs "recast(*sys.argv[1:])" "$@"; }
+# broken BATCHES OPTION...: a run of the test's `net` that stops after so many batches, within an epoch, and goes on without the options has
+# the bits of one without a break.
+broken() {
+    # shellcheck disable=SC2154 # the test sets it
+    exits 0 "${net[@]}" --quiet "${@:2}" --save unbroken.ckpt && exits 0 "${net[@]}" --quiet "${@:2}" --max-batches "$1" --save broken.ckpt &&
+        exits 0 "$vpps" train --resume broken.ckpt --quiet && same_tensors broken.ckpt unbroken.ckpt
+}
 same_tensors() { holds "load('$1') == load('$2') != {}"; }
 
 # Is the command built without the thread sanitizer?

@@ -2,6 +2,7 @@
 import json
 import os
 import struct
+import subprocess
 import sys
 import traceback
 
@@ -72,8 +73,8 @@ def losses(path):
     return [o["loss"] for o in lines(path, "batch")]
 
 
-def near(a, b):
-    return len(a) == len(b) and all(abs(x - y) <= 1e-5 * abs(y) for x, y in zip(a, b))
+def near(a, b, tolerance=1e-5):
+    return len(a) == len(b) and all(abs(x - y) <= tolerance * abs(y) for x, y in zip(a, b))
 
 
 def run(code, argv):

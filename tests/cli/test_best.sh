@@ -61,6 +61,7 @@ patience() { # lr 0: the first measurement stays the best
         dev p.jsonl '[i + 1 for i, d in enumerate(dev) if d] == [3, 6, 9]'
 }
 check "--patience counts measurements" patience
+check "--patience 0: resumed, it goes on" tells "o['epochs'] == 11 and not o['out_of_patience']" "${resume[@]}" p.ckpt --save p0.ckpt --patience 0 --epochs 11
 check "resumed, it goes on counting" tells "o['out_of_patience'] and o['epochs'] == 12" "${resume[@]}" p.ckpt --patience 3 --epochs 50
 at_the_end() { # the last epoch is measured whatever --eval-every says, and may be the best
     exits 0 "${lm[@]}" --epochs 4 --eval-every 3 --save-best end.ckpt &&

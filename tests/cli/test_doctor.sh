@@ -11,6 +11,8 @@ check "which kernels are used?" prints '^ +kernels +(generic|avx2|avx512|neon)$'
 check "those that are asked for" prints '^ +kernels +(generic|neon)$' env VPPS_ISA=generic "$vpps" doctor
 check "is there AMX?" prints '^ +amx +(ready|not ready: .+)$' "$vpps" doctor
 check "its JSON" prints '"amx":"(ready|not ready: [^"]+)"' "$vpps" doctor --json
+check "its libraries" tells "o['devices'][0]['name'] == 'cpu' and all(k in o['libraries'] for k in ('vpps', 'jansson', 'zlib', 'zstd', 'glibc'))" "$vpps" doctor --json
+check "the CPU" prints '^ +cpu +ready' "$vpps" doctor
 places='"cores_allowed":[0-9]+,"sockets":[0-9]+,"memory_nodes":[0-9]+,"shared_caches":[0-9]+,"physical_cores":[0-9]+'
 check "where the cores are" prints "$places" "$vpps" doctor --json
 check "one of them" prints '"cores_allowed":1,"sockets":1,"memory_nodes":1,"shared_caches":1,"physical_cores":1[,}]' \

@@ -8,7 +8,7 @@ source "$(dirname "$0")/common.sh"
 python3 -c "
 for i in range(200): print(('a b', 'a b', 'a c', 'a b')[i % 4])" >text
 check "a language model" exits 0 "$vpps" train lstm-lm --train text --hidden 8 --embed 6 --batch 8 --vps 1 --quiet --lr 0.03 \
-    --lr-decay 0.7 --eval-every 0 --epochs 10 --save lm.ckpt
+    --lr-decay 0.7 --eval-every 0 --epochs 10 --layers 2 --save lm.ckpt
 make() { exits 0 "$vpps" generate --vps 1 --model lm.ckpt "$@"; }
 
 check "generate" make
@@ -42,14 +42,16 @@ check "never <unk>, and --max-words" no_unknown
 prompt() { make --prompt 'a  c' --count 20 --temperature 0 && [ "$(sort -u out)" = "a c" ]; }
 check "--prompt" prompt
 check "--prompt: a word not known" fails_with 1 "does not know the word 'zebra'" "$vpps" generate --model lm.ckpt --prompt 'a zebra'
-json_lines() { # the probability that predict gives the same sentence
-    make --json --count 5 && cp out lines && python3 -c "
+json_lines() { # CHECKPOINT: the probability that predict gives the same sentence
+    exits 0 "$vpps" generate --vps 1 --model "$1" --json --count 5 && cp out lines && python3 -c "
 import json
-for l in open('lines'): print(json.loads(l)['text'])" >said && "$vpps" predict --vps 1 --model lm.ckpt --json <said >scored &&
+for l in open('lines'): print(json.loads(l)['text'])" >said && "$vpps" predict --vps 1 --model "$1" --json <said >scored &&
         holds "len(lines('lines')) == 5 and all(abs(x['log_probability'] - y['log_probability']) < 1e-3 for x, y in zip(lines('lines'), lines('scored')))"
 }
-check "--json: what predict says of it" json_lines
-check "the fixed one" exits 0 "$vpps" train lstm-lm-fixed --train text --steps 6 --hidden 8 --embed 6 --vps 1 --quiet --eval-every 0 --epochs 1 --save fixed.ckpt
+check "--json: what predict says of it" json_lines lm.ckpt
+check "the fixed one" exits 0 "$vpps" train lstm-lm-fixed --train text --steps 6 --hidden 8 --embed 6 --batch 8 --vps 1 --quiet --lr 0.03 --eval-every 0 \
+    --epochs 8 --save fixed.ckpt
+check "what predict says of one layer" json_lines fixed.ckpt
 check "the fixed one generates" exits 0 "$vpps" generate lstm-lm-fixed --model fixed.ckpt --max-words 5
 check "no language model" fails_with 2 "is no language model" "$vpps" generate bilstm-tagger --model lm.ckpt
 check "no checkpoint" fails_with 2 "--model FILE is missing" "$vpps" generate lstm-lm

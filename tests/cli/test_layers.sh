@@ -76,49 +76,4 @@ check "--init with fewer layers says what of the file it did not take" fewer
 whole_file() { fresh --init lstm-lm.ckpt && ! grep -q "has no" err; }
 check "--init with as many layers has nothing to say of that" whole_file
 
-# ---------------------------------------------------------------- word by word: the states of all layers
-
-printf '%s\n' 'a b' 'a b c' 'a c' 'b' 'a b' 'c a' >text
-check "a language model of 3 layers on short sentences" exits 0 "$vpps" train lstm-lm --train text --min-count 1 --layers 3 --hidden 6 \
-    --embed 5 --batch 2 --vps 1 --quiet --lr 0.02 --eval-every 0 --epochs 12 --save short.ckpt
-generated() { # the log-probabilities of what is generated are those that predict says of it
-    exits 0 "$vpps" generate --vps 1 --model short.ckpt --json --count 6 --max-words 30 --seed 3 && cp out lines && python3 -c "
-import json
-for l in open('lines'): print(json.loads(l)['text'])" >said && "$vpps" predict --vps 1 --model short.ckpt --json <said >scored &&
-        python3 - <<'PY'
-import json
-a, b = ([json.loads(l) for l in open(f) if l.strip()] for f in ('lines', 'scored'))
-a = [x for x in a if x['text']] # of nothing, predict says nothing
-assert len(a) == len(b) > 3 and all(abs(x['log_probability'] - y['log_probability']) < 1e-3 for x, y in zip(a, b)), (a, b)
-assert any(len(x['text'].split()) > 1 for x in a), a
-PY
-}
-check "generate: what predict says of it" generated
-translated() { # greedy search by the device and by the host, and a beam that is no worse
-    printf '%s\n' 'a b c' 'a' 'b c b' >sources
-    for how in '--beam 1 --max-words 9' '--beam 1 --max-words 2000' '--beam 4 --length-penalty 0 --max-words 9'; do
-        # shellcheck disable=SC2086
-        "$vpps" predict lstm-nmt --vps 1 --model attention.ckpt --json $how <sources >>said2 2>err || { cat err; return 1; }
-    done
-    python3 - <<'PY'
-import json
-a = [json.loads(l) for l in open('said2')]
-assert len(a) == 9, a
-device, host, beam = a[:3], a[3:6], a[6:]
-for x, y, z in zip(device, host, beam):
-    assert len(x['translation'].split()) < 9, x
-    assert x['translation'] == y['translation'] and abs(x['score'] - y['score']) < 1e-4, (x, y)
-    assert z['score'] >= x['score'] - 1e-4, (x, z)
-PY
-}
-mkdir pairs
-python3 - <<'PY'
-s = [' '.join('abc'[(i // 3 ** k) % 3] for k in range(1 + i % 4)) for i in range(81)]
-for end, words in (('de', 'abc'), ('en', 'xyz')):
-    open(f'pairs/train.{end}', 'w').write(''.join(x.translate(str.maketrans('abc', words)) + '\n' for x in s))
-PY
-check "lstm-nmt --attention --layers 3" exits 0 "$vpps" train lstm-nmt --data pairs --source de --target en --min-count 1 --attention \
-    --layers 3 --hidden 12 --embed 8 --batch 8 --vps 1 --quiet --lr 0.02 --eval-every 0 --epochs 6 --save attention.ckpt
-check "greedy search by device and host" translated
-
 summary

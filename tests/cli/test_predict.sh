@@ -5,26 +5,11 @@
 # shellcheck source=SCRIPTDIR/common.sh
 source "$(dirname "$0")/common.sh"
 
-small=(--hidden 8 --embed 6 --batch 4 --vps 1 --eval-every 0 --quiet)
-mkdir data
-python3 - <<'PY'
-import random
-r = random.Random(1)
-names = {'ada': 'PER', 'bob': 'PER', 'oslo': 'LOC', 'rome': 'LOC'}
-tagged = []
-for _ in range(60):
-    words = [r.choice(list(names)), r.choice(['sees', 'likes']), r.choice(['the', 'a']), r.choice(list(names)), '.']
-    tagged.append(' '.join(f'{w}|B-{names[w]}' if w in names else f'{w}|O' for w in words))
-open('data/tags', 'w').write('\n'.join(tagged) + '\n')
-open('data/text', 'w').write('\n'.join(' '.join(t.split('|')[0] for t in line.split()) for line in tagged) + '\n')
-open('data/labels', 'w').write('\n'.join(('person' if '-PER' in line.split()[0] else 'place') + '\t' +
-                                         ' '.join(t.split('|')[0] for t in line.split()) for line in tagged) + '\n')
-PY
-check "a tagger" exits 0 "$vpps" train bilstm-tagger --train data/tags "${small[@]}" --epochs 12 --min-count 1 --lr 0.02 --save tags.ckpt
-check "a language model" exits 0 "$vpps" train lstm-lm --train data/text "${small[@]}" --epochs 12 --min-count 1 --lr 0.02 --save text.ckpt
-check "a classifier" exits 0 "$vpps" train bilstm-classifier --train data/labels "${small[@]}" --epochs 12 --lr 0.02 --min-count 1 --save labels.ckpt
+# shellcheck source=SCRIPTDIR/people.sh
+source "$cli/people.sh"
+
+check "a language model" exits 0 "$vpps" train lstm-lm --train text "${small[@]}" --save text.ckpt
 check "a network on trees" exits 0 "$vpps" train tree-lstm --examples 100 "${small[@]}" --epochs 1 --save trees.ckpt
-predict() { "$vpps" predict --vps 1 "$@" >out 2>err; }
 
 # ---------------------------------------------------------------- the network's name
 
@@ -81,7 +66,7 @@ PY
 }
 check "the same on a terminal" on_terminal
 whole_batches() { # INPUT: a file, or a pipe that is full, is run in whole batches
-    for _ in 1 2 3 4 5; do cat data/text; done >many.txt
+    for _ in 1 2 3 4 5; do cat text; done >many.txt
     case $1 in
     file) predict --model tags.ckpt --batch 25 --trace trace.json <many.txt ;;
     *) python3 -c "import sys; sys.stdout.write(open('many.txt').read())" |
@@ -124,14 +109,14 @@ second() { # what was before it is answered
     ! predict --model tags.ckpt one.txt bad.txt && says err "vpps: bad.txt:3:2: expected text" && [ "$(wc -l <out)" = 3 ]
 }
 check "a bad line of the second file" second
-check "eval FILE" exits 0 "$vpps" eval --model tags.ckpt data/tags
+check "eval FILE" exits 0 "$vpps" eval --model tags.ckpt tags
 cp out by-file
-check "eval --test FILE" exits 0 "$vpps" eval --model tags.ckpt --test data/tags
+check "eval --test FILE" exits 0 "$vpps" eval --model tags.ckpt --test tags
 check "is the same" cmp out by-file
-from_stdin() { "$vpps" eval --model tags.ckpt - <data/tags >out 2>err && cmp out by-file; }
+from_stdin() { "$vpps" eval --model tags.ckpt - <tags >out 2>err && cmp out by-file; }
 check "eval -" from_stdin
-check "eval of two files" fails_with 2 "'data/tags': too many arguments" "$vpps" eval --model tags.ckpt data/tags data/tags
-check "eval FILE --split" fails_with 2 "neither --test nor --split" "$vpps" eval --model tags.ckpt data/tags --split dev
+check "eval of two files" fails_with 2 "'tags': too many arguments" "$vpps" eval --model tags.ckpt tags tags
+check "eval FILE --split" fails_with 2 "neither --test nor --split" "$vpps" eval --model tags.ckpt tags --split dev
 
 # ---------------------------------------------------------------- bad lines
 
@@ -196,7 +181,7 @@ check "a line beyond --pool-bytes" pool
 unknown_labels() { # the names of labels that the network does not know are not kept for ever
     printf '%s\n' '(S (NP (NN ada)) (VP (VB sees)))' '(NP (NN rome))' >constituents
     exits 0 "$vpps" train tree-lstm --train constituents "${small[@]}" --epochs 1 --min-count 1 --save named.ckpt &&
-        python3 - "$vpps" <<'PY'
+        "$python" -S - "$vpps" <<'PY'
 import resource, subprocess, sys
 def peak(n):
     with open('unknown', 'w') as f:
@@ -321,7 +306,7 @@ for _ in range(20): print(' '.join(r.choice('abcdefxyz') for _ in range(30)))" >
 }
 check "the score of a span" span_scores
 no_spans() {
-    sed 's/B-PER/NN/g; s/B-LOC/NP/g; s/|O/|X/g' data/tags >pos && exits 0 "$vpps" train bilstm-tagger --train pos \
+    sed 's/B-PER/NN/g; s/B-LOC/NP/g; s/|O/|X/g' tags >pos && exits 0 "$vpps" train bilstm-tagger --train pos \
         "${small[@]}" --epochs 1 --save pos.ckpt && printf 'ada\n' | objects "o[0]['spans'] is None" --model pos.ckpt
 }
 check "tags that are no chunks have none" no_spans

@@ -5,28 +5,13 @@
 # shellcheck source=SCRIPTDIR/common.sh
 source "$(dirname "$0")/common.sh"
 
-small=(--hidden 8 --embed 6 --batch 4 --vps 1 --eval-every 0 --quiet --min-count 1 --lr 0.02 --epochs 12)
-python3 - <<'PY'
-import random
-r = random.Random(1)
-names = {'ada': 'PER', 'bob': 'PER', 'oslo': 'LOC', 'rome': 'LOC'}
-tagged = []
-for _ in range(60):
-    words = [r.choice(list(names)), r.choice(['sees', 'likes']), r.choice(['the', 'a']), r.choice(list(names)), '.']
-    tagged.append([(w, f'B-{names[w]}' if w in names else 'O') for w in words])
-lines = [' '.join(f'{w}|{t}' for w, t in s) for s in tagged]
-open('tags', 'w').write('\n'.join(lines) + '\n')
-open('columns', 'w').write(''.join(''.join(f'{w} X {t}\n' for w, t in s) + '\n' for s in tagged))
-open('text', 'w').write('\n'.join(' '.join(w for w, _ in s) for s in tagged) + '\n')
-open('labels', 'w').write(''.join(('person' if 'PER' in s[0][1] else 'place') + '\t' + ' '.join(w for w, _ in s) + '\n' for s in tagged))
-PY
-check "a tagger" exits 0 "$vpps" train bilstm-tagger --train tags "${small[@]}" --save tags.ckpt
-check "a classifier" exits 0 "$vpps" train bilstm-classifier --train labels "${small[@]}" --save labels.ckpt
+# shellcheck source=SCRIPTDIR/people.sh
+source "$cli/people.sh"
+
 check "a language model" exits 0 "$vpps" train lstm-lm --train text "${small[@]}" --epochs 1 --save text.ckpt
 check "a translator" exits 0 "$vpps" train lstm-nmt --examples 30 "${small[@]}" --epochs 1 --save pairs.ckpt
 check "a network on trees" exits 0 "$vpps" train tree-lstm --examples 60 "${small[@]}" --epochs 1 --save trees.ckpt
 check "a network on lattices" exits 0 "$vpps" train lattice-lstm --examples 60 "${small[@]}" --epochs 1 --save lattices.ckpt
-predict() { "$vpps" predict --vps 1 "$@" >out 2>err; }
 
 # gives TEXT OPTION... <INPUT: what predict prints, with printf's escapes.
 gives() {

@@ -58,21 +58,20 @@ check "a new dev part" fails_with 1 "training cannot resume with" "$vpps" train 
 
 # ---------------------------------------------------------------- numbers of a checkpoint
 
-with_number() { # with_number KEY TEXT: part.ckpt with another value in its metadata
-    recast part.ckpt number.ckpt "m[a[0]] = a[1]" "$@"
-}
-for key in train.epoch train.batch train.trained train.n_losses train.best_epoch train.best_since; do
-    for text in 1.5 -1 1e3 0x1 "" " 1" 99999999999999999999; do
-        with_number $key "$text"
-        check "$key of '$text'" fails_with 1 "number.ckpt: \"$key\" is \"$text\", not a whole number that fits" "$vpps" train --resume number.ckpt --epochs 2
+not_whole="1.5|-1|1e3|0x1|| 1|99999999999999999999" no_number="nan|inf|-2|1.5x|"
+while IFS=: read -r keys texts what; do
+    for key in $keys; do
+        check "$key" with_runs "
+for text in sys.argv[2].split('|'):
+    recast('part.ckpt', 'number.ckpt', 'm[a[0]] = a[1]', '$key', text)
+    done = subprocess.run([sys.argv[1], 'train', '--resume', 'number.ckpt', '--epochs', '2'], capture_output=True, text=True)
+    assert done.returncode == 1 and f'number.ckpt: \"$key\" is \"{text}\", not a $what that fits' in done.stderr, (text, done)" "$vpps" "$texts"
     done
-done
-for key in train.loss_sum train.best_dev; do
-    for text in nan inf -2 1.5x ""; do
-        with_number $key "$text"
-        check "$key of '$text'" fails_with 1 "number.ckpt: \"$key\" is \"$text\", not a number that fits" "$vpps" train --resume number.ckpt --epochs 2
-    done
-done
+done <<LIST
+train.epoch train.trained:$not_whole:whole number
+train.batch train.n_losses train.best_epoch train.best_since:1.5:whole number
+train.loss_sum train.best_dev:$no_number:number
+LIST
 
 # ---------------------------------------------------------------- a log whose last line was cut
 

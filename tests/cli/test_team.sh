@@ -16,12 +16,7 @@ for name in "${launchers[@]:0:1}"; do
     check "a large table in one process" exits 0 "$vpps" train "${pieces[@]}" --save pieces1.ckpt
     check "a large table shared out over three" exits 0 launch "$name" 3 "$vpps" train "${pieces[@]}" --shard-tables --save pieces3.ckpt
     check "has each entry in its place" cmp <(tensors pieces1.ckpt) <(tensors pieces3.ckpt)
-    python3 - shards.ckpt <<'PY'
-import sys
-b = bytearray(open(sys.argv[1], 'rb').read())
-b[-9] ^= 64
-open('flipped.ckpt', 'wb').write(b)
-PY
+    recast shards.ckpt flipped.ckpt 'data[-9] ^= 64'
     check "a damaged checkpoint, and shared tables" ends_with 'flipped.ckpt: its tensors have checksum' launch "$name" 2 "$vpps" train --resume \
         flipped.ckpt --epochs 9 --shard-tables
 

@@ -286,6 +286,7 @@ static void open_row(fixture *f, int row) {
     config.hidden = 5;
     config.attention = row % KINDS > 0;
     config.input_feeding = row % KINDS > 1;
+    if (net->kind == NET_PAIRS) config.layers = 1 + (uint32_t)row % 2;
     open(f, net, &config, true);
     f->d.end_word = ORACLE_END;
     uint64_t random = test_seed() + 9;
