@@ -119,11 +119,10 @@ done
 # all of an epoch in one batch: the first epoch's accuracy is that of the network as it began
 tells() {
     exits 0 "${net[@]}" --epochs 0 --quiet --save begin.ckpt && exits 0 "$vpps" eval --model begin.ckpt --test train.txt --json || return 1
-    local wanted
-    wanted=$(python3 -c "import json; print(json.loads(open('out').read().splitlines()[-1])['metrics']['accuracy'])")
+    cp out begin.json
     exits 0 "${net[@]}" --batch 12 --epochs 1 --train-accuracy --log accuracy.jsonl --json &&
-        json out "abs(o['train_accuracy'] - $wanted) < 1e-6" && says err "$(python3 -c "print(f'train accuracy {100 * $wanted:.1f}%')")" &&
-        holds "abs(lines('accuracy.jsonl', 'epoch')[0]['train_accuracy'] - $wanted) < 1e-6"
+        holds "abs(last('out')['train_accuracy'] - (wanted := last('begin.json')['metrics']['accuracy'])) < 1e-6 and
+            f'train accuracy {100 * wanted:.1f}%' in open('err').read() and abs(lines('accuracy.jsonl', 'epoch')[0]['train_accuracy'] - wanted) < 1e-6"
 }
 check "--train-accuracy" tells
 same_bits() {
@@ -142,9 +141,7 @@ resumed_accuracy() { # of the whole epoch
 check "over a break" resumed_accuracy
 for name in "${launchers[@]:0:1}"; do
     check "two processes count together" exits 0 launch "$name" 2 "${net[@]}" --quiet --vps 1 --batch 12 --epochs 1 --train-accuracy --json
-    check "as one does" json out "abs(o['train_accuracy'] - $(python3 -c "
-import json
-print(next(o['train_accuracy'] for o in map(json.loads, open('accuracy.jsonl')) if o['event'] == 'epoch'))")) < 1e-6"
+    check "as one does" json out "abs(o['train_accuracy'] - lines('accuracy.jsonl', 'epoch')[0]['train_accuracy']) < 1e-6"
 done
 
 summary

@@ -71,7 +71,7 @@ pairs() { # NETWORK
 }
 check "pairs in one file" pairs lstm-nmt
 check "eval of records by a network of two files" exits 0 "$vpps" eval --model pairs.own.ckpt pairs.csv --json --vps 1
-check "measures the same pairs" json out "o['metrics'] == $(python3 -c "import json; print(json.load(open('pairs.own'))['metrics'])")"
+check "measures the same pairs" json out "o['metrics'] == last('pairs.own')['metrics']"
 check "pairs of lattices" pairs lattice-gru
 gzip -k labels.csv
 check "compressed" learns labels.gz bilstm-classifier --train labels.csv.gz --dev labels.csv.gz
@@ -86,12 +86,12 @@ sed '1s/text/review/; 1s/label/stars/' labels.tsv >renamed.tsv
 check "fields by name" learns renamed bilstm-classifier --train renamed.tsv --dev renamed.tsv --text-field review --label-field stars
 check "are the same, too" alike labels.own renamed
 measured() { # eval takes the names from the checkpoint, and measures what the run measured
-    exits 0 "$vpps" eval --model renamed.ckpt --vps 1 --json renamed.tsv && json out "o['metrics']['accuracy'] == $(python3 -c "import json; print(json.load(open('labels.own'))['metrics']['accuracy'])")"
+    exits 0 "$vpps" eval --model renamed.ckpt --vps 1 --json renamed.tsv && json out "o['metrics']['accuracy'] == last('labels.own')['metrics']['accuracy']"
 }
 check "eval" measured
 resumed() {
     exits 0 "$vpps" train --resume renamed.ckpt --epochs 4 --json && tail -n 1 out >resumed.json && learns four bilstm-classifier --train labels --dev labels --epochs 4 &&
-        json resumed.json "o['loss'] == $(python3 -c "import json; print(json.load(open('four'))['loss'])")"
+        json resumed.json "o['loss'] == last('four')['loss']"
 }
 check "--resume" resumed
 check "predict, whose header is no example" shows out $'id\ttext\tlabel\tscore' "$vpps" predict --model labels.own.ckpt labels.tsv
@@ -215,7 +215,7 @@ check "predict does as training did" test "$(printf 'Not (very)!\n' | "$vpps" pr
 check "of labelled sentences, too" test "$("$vpps" predict --model raw.run.ckpt raw.labels 2>/dev/null | cut -f 2)" = "$(cut -f 2 split.labels)"
 check "--tokenizer none" test "$(printf 'Not (very)!\n' | "$vpps" predict --model raw.run.ckpt --tokenizer none | cut -f 2)" = "Not (very)!"
 check "eval, too" exits 0 "$vpps" eval --model raw.run.ckpt raw.labels --json --vps 1
-check "measures the same" json out "o['metrics'] == $(python3 -c "import json; print(json.load(open('split.run'))['metrics'])")"
+check "measures the same" json out "o['metrics'] == last('split.run')['metrics']"
 check "records" split bilstm-classifier jsonl
 check "text" split lstm-lm text
 check "pairs" split lstm-nmt pairs --source de --target en

@@ -34,10 +34,7 @@ check "another number" fails_with 1 "broken.ckpt was made with --accumulate 2: t
 counts() { # updates are what is counted: a summary, --max-batches, --save-every, --warmup
     exits 0 "${net[@]}" --batch 8 --accumulate 2 --warmup 4 --lr 0.4 --epochs 1 --max-batches 3 --save-every 2 --save 'every.ckpt' --log counted.jsonl --json &&
         json out "o['batches'] == 3 and o['sentences'] == 48 and o['save_batch'] == 3" &&
-        python3 -c "
-import json
-rates = [round(o['lr'], 6) for o in map(json.loads, open('counted.jsonl')) if o['event'] == 'batch']
-assert rates == [0.1, 0.2, 0.3], rates"
+        holds "[round(o['lr'], 6) for o in lines('counted.jsonl', 'batch')] == [0.1, 0.2, 0.3]"
 }
 check "batches are updates wherever they are counted" counts
 check "by the names of others" tells "o['sentences'] == 16" "${net[@]}" --batch 8 --gradient-accumulation-steps 2 --max-batches 1 --epochs 1 --json
@@ -64,12 +61,10 @@ done
 sgd=("${net[@]}" --batch 32 --optimizer sgd --epochs 1 --clip 0)
 own_rates() { # one step: each parameter has moved as in a run of which that is --lr, scaled by the schedule
     exits 0 "${sgd[@]}" --warmup 2 --max-batches 1 --lr 0.5 --save fast.ckpt && exits 0 "${sgd[@]}" --warmup 2 --max-batches 1 --lr 0.125 --save slow.ckpt &&
-        exits 0 "${sgd[@]}" --warmup 2 --max-batches 1 --lr 0.5 --lr-of W_s=0.125,embedding=0 --save both.ckpt && PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$cli python3 - <<'PY'
-from runs import load
+        exits 0 "${sgd[@]}" --warmup 2 --max-batches 1 --lr 0.5 --lr-of W_s=0.125,embedding=0 --save both.ckpt && with_runs "
 fast, slow, both = (load(f + '.ckpt') for f in ('fast', 'slow', 'both'))
 assert both['W_s'] == slow['W_s'] != fast['W_s']
-assert both['embedding'] != fast['embedding'] and both['b_s'] == fast['b_s'] != slow['b_s'] and both['W_i'] == fast['W_i']
-PY
+assert both['embedding'] != fast['embedding'] and both['b_s'] == fast['b_s'] != slow['b_s'] and both['W_i'] == fast['W_i']"
 }
 check "--lr-of" own_rates
 still() { # 0 is a rate, too

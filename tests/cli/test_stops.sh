@@ -101,10 +101,7 @@ nmt=("$vpps" train lstm-nmt --data . --source de --target en --min-count 1 --hid
 by_perplexity() { # epochs are better and better, and only the last ones are kept
     rm -f best.ckpt && exits 0 "${nmt[@]}" --epochs 6 --patience 2 --save-best best.ckpt --json --log nmt.jsonl &&
         json out "o['epochs'] == 6 and o['best_dev_epoch'] == 6 and $1" &&
-        python3 -c "
-import json
-dev = [o['dev']['perplexity'] for o in map(json.loads, open('nmt.jsonl')) if o['event'] == 'epoch']
-assert dev == sorted(dev, reverse=True), dev"
+        holds "(dev := [o['dev']['perplexity'] for o in lines('nmt.jsonl', 'epoch')]) == sorted(dev, reverse=True)"
 }
 check "translations of two words" pairs 2
 check "go by perplexity" by_perplexity "o['dev']['bleu'] is None and o['best_dev'] == o['dev']['perplexity']"

@@ -24,15 +24,11 @@ fit() {
 # learns NAME EXPRESSION [SHARE]: the loss of NAME's last epoch is below that share (0.9) of the first, and the Python expression is true of
 # its summary o, whose measures are m.
 learns() {
-    python3 - "$1" "$2" "${3:-0.9}" <<'PY'
-import json, sys
-o = json.loads(open(sys.argv[1] + '.json').read().splitlines()[-1])
+    with_runs "
+o, epochs = last(sys.argv[1] + '.json'), [o['loss'] for o in lines(sys.argv[1] + '.jsonl', 'epoch')]
 m = o.get('metrics')
-losses = [l['loss'] for l in map(json.loads, open(sys.argv[1] + '.jsonl')) if l['event'] == 'epoch']
-assert losses[-1] < float(sys.argv[3]) * losses[0], losses
-assert o['loss'] == losses[-1], (o['loss'], losses)
-assert eval(sys.argv[2]), (sys.argv[2], o)
-PY
+assert epochs[-1] < float(sys.argv[3]) * epochs[0] and o['loss'] == epochs[-1], (o['loss'], epochs)
+assert eval(sys.argv[2]), (sys.argv[2], o)" "$1" "$2" "${3:-0.9}"
 }
 
 # same_metrics A.json B.json: the measures are equal, to the last digit.
@@ -254,13 +250,11 @@ check "script of a checkpoint" exits 0 "$vpps" script lstm-nmt --model attention
 # ---------------------------------------------------------------- logs and plots
 
 log_lines() { # NAME METRIC...
-    python3 - "$@" <<'PY'
-import json, sys
-lines = [json.loads(l) for l in open(sys.argv[1] + '.jsonl')]
-assert [l['event'] for l in lines if l['event'] not in ('batch', 'engine')] == ['start', 'epoch', 'epoch', 'epoch', 'end'], lines
-assert all(set(l[p]) == set(sys.argv[2:]) for l in lines if l['event'] == 'epoch' for p in ('dev', 'test')), lines
-assert all('time' in l for l in lines) and lines[-1]['metrics']
-PY
+    with_runs "
+logged = lines(sys.argv[1] + '.jsonl')
+assert [o['event'] for o in logged if o['event'] not in ('batch', 'engine')] == ['start', 'epoch', 'epoch', 'epoch', 'end'], logged
+assert all(set(o[p]) == set(sys.argv[2:]) for o in logged if o['event'] == 'epoch' for p in ('dev', 'test')), logged
+assert all('time' in o for o in logged) and logged[-1]['metrics']" "$@"
 }
 check "log of trees" log_lines trees root nodes
 check "log of pairs" log_lines nmt bleu perplexity unknown

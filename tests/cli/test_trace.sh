@@ -11,16 +11,12 @@ train=("$vpps" train tree-lstm "${tiny[@]}" --epochs 1 --quiet)
 # trace FILE EXPRESSION: the Python expression is true of the trace: `t` is the object, `spans` its spans, `on` those of a
 # track by its name.
 trace() {
-    python3 - "$1" "$2" <<'PY'
-import json, sys
+    with_runs "
 t = json.load(open(sys.argv[1]))
 spans = [e for e in t['traceEvents'] if e['ph'] == 'X']
 names = {e['args']['name']: e['tid'] for e in t['traceEvents'] if e['name'] == 'thread_name'}
 on = lambda name: [e for e in spans if e['tid'] == names[name]]
-if not eval(sys.argv[2]):
-    print("not true:", sys.argv[2], "of", t['otherData'], sorted({(e['tid'], e['cat'], e['name']) for e in spans})[:60])
-    sys.exit(1)
-PY
+assert eval(sys.argv[2]), (t['otherData'], sorted({(e['tid'], e['cat'], e['name']) for e in spans})[:60])" "$@"
 }
 
 check "train --trace" exits 0 "${train[@]}" --save x.ckpt --trace t.json

@@ -25,12 +25,7 @@ check "a network to begin with" exits 0 "${net[@]}" --batch 4 --epochs 2 --eval-
 still=("${net[@]}" --init begin.ckpt --lr 0 --eval-every 0)
 # losses LOG EXPRESSION: true of `l`, the losses of the batches, and `e`, those of the epochs
 losses() {
-    python3 - "$1" "$2" <<'PY'
-import json, sys
-rows = [json.loads(line) for line in open(sys.argv[1])]
-l, e = ([o['loss'] for o in rows if o['event'] == event] for event in ('batch', 'epoch'))
-if not eval(sys.argv[2]): sys.exit(f'not true: {sys.argv[2]} of batches {l}, epochs {e}')
-PY
+    with_runs "l, e = ([o['loss'] for o in lines(sys.argv[1], event)] for event in ('batch', 'epoch')); assert eval(sys.argv[2]), (l, e)" "$@"
 }
 # apart A B: the first losses of two logs differ by more than rounding does
 apart() {
@@ -68,12 +63,11 @@ check "--lr-decay begins with the second epoch" rates
 
 # rates_are LOG EXPRESSION: true of `r`, the learning rates of the batches
 rates_are() {
-    python3 - "$1" "$2" <<'PY'
-import json, math, sys
-r = [o['lr'] for o in map(json.loads, open(sys.argv[1])) if o['event'] == 'batch']
+    with_runs "
+import math
+r = [o['lr'] for o in lines(sys.argv[1], 'batch')]
 near = lambda wanted: len(r) == len(wanted) and all(abs(a - b) <= 1e-6 * 0.5 for a, b in zip(r, wanted))
-if not eval(sys.argv[2]): sys.exit(f'not true: {sys.argv[2]} of {r}')
-PY
+assert eval(sys.argv[2]), r" "$@"
 }
 scheduled=("${net[@]}" --init begin.ckpt --batch 4 --optimizer sgd --lr 0.5 --eval-every 0) # of six batches an epoch
 # schedule EXPRESSION OPTION...: the rates of a run, of two epochs unless said; and a run with a break within an epoch has its bits
