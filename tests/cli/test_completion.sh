@@ -74,7 +74,7 @@ import os, pty, re, select, sys, time
 line, expected = sys.argv[1:]
 pid, fd = pty.fork()
 if pid == 0:
-    os.environ.update(TERM='dumb', PS1='> ', HOME=os.getcwd(), ZDOTDIR=os.getcwd())
+    os.environ.update(TERM='dumb', PS1='> ', HOME=os.getcwd(), ZDOTDIR=os.getcwd(), PATH=f'{os.getcwd()}:{os.environ["PATH"]}')
     os.execvp('zsh', ['zsh', '-f', '-i'])
 text = ''
 def read_until(what, seconds=120):
