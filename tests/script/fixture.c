@@ -80,11 +80,18 @@ vpps_status job_open(job *j, vpps_graph *g, vpps_node loss, way w, uint64_t seed
         j->request = (vpps_batch_request){
             .loss = VPPS_NO_NODE, .outputs = j->outputs, .n_outputs = n, .groups = w.groups, .waves = w.waves};
     }
+    if (w.halves) {
+        j->request.halves = j->request.keeps_groups = true;
+        j->request.outputs = w.wanted;
+        j->request.n_outputs = j->request.n_given = w.n_wanted;
+    }
     VPPS_TRY(vpps_batch_create(&j->batch));
     VPPS_TRY(vpps_schedule_batch(j->batch, &j->history, &j->machine, g, &j->request));
     for (uint32_t i = 0; i < j->request.n_outputs; i++) j->offsets[i] = vpps_batch_output(j->batch, i);
     const vpps_batch *b = j->batch;
-    j->subject = (subject){b->script, b->script_words, b->cells, b->n_cells, &j->machine, g, &j->request, j->offsets};
+    j->subject = (subject){b->script,   b->script_words, b->cells,
+                           b->n_cells,  &j->machine,     g,
+                           &j->request, j->offsets,      w.halves ? vpps_batch_given(b) : NULL};
     return VPPS_OK;
 }
 

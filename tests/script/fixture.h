@@ -20,11 +20,12 @@ typedef struct subject {
     const vpps_graph *g;
     const vpps_batch_request *request;
     const uint32_t *outputs;
+    const vpps_given_array *given; /* NULL: no pause */
 } subject;
 
 static inline vpps_status verify_subject(const subject *s) {
     return vpps_verify_batch(s->script, s->words, s->cells, s->n_cells, s->machine, s->g, s->request, s->outputs, NULL,
-                             NULL);
+                             s->given);
 }
 
 /* How a batch is scheduled. */
@@ -37,10 +38,11 @@ typedef struct way {
     bool accumulate;        /* gradients of parameters are added up level by level */
     bool keeps;             /* training: gradients are kept for a later update */
     bool inference;
+    bool halves;              /* training in two halves from the outputs `wanted` */
     uint32_t pool_words;      /* 0: many */
     vpps_wave_rule wave_rule; /* of the machine */
     uint32_t level_flops;     /* likewise */
-    const vpps_node *wanted;  /* inference: outputs; NULL: some are drawn */
+    const vpps_node *wanted;  /* inference, halves: outputs; NULL: some are drawn */
     uint32_t n_wanted;
 } way;
 

@@ -94,6 +94,30 @@ TEST(a_script_that_is_cut_off) {
     }
 }
 
+/* A group waits before the pause for a signal that another group, which stands behind its pause, would give after it. */
+TEST(a_deadlock_at_the_pause) {
+    static const float data[ROWS];
+    AT_END(close_batch) batch b;
+    vpps_node out[2];
+    TEST_OK(vpps_model_create(&b.model, 1));
+    const vpps_param w = add_matrix(b.model, "W", ROWS, ROWS);
+    TEST_OK(vpps_graph_create(&b.g, b.model));
+    for (uint32_t i = 0; i < 2; i++) out[i] = vpps_matvec(b.g, w, vpps_input(b.g, ROWS, 1, data));
+    open_batch(&b, VPPS_NO_NODE,
+               (way){.n_vps = 2, .groups = 2, .keeps = true, .halves = true, .wanted = out, .n_wanted = 2});
+    vpps_task_header *h = editor_header(&b.e);
+    ck_assert_uint_eq(h->n_groups, 2);
+    const uint32_t barrier = h->n_barriers++;
+    const vpps_task signals = {.kind = VPPS_TASK_NOTHING, .wait = VPPS_NO_BARRIER, .signal = barrier};
+    ck_assert(editor_insert(&b.e, find(&b, VPPS_TASK_PAUSE, 0) + VPPS_TASK_WORDS, &signals));
+    TEST_OK(verify_edited(&b));
+    vpps_task *waits = editor_task(&b.e, find(&b, VPPS_TASK_PAUSE, 1));
+    waits->wait = barrier;
+    waits->signals = 1;
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "group 1");
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "has 0 signals, and no more come");
+}
+
 /* ---------------------------------------------------------------- lists */
 
 /* Opens STEPS words that attend to all words and read two outputs of each. Returns the script's address and shift of both inputs. */

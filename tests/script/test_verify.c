@@ -166,7 +166,7 @@ static uint32_t groups_of(words *w, uint32_t n) {
     request.loss = vpps_sum(g, n, losses);
     TEST_OK(vpps_schedule_batch(w->batch, &w->history, &w->machine, g, &request));
     const vpps_batch *b = w->batch;
-    const subject s = {b->script, b->script_words, b->cells, b->n_cells, &w->machine, g, &request, NULL};
+    const subject s = {b->script, b->script_words, b->cells, b->n_cells, &w->machine, g, &request, NULL, NULL};
     TEST_OK(verify_subject(&s));
     return b->n_groups;
 }
