@@ -35,9 +35,9 @@ vpps_status vpps_fail(vpps_status status, const char *format, ...) {
     va_list arguments;
     char text[sizeof message];
     va_start(arguments, format);
-    const int bytes = vsnprintf(text, sizeof text, format, arguments);
+    vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    if (bytes >= (int)sizeof text) vpps_drop_cut_character(text);
+    vpps_drop_cut_character(text);
     hide_commands(text);
     memcpy(message, text, strlen(text) + 1);
     return status;
@@ -50,6 +50,8 @@ void vpps_name_null(const char *function, const char *names, size_t i) {
 
 void vpps_restore_message(const char *text) {
     if (text != message) snprintf(message, sizeof message, "%s", text);
+    vpps_drop_cut_character(message);
+    hide_commands(message);
 }
 
 int vpps_by_number(const void *a, const void *b) {

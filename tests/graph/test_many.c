@@ -223,6 +223,39 @@ TEST(another_thread_builds_meanwhile) {
     } while (0)
 #define OF(...) VPPS_APPLICATIONS(__VA_ARGS__)
 
+/* Checks that the message of the graph's failure ends with a whole character of the cell's name. */
+static void check_cut(const vpps_graph *g) {
+    static const char begin[] = "apply ab";
+    TEST_FAILS(vpps_graph_status(g), VPPS_SHAPE, begin);
+    const char *name = strstr(vpps_error_message(), begin) + strlen(begin);
+    ck_assert_uint_gt(strlen(name), 400);
+    for (; *name; name += 3) ck_assert_int_eq(strncmp(name, "\xe2\x82\xac", 3), 0);
+}
+
+/* A cell's name is longer than a message. */
+TEST(messages_are_cut_between_characters) {
+    char euros[603] = "ab";
+    for (size_t i = 2; i < sizeof euros - 1; i += 3) memcpy(euros + i, "\xe2\x82\xac", 4);
+    vpps_model *m;
+    vpps_graph *g, *r;
+    vpps_cell cell;
+    const float data[SIZE + 1] = {0};
+    TEST_OK(vpps_model_create(&m, 1));
+    TEST_OK(vpps_cell_begin(m, euros, &r));
+    TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_pull(r, SIZE, 1))));
+    TEST_OK(vpps_cell_end(r, &cell));
+    TEST_OK(vpps_graph_create(&g, m));
+    const vpps_node x = vpps_input(g, SIZE + 1, 1, data);
+    vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_pulls = 1, .pulls = &x));
+    check_cut(g);
+    vpps_graph_clear(g);
+    vpps_input(g, SIZE + 1, 1, data);
+    vpps_apply_many(g, OF(.cell = cell, .n = 1, .n_pulls = 1, .pulls = &x));
+    check_cut(g);
+    vpps_graph_destroy(g);
+    vpps_model_destroy(m);
+}
+
 TEST(errors) {
     network n = open_network();
     vpps_graph *g;
