@@ -4,8 +4,7 @@
 vpps_node vpps_broadcast(vpps_graph *g, vpps_node x, uint32_t rows, uint32_t cols) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     vpps_signature s;
-    uint32_t axis;
-    if (g->status != VPPS_OK || !vpps_node_signature(g, "broadcast", x, &s, &axis)) return VPPS_NO_NODE;
+    if (g->status != VPPS_OK || !vpps_node_signature(g, "broadcast", x, &s, NULL)) return VPPS_NO_NODE;
     const uint64_t elems = (uint64_t)rows * cols;
     if (!elems || elems >= VPPS_MANY_ELEMS || (s.rows != 1 && s.rows != rows) || (s.cols != 1 && s.cols != cols))
         return vpps_graph_fail(g, VPPS_SHAPE,
@@ -19,8 +18,7 @@ vpps_node vpps_broadcast(vpps_graph *g, vpps_node x, uint32_t rows, uint32_t col
 /* Returns the sum of x's rows (ones times x) or, unless of_rows, of its columns (x times ones). */
 static vpps_node sum(vpps_graph *g, const char *call, vpps_node x, bool of_rows) {
     vpps_signature s;
-    uint32_t axis;
-    if (g->status != VPPS_OK || !vpps_node_signature(g, call, x, &s, &axis)) return VPPS_NO_NODE;
+    if (g->status != VPPS_OK || !vpps_node_signature(g, call, x, &s, NULL)) return VPPS_NO_NODE;
     return of_rows ? vpps_matmul(g, vpps_ones(g, 1, s.rows), x) : vpps_matmul(g, x, vpps_ones(g, s.cols, 1));
 }
 

@@ -127,10 +127,9 @@ static bool take_arguments(vpps_graph *g, vpps_signature *s, uint32_t n, const v
     seen_node seen[SEEN_NODES] = {0};
     for (uint32_t i = 0; i < n; i++) {
         vpps_signature found;
-        uint32_t axis;
         if (row->shape == VPPS_SHAPE_EQUAL && is_seen(g, args[i], seen)) continue;
         const vpps_signature *a = vpps_plain_signature(g, args[i]);
-        if (!a && !vpps_node_signature(g, row->name, args[i], &found, &axis)) return false;
+        if (!a && !vpps_node_signature(g, row->name, args[i], &found, NULL)) return false;
         if (!apply_shape_rule(g, s, n, i, a ? a : &found, &first)) return false;
     }
     return row->shape == VPPS_SHAPE_GIVEN || check_size(g, s);
@@ -223,8 +222,7 @@ vpps_node vpps_lookup_at(vpps_graph *g, vpps_param table, vpps_node index) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     const vpps_parameter_data *p = find_parameter(g, "lookup_at", table, VPPS_LOOKUP);
     vpps_signature i;
-    uint32_t axis;
-    if (!p || !vpps_node_signature(g, "lookup_at", index, &i, &axis)) return VPPS_NO_NODE;
+    if (!p || !vpps_node_signature(g, "lookup_at", index, &i, NULL)) return VPPS_NO_NODE;
     if (i.rows != 1 || i.cols != 1) return shape_error(g, VPPS_OP_LOOKUP_AT, 0, &i, "a scalar");
     return make_of(g, VPPS_OP_LOOKUP_AT, table, 1, &index, 0, false);
 }
@@ -232,8 +230,7 @@ vpps_node vpps_lookup_at(vpps_graph *g, vpps_param table, vpps_node index) {
 vpps_node vpps_argmax(vpps_graph *g, vpps_node x) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     vpps_signature s = signature_of(VPPS_OP_ARGMAX), a;
-    uint32_t axis;
-    if (g->status != VPPS_OK || !vpps_node_signature(g, "argmax", x, &a, &axis)) return VPPS_NO_NODE;
+    if (g->status != VPPS_OK || !vpps_node_signature(g, "argmax", x, &a, NULL)) return VPPS_NO_NODE;
     if (a.cols != 1) return shape_error(g, VPPS_OP_ARGMAX, 0, &a, "a vector");
     s.rows = 2;
     s.cols = 1;
@@ -264,8 +261,7 @@ vpps_node vpps_affine(vpps_graph *g, vpps_param bias, uint32_t n, const vpps_par
     for (uint32_t i = 0; i < n; i++) {
         const vpps_parameter_data *m = find_parameter(g, "affine", matrices[i], VPPS_MATRIX);
         vpps_signature x;
-        uint32_t axis;
-        if (!m || !vpps_node_signature(g, "affine", xs[i], &x, &axis)) return VPPS_NO_NODE;
+        if (!m || !vpps_node_signature(g, "affine", xs[i], &x, NULL)) return VPPS_NO_NODE;
         if (i == 0) s.rows = m->rows, s.cols = x.cols;
         if (m->cols != x.rows)
             return vpps_graph_fail(g, VPPS_SHAPE,
@@ -389,8 +385,7 @@ vpps_node vpps_dropout(vpps_graph *g, vpps_node x, float p) {
 vpps_node vpps_slice(vpps_graph *g, vpps_node x, uint32_t first, uint32_t rows) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     vpps_signature s = signature_of(VPPS_OP_SLICE), a;
-    uint32_t axis;
-    if (g->status != VPPS_OK || !vpps_node_signature(g, "slice", x, &a, &axis)) return VPPS_NO_NODE;
+    if (g->status != VPPS_OK || !vpps_node_signature(g, "slice", x, &a, NULL)) return VPPS_NO_NODE;
     if (!rows || first >= a.rows || rows > a.rows - first)
         return vpps_graph_fail(g, VPPS_SHAPE, "slice: rows %u to %" PRIu64 " of a node that is %u x %u", first,
                                (uint64_t)first + rows, a.rows, a.cols);
@@ -448,9 +443,8 @@ vpps_node vpps_concat_list(vpps_graph *g, vpps_node xs, uint32_t most) {
 static vpps_node make_classified(vpps_graph *g, vpps_op op, vpps_node x, uint32_t label, float margin) {
     vpps_signature s = signature_of(op), a;
     bool pulled;
-    uint32_t axis;
     s.p = margin;
-    if (!take_arguments(g, &s, 1, &x) || !vpps_node_signature(g, vpps_ops[op].name, x, &a, &axis) ||
+    if (!take_arguments(g, &s, 1, &x) || !vpps_node_signature(g, vpps_ops[op].name, x, &a, NULL) ||
         !check_index(g, vpps_ops[op].name, &label, a.rows, &pulled))
         return VPPS_NO_NODE;
     return vpps_make_node(g, &s, NULL, 1, &x, label, pulled);
@@ -475,15 +469,14 @@ vpps_node vpps_smooth_label(vpps_graph *g, vpps_node weights, uint32_t label, fl
 static bool check_weighted(vpps_graph *g, vpps_node x, uint32_t label, vpps_node weights, uint32_t *rows) {
     static const char name[] = "cross_entropy_with";
     vpps_signature s, w;
-    uint32_t axis;
     bool pulled;
-    if (!vpps_node_signature(g, name, x, &s, &axis)) return false;
+    if (!vpps_node_signature(g, name, x, &s, NULL)) return false;
     *rows = s.rows;
     if (s.cols != 1)
         return VPPS_GRAPH_REFUSE(g, VPPS_SHAPE, "%s: the scores are %u x %u; expected a vector", name, s.rows, s.cols);
     if (!check_index(g, name, &label, s.rows, &pulled)) return false;
     if (weights == VPPS_NO_NODE) return true;
-    if (!vpps_node_signature(g, name, weights, &w, &axis)) return false;
+    if (!vpps_node_signature(g, name, weights, &w, NULL)) return false;
     if (w.rows == s.rows && w.cols == 1) return true;
     return VPPS_GRAPH_REFUSE(g, VPPS_SHAPE, "%s: weights are %u x %u; expected %u x 1, one for each class", name,
                              w.rows, w.cols, s.rows);

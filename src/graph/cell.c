@@ -394,12 +394,11 @@ static inline bool check_input(vpps_graph *g, const vpps_cell_data *c, const vpp
 static bool take_node(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_input *in, vpps_node x, uint32_t number,
                       uint32_t *to) {
     vpps_signature found;
-    uint32_t axis;
     *to = x;
     if (g->status != VPPS_OK) return false;
     const vpps_signature *s = vpps_plain_signature(g, x);
     if (s) return check_input(g, c, in, s->rows, s->cols, number);
-    return vpps_node_signature(g, "apply", x, &found, &axis) && check_input(g, c, in, found.rows, found.cols, number);
+    return vpps_node_signature(g, "apply", x, &found, NULL) && check_input(g, c, in, found.rows, found.cols, number);
 }
 
 static inline bool take_child(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_input *in, vpps_vertex child,

@@ -118,9 +118,11 @@ void vpps_graph_clear(vpps_graph *g) {
     }
 }
 
-/* Finds the signature (op and shape) of node x, and its axis (0, or 1 + number of the list for whose members x has values). The node belongs to the
- * cell being recorded, if one is. False: there is no such node. */
+/* Finds the signature (op and shape) of node x, and its axis (0, or 1 + number of the list for whose members x has values) unless `axis` is NULL.
+ * The node belongs to the cell being recorded, if one is. False: there is no such node. */
 static bool find_signature(const vpps_graph *g, vpps_node x, vpps_signature *out, uint32_t *axis) {
+    uint32_t unused;
+    if (!axis) axis = &unused;
     *axis = 0;
     if (g->recording) {
         const vpps_cell_data *c = g->recording;
@@ -155,8 +157,7 @@ bool vpps_node_signature(vpps_graph *g, const char *what, vpps_node x, vpps_sign
 vpps_status vpps_node_shape(const vpps_graph *g, vpps_node x, uint32_t *rows, uint32_t *cols) {
     VPPS_NEED(g, rows, cols);
     vpps_signature s;
-    uint32_t axis;
-    if (!find_signature(g, x, &s, &axis))
+    if (!find_signature(g, x, &s, NULL))
         return vpps_fail(VPPS_ARGUMENT, "node_shape: %u is not a node; the graph has %u", x, g->n_nodes);
     *rows = s.rows;
     *cols = s.cols;

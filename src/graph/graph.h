@@ -307,8 +307,8 @@ static inline const vpps_signature *vpps_plain_signature(const vpps_graph *g, vp
     return &c->signatures[c->nodes[c->outputs[x - r->first]].signature];
 }
 
-/* Finds the signature (only rows, cols and op are set) and the axis (0, or 1 + a list's number) of x, a node or an input of the recorded cell. False:
- * x is no node of this graph, and the graph fails; `what` names the op in the message. */
+/* Finds the signature (only rows, cols and op are set) and, unless `axis` is NULL, the axis (0, or 1 + a list's number) of x, a node or an input of
+ * the recorded cell. False: x is no node of this graph, and the graph fails; `what` names the op in the message. */
 bool vpps_node_signature(vpps_graph *g, const char *what, vpps_node x, vpps_signature *out, uint32_t *axis);
 
 /* Makes a node that reads a kept value (vpps_keep), which lies at word `offset` of the device's memory pool. */

@@ -6,9 +6,8 @@
 /* Checks that v is VPPS_NO_NODE, or a gain or bias: a vector with x's number of rows. */
 static bool check_vector(vpps_graph *g, const char *call, const char *what, vpps_node v, const vpps_signature *x) {
     vpps_signature s;
-    uint32_t axis;
     if (v == VPPS_NO_NODE) return true;
-    if (!vpps_node_signature(g, call, v, &s, &axis)) return false;
+    if (!vpps_node_signature(g, call, v, &s, NULL)) return false;
     if (s.rows == x->rows && s.cols == 1) return true;
     return VPPS_GRAPH_REFUSE(g, VPPS_SHAPE, "%s: the %s is %u x %u; expected %u x 1, as x is", call, what, s.rows,
                              s.cols, x->rows);
@@ -17,8 +16,7 @@ static bool check_vector(vpps_graph *g, const char *call, const char *what, vpps
 /* Checks the arguments of a normalisation before any node is made, so that a failing call makes none. */
 static bool check(vpps_graph *g, const char *call, vpps_node x, vpps_node gain, vpps_node bias, float epsilon) {
     vpps_signature s;
-    uint32_t axis;
-    if (g->status != VPPS_OK || !vpps_node_signature(g, call, x, &s, &axis)) return false;
+    if (g->status != VPPS_OK || !vpps_node_signature(g, call, x, &s, NULL)) return false;
     if (!(epsilon > 0 && epsilon < INFINITY))
         return VPPS_GRAPH_REFUSE(g, VPPS_ARGUMENT, "%s: epsilon is %g; expected above 0", call, (double)epsilon);
     return check_vector(g, call, "gain", gain, &s) && check_vector(g, call, "bias", bias, &s);
@@ -26,8 +24,7 @@ static bool check(vpps_graph *g, const char *call, vpps_node x, vpps_node gain, 
 
 static vpps_node normalised(vpps_graph *g, vpps_node x, float epsilon) {
     vpps_signature s = {.op = VPPS_OP_RMS_NORM, .param = VPPS_NO_PARAM}, a;
-    uint32_t axis;
-    if (!vpps_node_signature(g, "rms_norm", x, &a, &axis)) return VPPS_NO_NODE;
+    if (!vpps_node_signature(g, "rms_norm", x, &a, NULL)) return VPPS_NO_NODE;
     s.rows = a.rows;
     s.cols = a.cols;
     return vpps_make_node(g, &s, NULL, 1, &x, vpps_float_bits(epsilon), false);
@@ -36,8 +33,7 @@ static vpps_node normalised(vpps_graph *g, vpps_node x, float epsilon) {
 /* Multiplies each column of y by the gain and adds the bias. */
 static vpps_node scaled(vpps_graph *g, vpps_node y, vpps_node gain, vpps_node bias) {
     vpps_signature s;
-    uint32_t axis;
-    if (!vpps_node_signature(g, "norm", y, &s, &axis)) return VPPS_NO_NODE;
+    if (!vpps_node_signature(g, "norm", y, &s, NULL)) return VPPS_NO_NODE;
     if (gain != VPPS_NO_NODE) y = vpps_mul(g, y, vpps_broadcast(g, gain, s.rows, s.cols));
     return bias == VPPS_NO_NODE ? y : vpps_add(g, y, vpps_broadcast(g, bias, s.rows, s.cols));
 }

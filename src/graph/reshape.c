@@ -11,8 +11,7 @@ static vpps_node reshaped(vpps_graph *g, vpps_node x, uint32_t rows, uint32_t co
 vpps_node vpps_reshape(vpps_graph *g, vpps_node x, uint32_t rows, uint32_t cols) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     vpps_signature s;
-    uint32_t axis;
-    if (g->status != VPPS_OK || !vpps_node_signature(g, "reshape", x, &s, &axis)) return VPPS_NO_NODE;
+    if (g->status != VPPS_OK || !vpps_node_signature(g, "reshape", x, &s, NULL)) return VPPS_NO_NODE;
     if ((uint64_t)rows * cols != vpps_words(&s))
         return vpps_graph_fail(g, VPPS_SHAPE,
                                "reshape: argument 0 is %u x %u; expected as many elements as %u x %u has", s.rows,
@@ -28,8 +27,7 @@ static bool check_rows(vpps_graph *g, uint32_t n, const vpps_node *xs, uint32_t 
                                  xs ? "" : ", xs is NULL");
     for (uint32_t i = 0; i < n; i++) {
         vpps_signature s;
-        uint32_t axis;
-        if (!vpps_node_signature(g, "hstack", xs[i], &s, &axis)) return false;
+        if (!vpps_node_signature(g, "hstack", xs[i], &s, NULL)) return false;
         if (!i) *rows = s.rows;
         *cols += s.cols;
         if (s.rows != *rows)
@@ -63,9 +61,8 @@ vpps_node vpps_hstack(vpps_graph *g, uint32_t n, const vpps_node *xs) {
 vpps_node vpps_select_rows_at(vpps_graph *g, vpps_node x, vpps_node numbers) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     vpps_signature a, b, s = {.op = VPPS_OP_SELECT_ROWS, .param = VPPS_NO_PARAM};
-    uint32_t axis;
-    if (g->status != VPPS_OK || !vpps_node_signature(g, "select_rows", x, &a, &axis) ||
-        !vpps_node_signature(g, "select_rows", numbers, &b, &axis))
+    if (g->status != VPPS_OK || !vpps_node_signature(g, "select_rows", x, &a, NULL) ||
+        !vpps_node_signature(g, "select_rows", numbers, &b, NULL))
         return VPPS_NO_NODE;
     s.rows = b.rows;
     s.cols = a.cols;
@@ -98,9 +95,8 @@ static vpps_node fixed_numbers(vpps_graph *g, uint32_t n, const uint32_t *rows) 
 vpps_node vpps_select_rows(vpps_graph *g, vpps_node x, uint32_t n, const uint32_t *rows) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     vpps_signature s;
-    uint32_t axis;
     if (g->status == VPPS_OK && !rows) return vpps_graph_fail(g, VPPS_ARGUMENT, "select_rows: rows is NULL");
-    if (g->status != VPPS_OK || !vpps_node_signature(g, "select_rows", x, &s, &axis)) return VPPS_NO_NODE;
+    if (g->status != VPPS_OK || !vpps_node_signature(g, "select_rows", x, &s, NULL)) return VPPS_NO_NODE;
     if (!n || (uint64_t)n * s.cols >= VPPS_MANY_ELEMS)
         return vpps_graph_fail(g, VPPS_ARGUMENT,
                                "select_rows: %u rows of %u columns; expected at least 1, and fewer than 2^22 elements",
