@@ -65,8 +65,9 @@ static bool apply_shape_rule(vpps_graph *g, vpps_signature *s, uint32_t n, uint3
         s->cols = a->rows;
         return true;
     case VPPS_SHAPE_VECTOR:
+    case VPPS_SHAPE_PAIR:
         if (a->cols != 1) return shape_error(g, op, i, a, "a vector"), false;
-        s->rows = a->rows;
+        s->rows = vpps_ops[op].shape == VPPS_SHAPE_PAIR ? 2 : a->rows;
         s->cols = 1;
         return true;
     case VPPS_SHAPE_WEIGHTED:
@@ -225,16 +226,6 @@ vpps_node vpps_lookup_at(vpps_graph *g, vpps_param table, vpps_node index) {
     if (!p || !vpps_node_signature(g, "lookup_at", index, &i, NULL)) return VPPS_NO_NODE;
     if (i.rows != 1 || i.cols != 1) return shape_error(g, VPPS_OP_LOOKUP_AT, 0, &i, "a scalar");
     return make_of(g, VPPS_OP_LOOKUP_AT, table, 1, &index, 0, false);
-}
-
-vpps_node vpps_argmax(vpps_graph *g, vpps_node x) {
-    VPPS_NEED_OR(VPPS_NO_NODE, g);
-    vpps_signature s = signature_of(VPPS_OP_ARGMAX), a;
-    if (g->status != VPPS_OK || !vpps_node_signature(g, "argmax", x, &a, NULL)) return VPPS_NO_NODE;
-    if (a.cols != 1) return shape_error(g, VPPS_OP_ARGMAX, 0, &a, "a vector");
-    s.rows = 2;
-    s.cols = 1;
-    return vpps_make_node(g, &s, NULL, 1, &x, 0, false);
 }
 
 vpps_node vpps_make_kept(vpps_graph *g, uint32_t rows, uint32_t cols, uint32_t offset, vpps_value value,

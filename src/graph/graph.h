@@ -38,6 +38,7 @@ typedef enum vpps_shape_rule {
     VPPS_SHAPE_COLUMNS, /* an r x c matrix -> a c x 1 vector, with an element for each column */
     VPPS_SHAPE_TURNED,  /* an r x c matrix -> a c x r matrix (transposed) */
     VPPS_SHAPE_VECTOR,  /* an r x 1 vector -> an r x 1 vector */
+    VPPS_SHAPE_PAIR,    /* an r x 1 vector -> a 2 x 1 vector */
     VPPS_SHAPE_WEIGHTED /* an n x 1 vector of weights, and n values of one shape -> the values' shape */
 } vpps_shape_rule;
 
