@@ -146,7 +146,7 @@ static vpps_node make_of(vpps_graph *g, vpps_op op, vpps_param param, uint32_t n
     return check_size(g, &s) ? vpps_make_node(g, &s, NULL, n, args, imm, pulled) : VPPS_NO_NODE;
 }
 
-static vpps_node make(vpps_graph *g, vpps_op op, uint32_t n, const vpps_node *args, uint32_t imm, float p) {
+vpps_node vpps_make_op(vpps_graph *g, vpps_op op, uint32_t n, const vpps_node *args, uint32_t imm, float p) {
     vpps_signature s = signature_of(op);
     s.p = p;
     if (!take_arguments(g, &s, n, args)) return VPPS_NO_NODE;
@@ -313,14 +313,14 @@ static vpps_node over_scalars(vpps_graph *g, vpps_op op, const char *call, vpps_
 }
 
 #define UNARY(function, op)                                                                                            \
-    vpps_node vpps_##function(vpps_graph *g, vpps_node x) { return make(g, VPPS_OP_##op, 1, &x, 0, 0); }
+    vpps_node vpps_##function(vpps_graph *g, vpps_node x) { return vpps_make_op(g, VPPS_OP_##op, 1, &x, 0, 0); }
 #define BINARY(function, op)                                                                                           \
     vpps_node vpps_##function(vpps_graph *g, vpps_node a, vpps_node b) {                                               \
-        return make(g, VPPS_OP_##op, 2, (vpps_node[]){a, b}, 0, 0);                                                    \
+        return vpps_make_op(g, VPPS_OP_##op, 2, (vpps_node[]){a, b}, 0, 0);                                            \
     }
 #define NARY(function, op)                                                                                             \
     vpps_node vpps_##function(vpps_graph *g, uint32_t n, const vpps_node *xs) {                                        \
-        return make(g, VPPS_OP_##op, n, xs, 0, 0);                                                                     \
+        return vpps_make_op(g, VPPS_OP_##op, n, xs, 0, 0);                                                             \
     }
 #define LISTED(function, op)                                                                                           \
     UNARY(function, op)                                                                                                \
@@ -357,20 +357,20 @@ vpps_node vpps_ones(vpps_graph *g, uint32_t rows, uint32_t cols) {
 
 vpps_node vpps_scale(vpps_graph *g, vpps_node x, float factor) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
-    return make(g, VPPS_OP_SCALE, 1, &x, vpps_float_bits(factor), 0);
+    return vpps_make_op(g, VPPS_OP_SCALE, 1, &x, vpps_float_bits(factor), 0);
 }
 
 vpps_node vpps_elu(vpps_graph *g, vpps_node x, float alpha) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     if (!(alpha > 0)) return vpps_graph_fail(g, VPPS_ARGUMENT, "elu: alpha is %g; expected above 0", (double)alpha);
-    return make(g, VPPS_OP_ELU, 1, &x, vpps_float_bits(alpha), 0);
+    return vpps_make_op(g, VPPS_OP_ELU, 1, &x, vpps_float_bits(alpha), 0);
 }
 
 vpps_node vpps_dropout(vpps_graph *g, vpps_node x, float p) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     if (!(p >= 0 && p < 1))
         return vpps_graph_fail(g, VPPS_ARGUMENT, "dropout: p is %g; expected 0 <= p < 1", (double)p);
-    return make(g, VPPS_OP_DROPOUT, 1, &x, 0, p);
+    return vpps_make_op(g, VPPS_OP_DROPOUT, 1, &x, 0, p);
 }
 
 vpps_node vpps_slice(vpps_graph *g, vpps_node x, uint32_t first, uint32_t rows) {

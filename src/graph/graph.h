@@ -273,6 +273,8 @@ vpps_node vpps_graph_fail(vpps_graph *g, vpps_status status, const char *format,
     __attribute__((format(printf, 3, 4)));
 /* Marks the graph as failed and has the value false, so that a checking function may `return VPPS_GRAPH_REFUSE(...)`. */
 #define VPPS_GRAPH_REFUSE(...) (vpps_graph_fail(__VA_ARGS__), false)
+/* Marks the graph as failed and has the value of its status. */
+#define VPPS_GRAPH_STATUS(g, ...) (vpps_graph_fail((g), __VA_ARGS__), vpps_graph_status(g))
 _Static_assert(VPPS_NO_NODE == VPPS_NO_VERTEX, "vpps_graph_fail returns both");
 
 /* Returns whether a graph may have n words, vertices or data (less than 2^32); if not, the graph has failed. */
@@ -285,6 +287,9 @@ static inline bool vpps_graph_holds(vpps_graph *g, uint64_t n, const char *what)
  * index that the caller gives for each vertex. */
 vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *matrices, uint32_t n,
                          const vpps_node *args, uint32_t imm, bool imm_pulled);
+
+/* Makes a node of an op whose result's shape follows from its arguments' shapes; `imm` and `p`: the integer and the float of the node. */
+vpps_node vpps_make_op(vpps_graph *g, vpps_op op, uint32_t n, const vpps_node *args, uint32_t imm, float p);
 
 /* Makes a node of the recorded cell, whose op takes all members of a list. `most`: concat's greatest number of members, else 0. */
 vpps_node vpps_make_over_list(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args, uint32_t axis,

@@ -23,11 +23,7 @@ static bool check(vpps_graph *g, const char *call, vpps_node x, vpps_node gain, 
 }
 
 static vpps_node normalised(vpps_graph *g, vpps_node x, float epsilon) {
-    vpps_signature s = {.op = VPPS_OP_RMS_NORM, .param = VPPS_NO_PARAM}, a;
-    if (!vpps_node_signature(g, "rms_norm", x, &a, NULL)) return VPPS_NO_NODE;
-    s.rows = a.rows;
-    s.cols = a.cols;
-    return vpps_make_node(g, &s, NULL, 1, &x, vpps_float_bits(epsilon), false);
+    return vpps_make_op(g, VPPS_OP_RMS_NORM, 1, &x, vpps_float_bits(epsilon), 0);
 }
 
 /* Multiplies each column of y by the gain and adds the bias. */
