@@ -148,15 +148,12 @@ static vpps_status add_output(vpps_graph *g, const char *what, vpps_node x, uint
     vpps_signature s;
     uint32_t axis;
     if (!vpps_node_signature(g, what, x, &s, &axis)) return vpps_graph_status(g);
-    if (axis) {
-        vpps_graph_fail(g, VPPS_SHAPE, "%s: a list in cell %s; expected one value (sum, average, max_of or min_of it)",
-                        what, g->recording->name);
-        return vpps_graph_status(g);
-    }
-    if (!VPPS_RESERVE(*outputs, *n + 1u)) {
-        vpps_graph_fail(g, VPPS_MEMORY, "cell %s: out of memory", g->recording->name);
-        return vpps_graph_status(g);
-    }
+    if (axis)
+        return VPPS_GRAPH_STATUS(g, VPPS_SHAPE,
+                                 "%s: a list in cell %s; expected one value (sum, average, max_of or min_of it)", what,
+                                 g->recording->name);
+    if (!VPPS_RESERVE(*outputs, *n + 1u))
+        return VPPS_GRAPH_STATUS(g, VPPS_MEMORY, "cell %s: out of memory", g->recording->name);
     (*outputs)[(*n)++] = x;
     return VPPS_OK;
 }
@@ -169,8 +166,8 @@ vpps_status vpps_add_scattered(vpps_graph *g, vpps_node x) {
 /* Fails if the recorded cell has a condition: its outputs also need values for vertices where the condition does not hold. */
 static vpps_status need_no_condition(vpps_graph *g, const char *what) {
     if (!g->recording->condition.there) return VPPS_OK;
-    vpps_graph_fail(g, VPPS_STATE, "%s: cell %s has a condition; expected vpps_scatter_else", what, g->recording->name);
-    return vpps_graph_status(g);
+    return VPPS_GRAPH_STATUS(g, VPPS_STATE, "%s: cell %s has a condition; expected vpps_scatter_else", what,
+                             g->recording->name);
 }
 
 vpps_status vpps_scatter(vpps_graph *g, vpps_node x) {

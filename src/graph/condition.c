@@ -38,11 +38,9 @@ vpps_status vpps_condition(vpps_graph *g, vpps_node condition) {
 
 vpps_status vpps_condition_is(vpps_graph *g, vpps_node which, uint32_t value) {
     VPPS_TRY(begin(g, "condition_is", which));
-    if (value >= VPPS_MANY_ELEMS) {
-        vpps_graph_fail(g, VPPS_ARGUMENT, "condition_is: %u in cell %s; expected less than 2^22", value,
-                        g->recording->name);
-        return vpps_graph_status(g);
-    }
+    if (value >= VPPS_MANY_ELEMS)
+        return VPPS_GRAPH_STATUS(g, VPPS_ARGUMENT, "condition_is: %u in cell %s; expected less than 2^22", value,
+                                 g->recording->name);
     const vpps_node off = vpps_abs(g, vpps_sub(g, which, vpps_constant(g, 1, 1, (float)value)));
     const vpps_node holds = vpps_sub(g, vpps_constant(g, 1, 1, 0.5f), off);
     VPPS_TRY(vpps_graph_status(g));
@@ -62,22 +60,17 @@ vpps_status vpps_scatter_else(vpps_graph *g, vpps_node x, vpps_node otherwise) {
     const bool zeros = otherwise == VPPS_NO_NODE;
     vpps_signature s;
     uint32_t axis;
-    if (!c->condition.there) {
-        vpps_graph_fail(g, VPPS_STATE, "scatter_else: cell %s has no condition; call vpps_condition first", c->name);
-        return vpps_graph_status(g);
-    }
+    if (!c->condition.there)
+        return VPPS_GRAPH_STATUS(g, VPPS_STATE, "scatter_else: cell %s has no condition; call vpps_condition first",
+                                 c->name);
     if (!zeros && !vpps_node_signature(g, "scatter_else", otherwise, &s, &axis)) return vpps_graph_status(g);
-    if (!zeros && (!(otherwise & VPPS_CELL_INPUT) || axis)) {
-        vpps_graph_fail(g, VPPS_SHAPE, "scatter_else: in cell %s; expected a value that it gathers or pulls otherwise",
-                        c->name);
-        return vpps_graph_status(g);
-    }
+    if (!zeros && (!(otherwise & VPPS_CELL_INPUT) || axis))
+        return VPPS_GRAPH_STATUS(
+            g, VPPS_SHAPE, "scatter_else: in cell %s; expected a value that it gathers or pulls otherwise", c->name);
     const vpps_node y = zeros ? vpps_when(g, x, c->condition_node) : vpps_select(g, c->condition_node, x, otherwise);
     VPPS_TRY(vpps_graph_status(g));
-    if (!VPPS_RESERVE(c->otherwise, c->n_scattered + 1u)) {
-        vpps_graph_fail(g, VPPS_MEMORY, "cell %s: out of memory", c->name);
-        return vpps_graph_status(g);
-    }
+    if (!VPPS_RESERVE(c->otherwise, c->n_scattered + 1u))
+        return VPPS_GRAPH_STATUS(g, VPPS_MEMORY, "cell %s: out of memory", c->name);
     c->otherwise[c->n_scattered] = zeros ? VPPS_NO_NODE : otherwise & ~VPPS_CELL_INPUT;
     return vpps_add_scattered(g, y);
 }
