@@ -1,6 +1,6 @@
-/* print.c - prints a script: header, blocks of vertices, the tasks of each group of virtual processors with their costs, and the sum. */
+/* print.c - prints a script: header, blocks of vertices, the and tasks of each group of virtual processors. */
 #include "cell/print.h"
-#include "script/cost.h"
+#include "script/script.h"
 #include "script/task.h"
 
 #include <inttypes.h>
@@ -36,11 +36,6 @@ static void print_stage(const vpps_batch *b, const vpps_task *t, FILE *file) {
     }
 }
 
-static void print_cost(const char *before, const vpps_task_cost *c, FILE *file) {
-    if (!c->bytes) return;
-    fprintf(file, "%s%" PRIu64 " flops, %" PRIu64 " bytes", before, c->product_flops + c->other_flops, c->bytes);
-}
-
 static vpps_status print_task(const vpps_batch *b, const vpps_graph *g, const vpps_task *t, FILE *file) {
     const uint32_t at = (uint32_t)((const uint32_t *)(const void *)t - b->script);
     if (t->kind >= VPPS_TASK_COUNT) return vpps_fail(VPPS_SCRIPT, "word %u: task %u is unknown", at, t->kind);
@@ -53,9 +48,6 @@ static vpps_status print_task(const vpps_batch *b, const vpps_graph *g, const vp
         fprintf(file, row->n_operands ? "%-10s" : "%s", row->name);
         for (uint32_t i = 0; i < row->n_operands; i++) fprintf(file, " %u", t->operands[i]);
     }
-    vpps_task_cost cost = {0};
-    if (g) vpps_add_task_cost(b, g->model, t, &cost);
-    print_cost(": ", &cost, file);
     fputc('\n', file);
     if (t->signal != VPPS_NO_BARRIER) fprintf(file, "%10sSIGNAL     barrier %u\n", "", t->signal);
     return VPPS_OK;
@@ -82,11 +74,6 @@ vpps_status vpps_print_batch(const vpps_batch *b, const vpps_graph *g, FILE *fil
         fprintf(file, "group %u:\n", group);
         const vpps_task *end = vpps_end_of_tasks(b->script, group);
         for (const vpps_task *t = vpps_first_task(b->script, group); t < end; t++) VPPS_TRY(print_task(b, g, t, file));
-    }
-    if (g) {
-        const vpps_task_cost cost = vpps_cost_of_batch(b, g->model);
-        print_cost("in all: ", &cost, file);
-        fprintf(file, "; %" PRIu64 " of the flops are products\n", cost.product_flops);
     }
     return ferror(file) ? vpps_fail(VPPS_IO, "script: it cannot be written") : VPPS_OK;
 }

@@ -2,7 +2,7 @@
 #include "script/task.h"
 
 const vpps_task_row vpps_task_rows[VPPS_TASK_COUNT] = {
-#define TASK(id, operands, who, cost, text) {#id, operands, VPPS_BY_##who},
+#define TASK(id, operands, text) {#id, operands},
 #include "script/tasks.def"
 #undef TASK
 };

@@ -39,15 +39,9 @@ typedef enum vpps_task_kind {
     VPPS_TASK_COUNT
 } vpps_task_kind;
 
-typedef enum vpps_task_doer {
-    VPPS_BY_GROUP, /* each group of virtual processors (VPs) runs tasks of its own */
-    VPPS_BY_ALL    /* all virtual processors run the task together: every group has the task */
-} vpps_task_doer;
-
 typedef struct vpps_task_row {
     const char *name;
     uint32_t n_operands;
-    vpps_task_doer who;
 } vpps_task_row;
 
 extern const vpps_task_row vpps_task_rows[VPPS_TASK_COUNT];
