@@ -187,5 +187,5 @@ vpps_status vpps_disassemble(vpps_handle *h, vpps_graph *g, vpps_node loss, FILE
     VPPS_NEED(g, file);
     const vpps_batch *b;
     VPPS_TRY(vpps_handle_batch(h, g, loss, &b));
-    return vpps_print_batch(b, g, file);
+    return vpps_print_batch(b, g->model, file);
 }

@@ -1,4 +1,4 @@
-/* print.c - prints a script: header, blocks of vertices, the and tasks of each group of virtual processors. */
+/* print.c - prints a script: header, blocks of vertices, and the tasks of each group of virtual processors. */
 #include "cell/print.h"
 #include "script/script.h"
 #include "script/task.h"
@@ -36,9 +36,8 @@ static void print_stage(const vpps_batch *b, const vpps_task *t, FILE *file) {
     }
 }
 
-static vpps_status print_task(const vpps_batch *b, const vpps_graph *g, const vpps_task *t, FILE *file) {
+static void print_task(const vpps_batch *b, const vpps_task *t, FILE *file) {
     const uint32_t at = (uint32_t)((const uint32_t *)(const void *)t - b->script);
-    if (t->kind >= VPPS_TASK_COUNT) return vpps_fail(VPPS_SCRIPT, "word %u: task %u is unknown", at, t->kind);
     const vpps_task_row *row = &vpps_task_rows[t->kind];
     if (t->wait != VPPS_NO_BARRIER) fprintf(file, "%10sWAIT       barrier %u, %u signals\n", "", t->wait, t->signals);
     fprintf(file, "%8u  ", at);
@@ -50,10 +49,9 @@ static vpps_status print_task(const vpps_batch *b, const vpps_graph *g, const vp
     }
     fputc('\n', file);
     if (t->signal != VPPS_NO_BARRIER) fprintf(file, "%10sSIGNAL     barrier %u\n", "", t->signal);
-    return VPPS_OK;
 }
 
-vpps_status vpps_print_batch(const vpps_batch *b, const vpps_graph *g, FILE *file) {
+vpps_status vpps_print_batch(const vpps_batch *b, const vpps_model *model, FILE *file) {
     const vpps_task_header *h = vpps_task_header_of(b->script);
     fprintf(file,
             "script: words %u, VPs %u, groups %u, waves %u, slices %u, barriers %u; of the pool's %u words %u are "
@@ -63,17 +61,13 @@ vpps_status vpps_print_batch(const vpps_batch *b, const vpps_graph *g, FILE *fil
     print_blocks(b, file);
     for (uint32_t i = 0; i < h->n_tables; i++) {
         const vpps_table *t = vpps_table_at(b->script, i);
-        if (g) {
-            fprintf(file, "table %u: %s, %u entries, gradients at %u\n", i, g->model->params[t->param].name, t->n,
-                    t->gradients);
-        } else {
-            fprintf(file, "table %u: parameter %u, %u entries, gradients at %u\n", i, t->param, t->n, t->gradients);
-        }
+        fprintf(file, "table %u: %s, %u entries, gradients at %u\n", i, model->params[t->param].name, t->n,
+                t->gradients);
     }
     for (uint32_t group = 0; group < h->n_groups; group++) {
         fprintf(file, "group %u:\n", group);
         const vpps_task *end = vpps_end_of_tasks(b->script, group);
-        for (const vpps_task *t = vpps_first_task(b->script, group); t < end; t++) VPPS_TRY(print_task(b, g, t, file));
+        for (const vpps_task *t = vpps_first_task(b->script, group); t < end; t++) print_task(b, t, file);
     }
     return ferror(file) ? vpps_fail(VPPS_IO, "script: it cannot be written") : VPPS_OK;
 }

@@ -17,7 +17,6 @@
  *   encode.c    writes the words of blocks, lists and tasks (writer.c: appends them)
  *
  *   update.c    a script that only updates parameters
- *   cost.c      the tasks' cost in flops and bytes
  */
 #pragma once
 
@@ -188,5 +187,5 @@ typedef struct vpps_given_array {
 } vpps_given_array;
 const vpps_given_array *vpps_batch_given(const vpps_batch *b);
 
-/* Prints a script for people. `g` may be NULL; else parameters are named and costs are printed. Fails with IO. */
-vpps_status vpps_print_batch(const vpps_batch *b, const vpps_graph *g, FILE *file);
+/* Prints a script for people. Fails with IO. */
+vpps_status vpps_print_batch(const vpps_batch *b, const vpps_model *model, FILE *file);
