@@ -1,13 +1,6 @@
 /* scopes.c - makes the graphs that batching policies see, and chooses levels by a policy. */
 #include "script/scopes.h"
 
-void vpps_scope_free(vpps_scope *s) {
-    VPPS_FREE_ARRAYS(s->types);
-    VPPS_FREE(s->vertices, s->names, s->key);
-    vpps_typed_graph_free(&s->graph);
-    *s = (vpps_scope){0};
-}
-
 /* ---------------------------------------------------------------- classifiers inside cells */
 
 static bool is_operation(const vpps_cell_value *v) { return v->kind >= VPPS_VALUE_RUN; }
@@ -22,10 +15,10 @@ static void mark(const vpps_compiled_cell *c, uint32_t output, uint8_t *made) {
 
 /* Finds the lazy outputs of a cell: the set *lazy, as bits, of outputs that no other vertex reads (not in `read`) and that need operations of which
  * no output in `read` makes use. A lazy output can be computed later, for all vertices at once. */
-static bool find_lazy(const vpps_compiled_cell *c, uint64_t read, uint64_t *lazy) {
-    uint8_t *shared = calloc(2 * (size_t)c->n_values + 1, 1), *made = shared + c->n_values;
+static bool find_lazy(const vpps_compiled_cell *c, uint64_t read, vpps_arena *arena, uint64_t *lazy) {
+    uint8_t *shared, *made;
+    if (!VPPS_TAKE_ZEROS(arena, shared, c->n_values) || !VPPS_TAKE(arena, made, c->n_values)) return false;
     *lazy = 0;
-    if (!shared) return false;
     for (uint32_t k = 0; k < c->n_outputs; k++)
         if (read >> k & 1) mark(c, k, shared);
     for (uint32_t k = 0; k < c->n_outputs && read; k++) {
@@ -34,7 +27,6 @@ static bool find_lazy(const vpps_compiled_cell *c, uint64_t read, uint64_t *lazy
         for (uint32_t v = 0; v < c->n_values; v++)
             if (made[v] && !shared[v] && is_operation(&c->values[v])) *lazy |= (uint64_t)1 << k;
     }
-    free(shared);
     return true;
 }
 
@@ -43,10 +35,10 @@ static void note_lazy(const vpps_reading *r, const uint64_t *lazy, vpps_output_r
 }
 
 /* Sets heads[v] for each vertex v some of whose operations, such as a classifier's, have results that only the loss or the request uses. */
-static bool find_heads(const vpps_batch_needs *n, uint8_t *heads) {
+static bool find_heads(const vpps_batch_needs *n, vpps_arena *arena, uint8_t *heads) {
     const vpps_reading *r = n->reading;
-    uint64_t *read = calloc(2 * (size_t)r->n_types + 1, sizeof *read), *lazy = read + r->n_types;
-    if (!read) return false;
+    uint64_t *read, *lazy;
+    if (!VPPS_TAKE_ZEROS(arena, read, r->n_types) || !VPPS_TAKE_ZEROS(arena, lazy, r->n_types)) return false;
     for (uint32_t v = 0; v < r->n_vertices; v++) {
         if (!n->needed[v]) continue;
         for (vpps_reader x = vpps_reads_of(r, v, true); vpps_next_input(&x);)
@@ -54,13 +46,11 @@ static bool find_heads(const vpps_batch_needs *n, uint8_t *heads) {
                 read[r->vertices[r->sources[s].vertex].type] |=
                     vpps_output_bit(r, (vpps_output_ref){r->source_outputs[s], r->sources[s].vertex});
     }
-    bool ok = true;
-    for (uint32_t t = 0; t < r->n_types && ok; t++)
-        ok = !n->types[t].needed || find_lazy(r->types[t].base, read[t], &lazy[t]);
-    for (uint32_t i = 0; i < r->n_seeds && ok; i++) note_lazy(r, lazy, r->seeds[i].to, heads);
-    for (uint32_t i = 0; i < r->n_requested && ok; i++) note_lazy(r, lazy, r->requested[i], heads);
-    free(read);
-    return ok;
+    for (uint32_t t = 0; t < r->n_types; t++)
+        if (n->types[t].needed && !find_lazy(r->types[t].base, read[t], arena, &lazy[t])) return false;
+    for (uint32_t i = 0; i < r->n_seeds; i++) note_lazy(r, lazy, r->seeds[i].to, heads);
+    for (uint32_t i = 0; i < r->n_requested; i++) note_lazy(r, lazy, r->requested[i], heads);
+    return true;
 }
 
 /* ---------------------------------------------------------------- making a scope */
@@ -73,13 +63,12 @@ typedef struct maker {
     uint32_t *of_type; /* for each vertex type: its number in the graph that is made; VPPS_NONE: not in it */
 } maker;
 
-static uint32_t add_type(maker *m, uint32_t type) {
+static void add_type(maker *m, uint32_t type) {
     vpps_scope *s = m->out;
     uint32_t *number = &m->of_type[type == VPPS_NONE ? m->r->n_types : type];
-    if (*number != VPPS_NONE) return *number;
-    if (!VPPS_RESERVE(s->types, s->graph.n_types + 1u)) return VPPS_NONE;
-    s->types[s->graph.n_types] = type;
-    return *number = s->graph.n_types++;
+    if (*number != VPPS_NONE) return;
+    *number = s->graph.n_types++;
+    s->types[*number] = type;
 }
 
 static const char *name_of(const vpps_reading *r, uint32_t type) {
@@ -106,42 +95,39 @@ static void sort_types(maker *m) {
         m->of_type[s->types[t] == VPPS_NONE ? m->r->n_types : s->types[t]] = t;
 }
 
-static bool add_vertex(maker *m, uint32_t vertex, uint32_t type) {
+static void add_vertex(maker *m, uint32_t vertex, uint32_t type) {
     vpps_typed_graph *g = &m->out->graph;
     const uint32_t v = g->n++;
-    if (add_type(m, type) == VPPS_NONE) return false;
+    add_type(m, type);
     g->types[v] = type; /* here types still have their numbers in the batch; close_maker renumbers them */
     m->out->vertices[v] = vertex;
     g->first[g->n] = g->first[v];
-    return true;
 }
 
 static void add_source(vpps_typed_graph *g, uint32_t source) { g->sources[g->first[g->n]++] = source; }
 
 /* Adds a vertex and its reads to the graph that the policy sees; if `head`, also a second vertex for operations that only the loss uses. */
-static bool add_record(maker *m, uint32_t vertex, bool head) {
+static void add_record(maker *m, uint32_t vertex, bool head) {
     const vpps_read_vertex *v = &m->r->vertices[vertex];
     vpps_typed_graph *g = &m->out->graph;
     const uint32_t number = m->numbers[vertex] = g->n;
-    if (!add_vertex(m, vertex, v->type)) return false;
+    add_vertex(m, vertex, v->type);
     for (vpps_reader x = vpps_reads_of(m->r, vertex, true); vpps_next_input(&x);)
         for (size_t s = x.at; s < x.end; s++)
             if (m->numbers[m->r->sources[s].vertex] != VPPS_NONE) add_source(g, m->numbers[m->r->sources[s].vertex]);
-    if (!head) return true;
-    if (!add_vertex(m, vertex, VPPS_NONE)) return false;
+    if (!head) return;
+    add_vertex(m, vertex, VPPS_NONE);
     add_source(g, number);
-    return true;
 }
 
-static bool open_maker(maker *m, const vpps_reading *r, vpps_scope *out) {
+static bool open_maker(maker *m, const vpps_reading *r, vpps_arena *arena, vpps_scope *out) {
     const size_t n = 2 * (size_t)r->n_vertices + 2, n_types = r->n_types + (size_t)1;
-    *out = (vpps_scope){.vertices = malloc(n * sizeof *out->vertices)};
-    out->graph.types = malloc(n * sizeof *out->graph.types);
-    out->graph.first = malloc(n * sizeof *out->graph.first);
-    out->graph.sources = malloc((n + r->n_reads) * sizeof *out->graph.sources);
-    *m = (maker){
-        .r = r, .out = out, .numbers = malloc(n * sizeof *m->numbers), .of_type = malloc(n_types * sizeof *m->of_type)};
-    if (!out->vertices || !out->graph.types || !out->graph.first || !out->graph.sources || !m->numbers || !m->of_type)
+    *out = (vpps_scope){0};
+    *m = (maker){.r = r, .out = out};
+    if (!VPPS_TAKE(arena, out->vertices, n) || !VPPS_TAKE(arena, out->types, n_types) ||
+        !VPPS_TAKE(arena, out->graph.types, n) || !VPPS_TAKE(arena, out->graph.first, n) ||
+        !VPPS_TAKE(arena, out->graph.sources, n + r->n_reads) || !VPPS_TAKE(arena, m->numbers, n) ||
+        !VPPS_TAKE(arena, m->of_type, n_types))
         return false;
     memset(m->numbers, 0xff, n * sizeof *m->numbers);
     memset(m->of_type, 0xff, n_types * sizeof *m->of_type);
@@ -150,15 +136,13 @@ static bool open_maker(maker *m, const vpps_reading *r, vpps_scope *out) {
 }
 
 /* Makes out->kind, which identifies the graph's kind: the types' names, and a key that also tells which type reads which. */
-static bool describe(maker *m) {
+static bool describe(maker *m, vpps_arena *arena) {
     vpps_scope *s = m->out;
     const vpps_typed_graph *g = &s->graph;
     size_t length = 0;
     for (uint32_t t = 0; t < g->n_types; t++) length += strlen(name_of(m->r, s->types[t])) + 3;
     const size_t edges = (size_t)g->n_types * g->n_types;
-    s->names = calloc(length + 1, 1);
-    s->key = calloc(length + edges + 1, 1);
-    if (!s->names || !s->key) return false;
+    if (!VPPS_TAKE_ZEROS(arena, s->names, length + 1) || !VPPS_TAKE_ZEROS(arena, s->key, length + edges)) return false;
     size_t at = 0;
     for (uint32_t t = 0; t < g->n_types; t++)
         at += (size_t)snprintf(s->names + at, length + 1 - at, "%s%s", t ? " | " : "", name_of(m->r, s->types[t]));
@@ -170,27 +154,21 @@ static bool describe(maker *m) {
     return true;
 }
 
-static vpps_status close_maker(maker *m, bool ok) {
-    if (ok) {
-        vpps_typed_graph *g = &m->out->graph;
-        sort_types(m);
-        for (uint32_t v = 0; v < g->n; v++)
-            g->types[v] = m->of_type[g->types[v] == VPPS_NONE ? m->r->n_types : g->types[v]];
-        ok = describe(m);
-    }
-    VPPS_FREE(m->numbers, m->of_type);
-    if (ok) return VPPS_OK;
-    vpps_scope_free(m->out);
-    return vpps_no_memory();
+static vpps_status close_maker(maker *m, vpps_arena *arena) {
+    vpps_typed_graph *g = &m->out->graph;
+    sort_types(m);
+    for (uint32_t v = 0; v < g->n; v++)
+        g->types[v] = m->of_type[g->types[v] == VPPS_NONE ? m->r->n_types : g->types[v]];
+    return describe(m, arena) ? VPPS_OK : vpps_no_memory();
 }
 
-vpps_status vpps_scope_of_scc(const vpps_batch_needs *n, uint32_t scc, vpps_scope *out) {
+vpps_status vpps_scope_of_scc(const vpps_batch_needs *n, uint32_t scc, vpps_arena *arena, vpps_scope *out) {
     const vpps_reading *r = n->reading;
     maker m;
-    bool ok = open_maker(&m, r, out);
-    for (uint32_t v = 0; v < r->n_vertices && ok; v++)
-        if (n->needed[v] && n->types[r->vertices[v].type].scc == scc) ok = add_record(&m, v, false);
-    return close_maker(&m, ok);
+    if (!open_maker(&m, r, arena, out)) return vpps_no_memory();
+    for (uint32_t v = 0; v < r->n_vertices; v++)
+        if (n->needed[v] && n->types[r->vertices[v].type].scc == scc) add_record(&m, v, false);
+    return close_maker(&m, arena);
 }
 
 /* Returns whether a vertex has no operation and reads no vertex, as a vertex that only looks up a table's row. */
@@ -202,25 +180,27 @@ static bool does_nothing(const vpps_reading *r, uint32_t v) {
     return !c->n_inputs;
 }
 
-vpps_status vpps_scope_of_all(const vpps_batch_needs *n, vpps_scope *out) {
+vpps_status vpps_scope_of_all(const vpps_batch_needs *n, vpps_arena *arena, vpps_scope *out) {
     const vpps_reading *r = n->reading;
     maker m;
-    uint8_t *heads = calloc(r->n_vertices + (size_t)1, 1);
-    bool ok = open_maker(&m, r, out) && heads && find_heads(n, heads);
-    for (uint32_t v = 0; v < r->n_vertices && ok; v++)
-        if (n->needed[v] && !does_nothing(r, v)) ok = add_record(&m, v, heads[v]);
-    free(heads);
-    return close_maker(&m, ok);
+    uint8_t *heads;
+    if (!open_maker(&m, r, arena, out) || !VPPS_TAKE_ZEROS(arena, heads, r->n_vertices) || !find_heads(n, arena, heads))
+        return vpps_no_memory();
+    for (uint32_t v = 0; v < r->n_vertices; v++)
+        if (n->needed[v] && !does_nothing(r, v)) add_record(&m, v, heads[v]);
+    return close_maker(&m, arena);
 }
 
 /* ---------------------------------------------------------------- levels */
 
 /* Gives each step of a policy (vertices that run together) a level above the levels of all steps that it reads; steps may share a level. */
-static bool level_steps(const vpps_scope *s, const uint32_t *steps, uint32_t n_steps, uint32_t *levels) {
+static bool level_steps(const vpps_scope *s, const uint32_t *steps, uint32_t n_steps, vpps_arena *arena,
+                        uint32_t *levels) {
     const vpps_typed_graph *g = &s->graph;
-    uint32_t *of_step = calloc(2 * (size_t)n_steps + g->n + 2, sizeof *of_step);
-    uint32_t *starts = of_step + n_steps, *order = starts + n_steps + 2;
-    if (!of_step) return false;
+    uint32_t *of_step, *starts, *order;
+    if (!VPPS_TAKE_ZEROS(arena, of_step, n_steps) || !VPPS_TAKE_ZEROS(arena, starts, n_steps + (size_t)2) ||
+        !VPPS_TAKE(arena, order, g->n))
+        return false;
     for (uint32_t v = 0; v < g->n; v++) starts[steps[v] + 2]++;
     for (uint32_t i = 2; i < n_steps + 2; i++) starts[i] += starts[i - 1];
     for (uint32_t v = 0; v < g->n; v++) order[starts[steps[v] + 1]++] = v;
@@ -233,22 +213,19 @@ static bool level_steps(const vpps_scope *s, const uint32_t *steps, uint32_t n_s
         }
         for (uint32_t p = first; p < i; p++) levels[s->vertices[order[p]]] = of_step[k];
     }
-    free(of_step);
     return true;
 }
 
 static vpps_status level_scc(const vpps_batch_needs *needs, const vpps_batch_request *request, uint32_t scc,
-                             uint32_t *levels) {
+                             vpps_arena *arena, uint32_t *levels) {
     const vpps_policy *policy = request->policy;
     vpps_scope s;
-    VPPS_TRY(vpps_scope_of_scc(needs, scc, &s));
+    VPPS_TRY(vpps_scope_of_scc(needs, scc, arena, &s));
     const vpps_automaton *a = NULL;
     if (policy->learned && request->learned) a = vpps_learned_for(request->learned, &s.graph, &s.kind);
-    uint32_t n, *steps = malloc((s.graph.n + 1u) * sizeof *steps);
-    const bool ok = steps && (a || !policy->learned) && vpps_policy_choose(policy, &s.graph, a, steps, &n) &&
-                    level_steps(&s, steps, n, levels);
-    free(steps);
-    vpps_scope_free(&s);
+    uint32_t n, *steps;
+    const bool ok = VPPS_TAKE(arena, steps, s.graph.n) && (a || !policy->learned) &&
+                    vpps_policy_choose(policy, &s.graph, a, steps, &n) && level_steps(&s, steps, n, arena, levels);
     return ok ? VPPS_OK : vpps_no_memory();
 }
 
@@ -261,8 +238,11 @@ vpps_status vpps_choose_levels(const vpps_batch_needs *n, const vpps_batch_reque
     if (!request->policy || request->policy == vpps_policies) return VPPS_OK;
     if (!VPPS_TAKE(arena, levels, n_vertices)) return vpps_no_memory();
     memcpy(levels, n->levels, n_vertices * sizeof *levels);
-    for (uint32_t scc = 0; scc < n->n_sccs; scc++)
-        if (vpps_types_of_scc(n, scc) > 1) VPPS_TRY(level_scc(n, request, scc, levels));
+    for (uint32_t scc = 0; scc < n->n_sccs; scc++) {
+        const vpps_arena_mark mark = vpps_arena_here(arena);
+        if (vpps_types_of_scc(n, scc) > 1) VPPS_TRY(level_scc(n, request, scc, arena, levels));
+        vpps_arena_back_to(arena, mark);
+    }
     *out = levels;
     return VPPS_OK;
 }

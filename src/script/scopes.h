@@ -14,13 +14,13 @@ typedef struct vpps_scope {
     uint8_t *key;
 } vpps_scope;
 
-/* Makes the graph that a policy orders: the needed vertices of one strongly connected component (SCC) of the types' graph, numbered from 0. */
-vpps_status vpps_scope_of_scc(const vpps_batch_needs *n, uint32_t scc, vpps_scope *out);
+/* Makes the graph that a policy orders: the needed vertices of one strongly connected component (SCC) of the types' graph, numbered from 0. The
+ * scope's memory is the arena's. */
+vpps_status vpps_scope_of_scc(const vpps_batch_needs *n, uint32_t scc, vpps_arena *arena, vpps_scope *out);
 
 /* Makes the graph, for a policy, of all needed vertices that compute something in forward: no table entries, no inputs. Operations whose results
  * only the loss needs, such as a cell's classifier, are postponed: the graph has a separate vertex for them. All such vertices have one type. */
-vpps_status vpps_scope_of_all(const vpps_batch_needs *n, vpps_scope *out);
-void vpps_scope_free(vpps_scope *s);
+vpps_status vpps_scope_of_all(const vpps_batch_needs *n, vpps_arena *arena, vpps_scope *out);
 
 /* Chooses each vertex's level (vertices of one level run together): in recurrences of several vertex types by the request's batching
  * policy, elsewhere by the vertex's depth. Fails with MEMORY. */

@@ -1,11 +1,6 @@
 /* walk.c - walks through a graph whose vertices have types: each step runs all ready vertices of one type (walk.h). */
 #include "script/walk.h"
 
-void vpps_typed_graph_free(vpps_typed_graph *g) {
-    VPPS_FREE(g->types, g->first, g->sources);
-    *g = (vpps_typed_graph){0};
-}
-
 void vpps_typed_depths(const vpps_typed_graph *g, uint32_t *depths) {
     for (uint32_t v = 0; v < g->n; v++) {
         depths[v] = 0;

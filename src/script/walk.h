@@ -13,8 +13,6 @@ typedef struct vpps_typed_graph {
     uint32_t *sources;
 } vpps_typed_graph;
 
-void vpps_typed_graph_free(vpps_typed_graph *g);
-
 /* Computes the depth of every vertex: 0 if it reads nothing. */
 void vpps_typed_depths(const vpps_typed_graph *g, uint32_t *depths);
 

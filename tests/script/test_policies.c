@@ -17,6 +17,8 @@ static vpps_typed_graph open_graph(uint32_t most, uint32_t n_types) {
     return g;
 }
 
+static void close_graph(vpps_typed_graph *g) { VPPS_FREE(g->types, g->first, g->sources); }
+
 static uint32_t add_vertex(vpps_typed_graph *g, uint32_t type) {
     g->types[g->n] = type;
     g->first[g->n + 1] = g->first[g->n];
@@ -59,7 +61,7 @@ static vpps_typed_graph figure_1(void) {
 TEST_GROUP("policies", .seconds = 120);
 
 TEST(as_in_figure_1) {
-    AT_END(vpps_typed_graph_free) vpps_typed_graph g = figure_1();
+    AT_END(close_graph) vpps_typed_graph g = figure_1();
     uint32_t steps[15], bound;
     AT_END(vpps_automaton_free) vpps_automaton a;
     ck_assert(vpps_automaton_learn(&a, &g));
@@ -74,7 +76,7 @@ TEST(as_in_figure_1) {
 
 /* Section 2.3: after two batches of I, 5 of the 7 O are ready, and 1 of 1 I. */
 TEST(ratios_of_figure_1) {
-    AT_END(vpps_typed_graph_free) vpps_typed_graph g = figure_1();
+    AT_END(close_graph) vpps_typed_graph g = figure_1();
     AT_END(vpps_walk_close) vpps_walk w;
     ck_assert(vpps_walk_open(&w, &g));
     ck_assert_uint_eq(vpps_walk_run(&w, I, NULL), 4);
@@ -133,7 +135,7 @@ TEST(every_policy_orders_random_graphs) {
         ck_assert_uint_le(learned, ratio);
         fewer += learned < ratio;
         vpps_automaton_free(&a);
-        vpps_typed_graph_free(&g);
+        close_graph(&g);
     }
     ck_assert_msg(fewer > 0 || test_scaled(300) < 300, "nothing was learned that is better than ratios");
 }
@@ -185,7 +187,7 @@ TEST(ratios_are_what_is_said) {
                 if (steps[v] == w.n_batches - 1) done |= (uint64_t)1 << v;
         }
         vpps_walk_close(&w);
-        vpps_typed_graph_free(&g);
+        close_graph(&g);
     }
 }
 
@@ -223,14 +225,14 @@ TEST(packed_and_unpacked) {
         }
         free(packed);
         vpps_automaton_free(&a);
-        vpps_typed_graph_free(&g);
-        vpps_typed_graph_free(&other);
+        close_graph(&g);
+        close_graph(&other);
     }
 }
 
 TEST(equal_graphs_give_equal_automata) {
     uint64_t random = test_seed() + 3;
-    AT_END(vpps_typed_graph_free) vpps_typed_graph g = draw_graph(&random);
+    AT_END(close_graph) vpps_typed_graph g = draw_graph(&random);
     AT_END(vpps_automaton_free) vpps_automaton a, b;
     size_t bytes[2];
     ck_assert(vpps_automaton_learn(&a, &g) && vpps_automaton_learn(&b, &g));
@@ -262,7 +264,7 @@ static void close_subject(subject *s) {
 }
 
 /* Checks numbers of batches; `others`: batches outside the scope. */
-static void check_counts(vpps_scope *scope, uint32_t others, const uint32_t *expected) {
+static void check_counts(const vpps_scope *scope, uint32_t others, const uint32_t *expected) {
     static const char *const names[] = {"depth", "share", "ratio"};
     uint32_t *steps = malloc((scope->graph.n + 1) * sizeof *steps), bound;
     ck_assert_ptr_nonnull(steps);
@@ -281,7 +283,6 @@ static void check_counts(vpps_scope *scope, uint32_t others, const uint32_t *exp
         ck_assert_uint_lt(fsm, expected[2]);
     vpps_automaton_free(&a);
     free(steps);
-    vpps_scope_free(scope);
 }
 
 static const struct {
@@ -307,7 +308,8 @@ TEST_EACH(on_trees, 0, test_everyday("trees", 2, VPPS_COUNT(of_trees))) {
     }
     schedule(&s);
     vpps_scope scope;
-    TEST_OK(vpps_scope_of_all(&s.batch->schedule->needs, &scope));
+    AT_END(vpps_arena_free) vpps_arena arena = {0};
+    TEST_OK(vpps_scope_of_all(&s.batch->schedule->needs, &arena, &scope));
     check_counts(&scope, 0, of_trees[_i].expected);
     close_subject(&s);
 }
@@ -323,11 +325,11 @@ static const struct {
     {"lattice-gru", true, 128, {336, 239, 230, 191}},
 };
 
-static void find_encoder(const vpps_batch *b, vpps_scope *scope) {
+static void find_encoder(const vpps_batch *b, vpps_arena *arena, vpps_scope *scope) {
     uint32_t part = 0;
     while (part < b->schedule->needs.n_sccs && vpps_types_of_scc(&b->schedule->needs, part) < 2) part++;
     ck_assert_uint_lt(part, b->schedule->needs.n_sccs);
-    TEST_OK(vpps_scope_of_scc(&b->schedule->needs, part, scope));
+    TEST_OK(vpps_scope_of_scc(&b->schedule->needs, part, arena, scope));
 }
 
 TEST_EACH(on_lattices, 0, test_everyday("lattices", 2, VPPS_COUNT(of_lattices))) {
@@ -345,10 +347,11 @@ TEST_EACH(on_lattices, 0, test_everyday("lattices", 2, VPPS_COUNT(of_lattices)))
     }
     schedule(&s);
     vpps_scope scope;
+    AT_END(vpps_arena_free) vpps_arena arena = {0};
     if (of_lattices[_i].encoder) {
-        find_encoder(s.batch, &scope);
+        find_encoder(s.batch, &arena, &scope);
     } else {
-        TEST_OK(vpps_scope_of_all(&s.batch->schedule->needs, &scope));
+        TEST_OK(vpps_scope_of_all(&s.batch->schedule->needs, &arena, &scope));
     }
     check_counts(&scope, of_lattices[_i].encoder, of_lattices[_i].expected);
     close_subject(&s);

@@ -13,12 +13,11 @@ enum { MAX_POLICIES = 16, STATES_SHOWN = 40 };
 
 /* Numbers of batches that each batching policy needs for one graph, and the least possible number, `bound`. */
 typedef struct counts {
+    vpps_arena arena; /* the scope's memory */
     vpps_scope scope;
     const vpps_automaton *automaton;
     uint32_t bound, batches[MAX_POLICIES];
 } counts;
-
-static void counts_close(counts *n) { vpps_scope_free(&n->scope); }
 
 static vpps_status count(vpps_handle *h, counts *n) {
     const vpps_typed_graph *g = &n->scope.graph;
@@ -156,14 +155,14 @@ static vpps_status schedule(shown *x) {
 static vpps_status show_recurrence(shown *x, const vpps_batch *b, uint32_t scc, bool json) {
     counts n = {0};
     if (vpps_types_of_scc(&b->schedule->needs, scc) < 2) return VPPS_OK;
-    VPPS_TRY(vpps_scope_of_scc(&b->schedule->needs, scc, &n.scope));
-    const vpps_status status = count(x->session.handle, &n);
+    vpps_status status = vpps_scope_of_scc(&b->schedule->needs, scc, &n.arena, &n.scope);
+    if (status == VPPS_OK) status = count(x->session.handle, &n);
     if (status == VPPS_OK && json) json_array_append_new(x->recurrences, counts_json(b, &n));
     if (status == VPPS_OK && !json) {
         printf("\nrecurrence, where the engine follows the policy: ");
         print_counts(b, &n);
     }
-    counts_close(&n);
+    vpps_arena_free(&n.arena);
     return status;
 }
 
@@ -171,8 +170,8 @@ static vpps_status show(shown *x, const settings *s) {
     const vpps_batch *b;
     VPPS_TRY(vpps_handle_batch(x->session.handle, x->session.graph, x->loss, &b));
     counts all = {0};
-    VPPS_TRY(vpps_scope_of_all(&b->schedule->needs, &all.scope));
-    vpps_status status = count(x->session.handle, &all);
+    vpps_status status = vpps_scope_of_all(&b->schedule->needs, &all.arena, &all.scope);
+    if (status == VPPS_OK) status = count(x->session.handle, &all);
     if (status == VPPS_OK && !s->json) {
         printf("%s: %u inputs, forward\n", s->network->name, x->n_inputs);
         print_counts(b, &all);
@@ -196,7 +195,7 @@ static vpps_status show(shown *x, const settings *s) {
                    x->phases[i]);
     }
     json_decref(x->recurrences);
-    counts_close(&all);
+    vpps_arena_free(&all.arena);
     VPPS_TRY(status);
     return flush_stdout();
 }
