@@ -93,8 +93,7 @@ static bool append_state(vpps_automaton *a, const frontier *f) {
     return note_state(a, a->n_states - 1);
 }
 
-/* Returns the index of a state's greatest Q value; the automaton would run the vertex type with this value next. */
-static uint32_t best_of(const vpps_automaton *a, const vpps_state *s) {
+uint32_t vpps_automaton_best(const vpps_automaton *a, const vpps_state *s) {
     uint32_t best = s->first;
     for (uint32_t i = s->first; i < s->first + s->n; i++)
         if (a->q[i] > a->q[best]) best = i;
@@ -122,7 +121,7 @@ uint32_t vpps_automaton_next(const vpps_automaton *a, vpps_walk *w) {
     frontier f = {.words = w->words};
     encode(a->encoding, w, &f);
     const uint32_t state = find(a, &f);
-    return state == NONE ? best_ratio(w) : a->words[best_of(a, &a->states[state])];
+    return state == NONE ? best_ratio(w) : a->words[vpps_automaton_best(a, &a->states[state])];
 }
 
 /* ---------------------------------------------------------------- learning
@@ -170,7 +169,7 @@ static bool keep(learner *l, bool followed) {
     l->best_q = q;
     if (a->n_values) memcpy(q, a->q, a->n_values * sizeof *q);
     for (uint32_t i = 0; followed && i < a->n_states; i++)
-        if (l->followed[i] != NONE) q[l->followed[i]] = a->q[best_of(a, &a->states[i])] + 1;
+        if (l->followed[i] != NONE) q[l->followed[i]] = a->q[vpps_automaton_best(a, &a->states[i])] + 1;
     l->best_states = a->n_states;
     l->best_values = a->n_values;
     a->batches = l->walk.n_batches;
@@ -186,7 +185,7 @@ static bool follow(learner *l, uint32_t state, double explore, uint32_t *value) 
     if (l->followed[state] == NONE) {
         const vpps_state *s = &l->a->states[state];
         const bool random = (double)vpps_random_unit(&l->random) < explore;
-        l->followed[state] = random ? s->first + vpps_random_below(&l->random, s->n) : best_of(l->a, s);
+        l->followed[state] = random ? s->first + vpps_random_below(&l->random, s->n) : vpps_automaton_best(l->a, s);
     }
     *value = l->followed[state];
     return true;
@@ -214,7 +213,7 @@ static void learn_from(learner *l) {
     const uint32_t n = l->walk.n_batches;
     float *q = l->a->q;
     for (uint32_t t = n; t-- > 0;) {
-        double sum = t + BOOTSTRAP < n ? q[best_of(l->a, &l->a->states[l->state[t + BOOTSTRAP]])] : 0;
+        double sum = t + BOOTSTRAP < n ? q[vpps_automaton_best(l->a, &l->a->states[l->state[t + BOOTSTRAP]])] : 0;
         for (uint32_t k = vpps_min_u32(n, t + BOOTSTRAP); k-- > t;) sum = l->reward[k] + discount * sum;
         q[l->chosen[t]] += (float)(rate * (sum - q[l->chosen[t]]));
     }

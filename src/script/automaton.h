@@ -68,6 +68,9 @@ void vpps_automaton_free(vpps_automaton *a);
  * returns the ready type with the highest vpps_walk_ratio, a heuristic after ED-Batch's sufficient condition (section 5.3); at a tie, the first. */
 uint32_t vpps_automaton_next(const vpps_automaton *a, vpps_walk *w);
 
+/* Returns the index, in `words` and `q`, of a state's greatest Q value; the automaton runs the vertex type words[index] next. */
+uint32_t vpps_automaton_best(const vpps_automaton *a, const vpps_state *s);
+
 /* pack: converts an automaton to malloc'd bytes (NULL: out of memory). unpack: the reverse (false: no automaton for n_types types). */
 void *vpps_automaton_pack(const vpps_automaton *a, size_t *bytes);
 bool vpps_automaton_unpack(vpps_automaton *a, uint32_t n_types, void *packed, size_t bytes);

@@ -19,9 +19,7 @@ static bool recall(const vpps_learned *l, const vpps_typed_graph *g, const vpps_
 }
 
 static bool learn(vpps_learned *l, const vpps_typed_graph *g, const vpps_graph_kind *kind, vpps_automaton *a) {
-    const uint64_t start = vpps_now_ns();
     if (!vpps_automaton_learn(a, g)) return false;
-    l->learn_ns += vpps_now_ns() - start;
     size_t bytes;
     void *packed = l->store ? vpps_automaton_pack(a, &bytes) : NULL;
     if (packed) l->store->write(kind, packed, bytes);

@@ -29,7 +29,6 @@ typedef struct vpps_learned {
     uint32_t n;
     /* functions that store automata (learned policies) between runs; NULL: nothing is stored */
     const vpps_policy_store *store;
-    uint64_t learn_ns; /* nanoseconds spent on learning */
 } vpps_learned;
 
 /* Returns the automaton (learned policy that chooses which type's vertices run next) for a kind of graph: from memory, from the store, or learned

@@ -1,11 +1,20 @@
 /* policies.c - the batching policies and their table. */
 #include "script/policies.h"
 
+/* Computes the depth of every vertex: 0 if it reads nothing. */
+static void find_depths(const vpps_typed_graph *g, uint32_t *depths) {
+    for (uint32_t v = 0; v < g->n; v++) {
+        depths[v] = 0;
+        for (uint32_t i = g->first[v]; i < g->first[v + 1]; i++)
+            depths[v] = vpps_max_u32(depths[v], depths[g->sources[i]] + 1);
+    }
+}
+
 /* Runs all vertices of one type and one depth (longest chain of vertices below) together (Looks et al. 2017, "TensorFlow Fold"). */
 static bool choose_depth(const vpps_typed_graph *g, uint32_t *steps, uint32_t *n) {
     uint32_t most = 0;
     if ((uint64_t)g->n * g->n_types > UINT32_MAX) return false;
-    vpps_typed_depths(g, steps);
+    find_depths(g, steps);
     for (uint32_t v = 0; v < g->n; v++) most = vpps_max_u32(most, steps[v] = steps[v] * g->n_types + g->types[v]);
     uint32_t *first =
         /* for each depth and type: number of earlier pairs (depth, type) that have vertices */

@@ -71,13 +71,13 @@ static void add_type(maker *m, uint32_t type) {
     s->types[*number] = type;
 }
 
-static const char *name_of(const vpps_reading *r, uint32_t type) {
+const char *vpps_scope_type_name(const vpps_reading *r, uint32_t type) {
     return type == VPPS_NONE ? "classifiers in cells" : r->types[type].base->name;
 }
 
 /* Returns whether type a precedes type b in the order by name; types of one name (an op with several shapes) are ordered by index. */
 static bool comes_before(const vpps_reading *r, uint32_t a, uint32_t b) {
-    const int order = strcmp(name_of(r, a), name_of(r, b));
+    const int order = strcmp(vpps_scope_type_name(r, a), vpps_scope_type_name(r, b));
     if (order || a == VPPS_NONE || b == VPPS_NONE) return order < 0;
     return r->types[a].index < r->types[b].index;
 }
@@ -140,12 +140,13 @@ static bool describe(maker *m, vpps_arena *arena) {
     vpps_scope *s = m->out;
     const vpps_typed_graph *g = &s->graph;
     size_t length = 0;
-    for (uint32_t t = 0; t < g->n_types; t++) length += strlen(name_of(m->r, s->types[t])) + 3;
+    for (uint32_t t = 0; t < g->n_types; t++) length += strlen(vpps_scope_type_name(m->r, s->types[t])) + 3;
     const size_t edges = (size_t)g->n_types * g->n_types;
     if (!VPPS_TAKE_ZEROS(arena, s->names, length + 1) || !VPPS_TAKE_ZEROS(arena, s->key, length + edges)) return false;
     size_t at = 0;
     for (uint32_t t = 0; t < g->n_types; t++)
-        at += (size_t)snprintf(s->names + at, length + 1 - at, "%s%s", t ? " | " : "", name_of(m->r, s->types[t]));
+        at += (size_t)snprintf(s->names + at, length + 1 - at, "%s%s", t ? " | " : "",
+                               vpps_scope_type_name(m->r, s->types[t]));
     memcpy(s->key, s->names, length);
     for (uint32_t v = 0; v < g->n; v++)
         for (uint32_t i = g->first[v]; i < g->first[v + 1]; i++)

@@ -22,6 +22,9 @@ vpps_status vpps_scope_of_scc(const vpps_batch_needs *n, uint32_t scc, vpps_aren
  * only the loss needs, such as a cell's classifier, are postponed: the graph has a separate vertex for them. All such vertices have one type. */
 vpps_status vpps_scope_of_all(const vpps_batch_needs *n, vpps_arena *arena, vpps_scope *out);
 
+/* Returns the name of a type, as scopes number it in `types`. */
+const char *vpps_scope_type_name(const vpps_reading *r, uint32_t type);
+
 /* Chooses each vertex's level (vertices of one level run together): in recurrences of several vertex types by the request's batching
  * policy, elsewhere by the vertex's depth. Fails with MEMORY. */
 vpps_status vpps_choose_levels(const vpps_batch_needs *n, const vpps_batch_request *request, vpps_arena *arena,

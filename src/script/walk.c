@@ -1,14 +1,6 @@
 /* walk.c - walks through a graph whose vertices have types: each step runs all ready vertices of one type (walk.h). */
 #include "script/walk.h"
 
-void vpps_typed_depths(const vpps_typed_graph *g, uint32_t *depths) {
-    for (uint32_t v = 0; v < g->n; v++) {
-        depths[v] = 0;
-        for (uint32_t i = g->first[v]; i < g->first[v + 1]; i++)
-            depths[v] = vpps_max_u32(depths[v], depths[g->sources[i]] + 1);
-    }
-}
-
 bool vpps_batches_bound(const vpps_typed_graph *g, uint32_t *bound) {
     /* for each vertex: the most vertices of the current type on a path that ends at the vertex */
     uint32_t *chain = malloc((g->n + 1u) * sizeof *chain);

@@ -13,9 +13,6 @@ typedef struct vpps_typed_graph {
     uint32_t *sources;
 } vpps_typed_graph;
 
-/* Computes the depth of every vertex: 0 if it reads nothing. */
-void vpps_typed_depths(const vpps_typed_graph *g, uint32_t *depths);
-
 /* Computes a number of batches below which no policy can get: the sum, over all types, of the most vertices of the type on one path of the
  * graph (ED-Batch, equation 2). False: out of memory. */
 bool vpps_batches_bound(const vpps_typed_graph *g, uint32_t *bound);

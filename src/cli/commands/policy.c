@@ -31,16 +31,7 @@ static vpps_status count(vpps_handle *h, counts *n) {
 }
 
 static const char *type_name(const vpps_batch *b, const counts *n, uint32_t type) {
-    const uint32_t used = n->scope.types[type];
-    return used == VPPS_NONE ? "classifiers in cells" : b->schedule->reading.types[used].base->name;
-}
-
-/* Returns the type of node that the learned automaton runs next in state s. */
-static uint32_t next_of(const vpps_automaton *a, const vpps_state *s) {
-    uint32_t best = s->first;
-    for (uint32_t i = s->first; i < s->first + s->n; i++)
-        if (a->q[i] > a->q[best]) best = i;
-    return best;
+    return vpps_scope_type_name(&b->schedule->reading, n->scope.types[type]);
 }
 
 /* ---------------------------------------------------------------- as JSON */
@@ -65,7 +56,7 @@ static json_t *automaton_json(const vpps_batch *b, const counts *n) {
         for (uint32_t k = s->first + s->n; k < s->first + s->n_words; k++)
             json_array_append_new(more, json_integer(a->words[k]));
         json_array_append_new(states, json_pack("{so so so ss}", "frontier", frontier, "more", more, "q", q, "next",
-                                                type_name(b, n, a->words[next_of(a, s)])));
+                                                type_name(b, n, a->words[vpps_automaton_best(a, s)])));
     }
     return json_pack("{ss sI sI so}", "encoding", vpps_encoding_name((vpps_encoding)a->encoding), "trials",
                      (json_int_t)a->trials, "states", (json_int_t)a->n_states, "table", states);
@@ -99,7 +90,7 @@ static void print_counts(const vpps_batch *b, const counts *n) {
             printf("%s%s", k > s->first ? " | " : "", type_name(b, n, a->words[k]));
         for (uint32_t k = s->first + s->n; k < s->first + s->n_words; k++)
             printf("%s%u", k > s->first + s->n ? " " : "; ", a->words[k]);
-        printf(" -> %s\n", type_name(b, n, a->words[next_of(a, s)]));
+        printf(" -> %s\n", type_name(b, n, a->words[vpps_automaton_best(a, s)]));
     }
     if (a->n_states > STATES_SHOWN) printf("    and %u others; --json prints all\n", a->n_states - STATES_SHOWN);
 }
@@ -126,13 +117,10 @@ static void *read_nothing(const vpps_graph_kind *kind, size_t *bytes) {
     return NULL;
 }
 
-static void write_learned(const vpps_graph_kind *kind, const void *packed, size_t bytes) {
-    vpps_policies_on_disk.write(kind, packed, bytes);
-}
-
 /* Builds a graph of the first examples, in their order. */
 static vpps_status open_examples(shown *x, settings *s) {
-    static const vpps_policy_store learns_anew = {read_nothing, write_learned};
+    static vpps_policy_store learns_anew;
+    learns_anew = (vpps_policy_store){read_nothing, vpps_policies_on_disk.write};
     VPPS_TRY(open_first_batch(&x->session, s, &x->corpus, false, &x->loss));
     x->session.handle->learned.store = &learns_anew;
     x->n_inputs = vpps_min_u32(s->batch, x->corpus.split[SPLIT_TRAIN].n_examples);
