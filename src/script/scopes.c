@@ -5,14 +5,6 @@
 
 static bool is_operation(const vpps_cell_value *v) { return v->kind >= VPPS_VALUE_RUN; }
 
-/* Sets made[v] to 1 for each value v of a cell on which the output depends. */
-static void mark(const vpps_compiled_cell *c, uint32_t output, uint8_t *made) {
-    made[c->outputs[output].value] = 1;
-    for (uint32_t v = c->outputs[output].value + 1; v-- > 0;)
-        for (uint32_t i = 0; i < c->values[v].n_args && made[v]; i++)
-            made[c->args[c->values[v].first_arg + i].value] = 1;
-}
-
 /* Finds the lazy outputs of a cell: the set *lazy, as bits, of outputs that no other vertex reads (not in `read`) and that need operations of which
  * no output in `read` makes use. A lazy output can be computed later, for all vertices at once. */
 static bool find_lazy(const vpps_compiled_cell *c, uint64_t read, vpps_arena *arena, uint64_t *lazy) {
@@ -20,10 +12,10 @@ static bool find_lazy(const vpps_compiled_cell *c, uint64_t read, vpps_arena *ar
     if (!VPPS_TAKE_ZEROS(arena, shared, c->n_values) || !VPPS_TAKE(arena, made, c->n_values)) return false;
     *lazy = 0;
     for (uint32_t k = 0; k < c->n_outputs; k++)
-        if (read >> k & 1) mark(c, k, shared);
+        if (read >> k & 1) vpps_mark_made(c, k, shared);
     for (uint32_t k = 0; k < c->n_outputs && read; k++) {
         memset(made, 0, c->n_values);
-        mark(c, k, made);
+        vpps_mark_made(c, k, made);
         for (uint32_t v = 0; v < c->n_values; v++)
             if (made[v] && !shared[v] && is_operation(&c->values[v])) *lazy |= (uint64_t)1 << k;
     }

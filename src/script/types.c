@@ -7,8 +7,8 @@ enum { FEW_ARGUMENTS = 8 };
 void vpps_type_free(vpps_type *type) {
     if (!type) return;
     vpps_compiled_cell_free(type->base);
-    VPPS_FREE_ARRAYS(type->params);
-    VPPS_FREE(type->key, type->params_reach, type);
+    VPPS_FREE_ARRAYS(type->params, type->params_reach);
+    VPPS_FREE(type->key, type);
 }
 
 static uint32_t find(const vpps_history *h, uint64_t hash, const uint32_t *key, uint32_t words) {
@@ -19,67 +19,59 @@ static uint32_t find(const vpps_history *h, uint64_t hash, const uint32_t *key, 
     return VPPS_NONE;
 }
 
-static bool note_param(vpps_type *type, vpps_param p) {
+void vpps_mark_made(const vpps_compiled_cell *c, uint32_t output, uint8_t *made) {
+    made[c->outputs[output].value] = 1;
+    for (uint32_t v = c->outputs[output].value + 1; v-- > 0;)
+        for (uint32_t i = 0; i < c->values[v].n_args && made[v]; i++)
+            made[c->args[c->values[v].first_arg + i].value] = 1;
+}
+
+/* Adds outputs (bits) to those that depend on a parameter, which becomes one of the type's parameters. */
+static bool note_param(vpps_type *type, vpps_param p, uint64_t outputs) {
+    uint32_t i = 0;
     if (p == VPPS_NO_PARAM) return true;
-    for (uint32_t i = 0; i < type->n_params; i++)
-        if (type->params[i] == p) return true;
-    if (!VPPS_RESERVE(type->params, type->n_params + 1u)) return false;
-    type->params[type->n_params++] = p;
+    while (i < type->n_params && type->params[i] != p) i++;
+    if (i == type->n_params) {
+        if (!VPPS_RESERVE(type->params, i + 1u) || !VPPS_RESERVE(type->params_reach, i + 1u)) return false;
+        type->params[i] = p;
+        type->params_reach[type->n_params++] = 0;
+    }
+    type->params_reach[i] |= outputs;
     return true;
 }
 
-static bool note_params(vpps_type *type) {
+/* Notes the parameters of all values; `outputs` (bits) depend on those of the values that are marked in `made`. */
+static bool note_params(vpps_type *type, const uint8_t *made, uint64_t outputs) {
     const vpps_compiled_cell *c = type->base;
     bool ok = true;
-    for (uint32_t i = 0; ok && i < c->n_lookups; i++) ok = note_param(type, c->lookups[i].table);
-    for (uint32_t i = 0; ok && i < c->n_values; i++) ok = note_param(type, vpps_param_of(&c->values[i]));
-    for (uint32_t i = 0; ok && i < c->n_args; i++) ok = note_param(type, c->args[i].matrix);
+    for (uint32_t v = 0; v < c->n_values && ok; v++)
+        if (c->values[v].kind == VPPS_VALUE_LOOKUP)
+            ok = note_param(type, c->lookups[c->values[v].lookup].table, made[v] ? outputs : 0);
+    for (uint32_t v = 0; v < c->n_values && ok; v++)
+        ok = note_param(type, vpps_param_of(&c->values[v]), made[v] ? outputs : 0);
+    for (uint32_t v = 0; v < c->n_values; v++)
+        for (uint32_t i = 0; i < c->values[v].n_args && ok; i++)
+            ok = note_param(type, c->args[c->values[v].first_arg + i].matrix, made[v] ? outputs : 0);
     return ok;
 }
 
-/* Returns the set, as bits, of a cell's outputs that depend on parameter p. of_it: scratch memory, one flag for each value of the cell. */
-static uint64_t reach_of_param(const vpps_compiled_cell *c, vpps_param p, bool *of_it) {
-    uint64_t reached = 0;
-    for (uint32_t v = 0; v < c->n_values; v++) {
-        const vpps_cell_value *x = &c->values[v];
-        of_it[v] = x->kind == VPPS_VALUE_LOOKUP ? c->lookups[x->lookup].table == p : vpps_param_of(x) == p;
-        for (uint32_t i = 0; i < x->n_args; i++)
-            of_it[v] |= c->args[x->first_arg + i].matrix == p || of_it[c->args[x->first_arg + i].value];
-    }
-    for (uint32_t k = 0; k < c->n_outputs; k++) reached |= (uint64_t)of_it[c->outputs[k].value] << k;
-    return reached;
-}
-
-static bool find_params_reach(vpps_type *type) {
-    bool *of_it = malloc(type->base->n_values + (size_t)1);
-    type->params_reach = calloc(type->n_params + (size_t)1, sizeof *type->params_reach);
-    const bool ok = of_it && type->params_reach;
-    for (uint32_t i = 0; ok && i < type->n_params; i++)
-        type->params_reach[i] = reach_of_param(type->base, type->params[i], of_it);
-    free(of_it);
-    return ok;
-}
-
-/* Sets reads_inputs and reads_lookups of a vertex type: the inputs and lookups that each output depends on. */
-static bool find_reads(vpps_type *type) {
+/* Finds what each output of a vertex type depends on: inputs, lookups and parameters. */
+static bool find_reach(vpps_type *type) {
     const vpps_compiled_cell *c = type->base;
-    uint64_t *inputs = calloc(2 * (size_t)c->n_values + 1, sizeof *inputs), *lookups = inputs + c->n_values;
-    if (!inputs) return false;
-    for (uint32_t v = 0; v < c->n_values; v++) {
-        const vpps_cell_value *x = &c->values[v];
-        if (x->kind == VPPS_VALUE_INPUT) inputs[v] = (uint64_t)1 << x->input;
-        if (x->kind == VPPS_VALUE_LOOKUP) lookups[v] = (uint64_t)1 << x->lookup;
-        for (uint32_t i = 0; i < x->n_args; i++) {
-            inputs[v] |= inputs[c->args[x->first_arg + i].value];
-            lookups[v] |= lookups[c->args[x->first_arg + i].value];
+    uint8_t *made = calloc(c->n_values + (size_t)1, 1);
+    bool ok = made && note_params(type, made, 0); /* a cell without outputs has parameters, too */
+    for (uint32_t k = 0; k < c->n_outputs && ok; k++) {
+        memset(made, 0, c->n_values);
+        vpps_mark_made(c, k, made);
+        for (uint32_t v = 0; v < c->n_values; v++) {
+            const vpps_cell_value *x = &c->values[v];
+            if (made[v] && x->kind == VPPS_VALUE_INPUT) type->reads_inputs[k] |= (uint64_t)1 << x->input;
+            if (made[v] && x->kind == VPPS_VALUE_LOOKUP) type->reads_lookups[k] |= (uint64_t)1 << x->lookup;
         }
+        ok = note_params(type, made, (uint64_t)1 << k);
     }
-    for (uint32_t k = 0; k < c->n_outputs; k++) {
-        type->reads_inputs[k] = inputs[c->outputs[k].value];
-        type->reads_lookups[k] = lookups[c->outputs[k].value];
-    }
-    free(inputs);
-    return true;
+    free(made);
+    return ok;
 }
 
 vpps_status vpps_lower_type(const vpps_type *type, bool drops, vpps_compiled_cell **out) {
@@ -102,9 +94,8 @@ static vpps_status add_type(vpps_history *h, const vpps_cell_data *cell, const u
     type->key_words = words;
     memcpy(type->key, key, words * sizeof *key);
     vpps_status status = vpps_lower_type(type, false, &type->base);
-    if (status == VPPS_OK &&
-        !(note_params(type) && find_params_reach(type) && find_reads(type) && VPPS_RESERVE(h->types, h->n_types + 1u) &&
-          vpps_index_add(&h->indices, type->hash, h->n_types)))
+    if (status == VPPS_OK && !(find_reach(type) && VPPS_RESERVE(h->types, h->n_types + 1u) &&
+                               vpps_index_add(&h->indices, type->hash, h->n_types)))
         status = vpps_no_memory();
     if (status != VPPS_OK) return vpps_type_free(type), status;
     *out = h->n_types;
