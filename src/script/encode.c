@@ -580,13 +580,10 @@ static void encode(encoder *e, uint32_t pool_words) {
             encode_given(e);
     }
     encode_losses(e);
-    const uint32_t steps = e->r->training ? vpps_step_words(e->request, e->r->g->model) : 0;
-    if (steps) h.steps = vpps_write_room(&e->to, steps);
-    if (steps && !e->to.failed) memcpy(e->to.words + h.steps, e->request->steps, steps * sizeof *e->to.words);
+    if (e->r->training) h.steps = vpps_write_steps(&e->to, e->request, e->r->g->model);
     uint32_t barriers = 0, task = 0;
     for (uint32_t g = 0; g < n_groups; g++) {
-        const uint32_t first = vpps_write_group(&e->to);
-        if (!e->to.failed) e->to.words[starts + g] = first;
+        vpps_write_group(&e->to, starts + g);
         encode_group(e, g, &task, &barriers);
     }
     h.n_barriers = common_barrier(e, vpps_all_slices(e->s), false) + meets_before_norm(e);

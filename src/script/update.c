@@ -1,8 +1,6 @@
 /* update.c - writes the optimizer's step into a script (update.h). */
 #include "script/update.h"
 
-#include "script/writer.h"
-
 #include <math.h>
 
 #define X(name) +sizeof(float)
@@ -25,9 +23,12 @@ void vpps_correct_means(const vpps_task_header *h, uint64_t updates, float corre
     corrections[1] = (float)(1 / (1 - pow(h->beta2, (double)updates)));
 }
 
-uint32_t vpps_step_words(const vpps_batch_request *request, const vpps_model *model) {
-    if (!request->steps || !vpps_goal_updates(request->goal)) return 0;
-    return (uint32_t)(model->n_params * sizeof *request->steps / sizeof(uint32_t));
+uint32_t vpps_write_steps(vpps_writer *to, const vpps_batch_request *request, const vpps_model *model) {
+    const size_t bytes = model->n_params * sizeof *request->steps;
+    if (!request->steps || !bytes || !vpps_goal_updates(request->goal)) return 0;
+    const uint32_t at = vpps_write_room(to, bytes / sizeof *to->words);
+    if (!to->failed) memcpy(to->words + at, request->steps, bytes);
+    return at;
 }
 
 /* Writes a group's tasks: compute the gradients' norm if it is used, wait for all virtual processors, update. */
@@ -40,7 +41,7 @@ static void write_tasks(const vpps_task_header *h, vpps_writer *to) {
 
 vpps_status vpps_schedule_update(vpps_batch *b, const vpps_target *target, const vpps_model *model,
                                  const vpps_batch_request *request) {
-    const uint32_t n_groups = request->groups, n_steps = vpps_step_words(request, model);
+    const uint32_t n_groups = request->groups;
     vpps_task_header h = {
         .magic = VPPS_TASK_MAGIC,
         .n_vps = target->n_vps,
@@ -53,12 +54,10 @@ vpps_status vpps_schedule_update(vpps_batch *b, const vpps_target *target, const
     vpps_describe_step(&h, request);
     vpps_writer to = {.words = b->script};
     vpps_write_room(&to, VPPS_TASK_HEADER_WORDS);
-    const uint32_t starts = vpps_write_room(&to, n_groups + 1), steps = vpps_write_room(&to, n_steps);
-    if (n_steps && !to.failed) memcpy(to.words + steps, request->steps, n_steps * sizeof *to.words);
-    if (n_steps) h.steps = steps;
+    const uint32_t starts = vpps_write_room(&to, n_groups + 1);
+    h.steps = vpps_write_steps(&to, request, model);
     for (uint32_t g = 0; g < n_groups; g++) {
-        const uint32_t first = vpps_write_group(&to);
-        if (!to.failed) to.words[starts + g] = first;
+        vpps_write_group(&to, starts + g);
         write_tasks(&h, &to);
     }
     b->script = to.words;

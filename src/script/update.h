@@ -2,10 +2,10 @@
 #pragma once
 
 #include "script/script.h"
-#include "script/task.h"
+#include "script/writer.h"
 
-/* Returns the number of words that a script needs for the parameters' own optimizer numbers; 0: all parameters use the header's. */
-uint32_t vpps_step_words(const vpps_batch_request *request, const vpps_model *model);
+/* Appends the parameters' own optimizer numbers to a script, and returns their address; 0: all parameters use the header's. */
+uint32_t vpps_write_steps(vpps_writer *to, const vpps_batch_request *request, const vpps_model *model);
 
 /* Copies the optimizer with its numbers, and the guard against non-finite gradients, from a training request into a script's header. */
 void vpps_describe_step(vpps_task_header *h, const vpps_batch_request *request);

@@ -8,14 +8,14 @@ uint32_t vpps_write_room(vpps_writer *w, uint64_t n) {
     return (uint32_t)at;
 }
 
-uint32_t vpps_write_group(vpps_writer *w) {
+void vpps_write_group(vpps_writer *w, uint32_t start) {
     const uint32_t odd = w->n % VPPS_TASK_ALIGNMENT, fill = odd ? VPPS_TASK_ALIGNMENT - odd : 0;
     const uint32_t at = vpps_write_room(w, fill);
     if (!w->failed) memset(w->words + at, 0, fill * sizeof *w->words);
     w->last = 0;
     w->wait = VPPS_NO_BARRIER;
     w->signals = 0;
-    return (uint32_t)w->n;
+    if (!w->failed) w->words[start] = (uint32_t)w->n;
 }
 
 void vpps_write_task(vpps_writer *w, vpps_task task) {

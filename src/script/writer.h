@@ -16,8 +16,8 @@ typedef struct vpps_writer {
 /* Appends n words, not yet set, and returns their address. Each call may reallocate w->words. */
 uint32_t vpps_write_room(vpps_writer *w, uint64_t n);
 
-/* Begins the tasks of a group of virtual processors, and returns the address of its first task. */
-uint32_t vpps_write_group(vpps_writer *w);
+/* Begins the tasks of a group of virtual processors, and writes the address of its first task to word `start`. */
+void vpps_write_group(vpps_writer *w, uint32_t start);
 
 /* Appends a task, and sets the barriers that it waits for and signals. */
 void vpps_write_task(vpps_writer *w, vpps_task task);

@@ -50,8 +50,7 @@ enum { GROUPS = 2, VPS = 24, BARRIERS = 5 };
 static void write_script(vpps_writer *w) {
     const uint32_t starts = (vpps_write_room(w, VPPS_TASK_HEADER_WORDS), vpps_write_room(w, GROUPS + 1));
     for (uint32_t g = 0; g < GROUPS; g++) {
-        const uint32_t first = vpps_write_group(w);
-        w->words[starts + g] = first;
+        vpps_write_group(w, starts + g);
         VPPS_WRITE_TASK(w, NOTHING, 0);
         vpps_write_barrier(w, g, VPS / GROUPS);
         VPPS_WRITE_TASK(w, NOTHING, 0);
