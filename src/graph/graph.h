@@ -329,18 +329,7 @@ bool vpps_is_pulled_index(const vpps_graph *g, uint32_t value, uint32_t *number)
 
 static inline uint32_t vpps_words(const vpps_signature *s) { return s->rows * s->cols; }
 
-/* Dropout: vpps_dropout_key returns the random key of a batch; vpps_dropout_keeps returns whether dropout with probability p keeps element
- * e. The result depends on e and the key alone, however the work is divided. GPU kernels compute the same bits. */
+/* Returns the random key of a batch for dropout. */
 static inline uint64_t vpps_dropout_key(uint64_t seed, uint64_t batch) {
     return vpps_mix64(seed ^ vpps_mix64(batch + 0x9e3779b97f4a7c15u));
-}
-static inline bool vpps_dropout_keeps(uint64_t key, uint32_t e, float p) {
-    /* mixes the bits (Wellons 2018, "lowbias32") by instructions that wide vectors and GPUs run at full speed */
-    uint32_t x = e ^ (uint32_t)key;
-    x = (x ^ (x >> 16)) * 0x7feb352du;
-    x = (x ^ (x >> 15)) * 0x846ca68bu;
-    x = (x ^ (x >> 16)) + (uint32_t)(key >> 32);
-    x = (x ^ (x >> 16)) * 0x7feb352du;
-    x = x ^ (x >> 15);
-    return (float)(x >> 8) * 0x1p-24f >= p;
 }

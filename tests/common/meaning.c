@@ -176,7 +176,7 @@ static double gelu_erf_slope(double x) {
 }
 
 static double dropped(const meaning_operands *o, uint32_t i, double x) {
-    return vpps_dropout_keeps(o->key, o->e + i, (float)o->f) ? x / (1 - o->f) : 0;
+    return dropout_keeps(o->key, o->e + i, (float)o->f) ? x / (1 - o->f) : 0;
 }
 
 /* ---------------------------------------------------------------- operations */

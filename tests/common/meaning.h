@@ -90,5 +90,17 @@ const double **meaning_place(meaning_operands *o, char role);
 /* Sets the range [*low, *high) from which tests of instructions draw operands with this role. */
 void meaning_range(vpps_opcode opcode, char role, float *low, float *high);
 
+/* Returns whether dropout with probability p keeps element e. */
+static inline bool dropout_keeps(uint64_t key, uint32_t e, float p) {
+    /* mixes the bits (Wellons 2018, "lowbias32") by instructions that wide vectors and GPUs run at full speed */
+    uint32_t x = e ^ (uint32_t)key;
+    x = (x ^ (x >> 16)) * 0x7feb352du;
+    x = (x ^ (x >> 15)) * 0x846ca68bu;
+    x = (x ^ (x >> 16)) + (uint32_t)(key >> 32);
+    x = (x ^ (x >> 16)) * 0x7feb352du;
+    x = x ^ (x >> 15);
+    return (float)(x >> 8) * 0x1p-24f >= p;
+}
+
 /* Makes the optimiser's step of one weight w with gradient g by the formulas of vpps.h. s0, s1: its state. left: 1 - beta^t for both betas. */
 void meaning_step(const vpps_optimizer *o, const double left[2], double g, double *w, double *s0, double *s1);

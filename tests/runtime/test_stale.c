@@ -1,6 +1,7 @@
 /* test_stale.c - a device's transposed and packed copies of matrices are updated wherever parameters change; and sharing work out over virtual
  * processors does not change results. */
 #include "common/folder.h"
+#include "common/meaning.h"
 #include "graph/graph.h"
 #include "runtime/small_network.h"
 
@@ -100,7 +101,7 @@ TEST_EACH(masks_of_shared_rows, 0, 5) {
     for (uint32_t i = 0; i < WIDE; i++) {
         double sum = (double)bias[i];
         for (uint32_t k = 0; k < WIDE; k++) sum += (double)w[i * WIDE + k] * (double)data[k];
-        if (vpps_dropout_keeps(vpps_dropout_key(o.seed, 1), i, p)) expected += tanh(sum) / (1 - (double)p);
+        if (dropout_keeps(vpps_dropout_key(o.seed, 1), i, p)) expected += tanh(sum) / (1 - (double)p);
     }
     OWNED(vpps_graph) *g = new_graph(model);
     vpps_handle *h = new_handle(model, &o);
