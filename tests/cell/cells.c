@@ -411,5 +411,4 @@ void cells_prove(vpps_graph *g, vpps_cell cell, const vpps_compiled_cell *c) {
     vpps_expressions_free(&check.expressions);
     for (uint32_t i = 0; i < check.n_memory; i++) free(check.memory[i]);
     VPPS_FREE_ARRAYS(checked.reads, check.memory);
-    free(checked.stages);
 }

@@ -312,8 +312,7 @@ bool vpps_check_gradients(vpps_checker *c) {
     c->due = vpps_check_zeros(c, n, sizeof *c->due);
     c->first_term = vpps_check_zeros(c, n + 1, sizeof *c->first_term);
     c->due_entries = vpps_check_zeros(c, c->g->model->n_params, sizeof *c->due_entries);
-    if (!c->asked || !c->trainable || !c->live || !c->due || !c->first_term || !c->due_entries || !place_terms(c))
-        return false;
+    if (c->status != VPPS_OK || !place_terms(c)) return false;
     if (!find_asked(c) || !each_vertex(c, true, find_trainable)) return false;
     for (uint32_t i = 0; i < c->n_terms; i++) {
         uint32_t k, position;

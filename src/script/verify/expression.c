@@ -377,11 +377,15 @@ static uint32_t choose(vpps_expressions *s, vpps_expression choice, const vpps_t
     return vpps_express_sum(s, choice.rows, choice.cols, of.n, terms);
 }
 
+uint32_t vpps_express_pair(vpps_expressions *s, uint32_t opcode, uint32_t rows, uint32_t cols, uint32_t a, uint32_t b) {
+    vpps_term both[] = {{a, 0}, {b, 0}};
+    return vpps_express_run(s, &(vpps_run){.opcode = opcode, .rows = rows, .cols = cols, .operands = both, .n = 2});
+}
+
 /* Returns the weighted sum of a list's members as the sum of the members, each scaled by its weight. */
 static uint32_t weigh(vpps_expressions *s, const vpps_run *run) {
-    vpps_term both[] = {{run->operands[1].x, 0}, {run->operands[0].x, 0}};
-    const vpps_run scale = {.opcode = VPPS_I_SCALE_BY, .rows = run->rows, .cols = run->cols, .operands = both, .n = 2};
-    const uint32_t x = vpps_express_run(s, &scale);
+    const uint32_t x =
+        vpps_express_pair(s, VPPS_I_SCALE_BY, run->rows, run->cols, run->operands[1].x, run->operands[0].x);
     return x == VPPS_NONE ? x : vpps_express_over_list(s, x, run->operands[0].mark & ~VPPS_ALL_MEMBERS);
 }
 

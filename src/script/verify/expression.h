@@ -114,5 +114,7 @@ uint32_t vpps_express_stack(vpps_expressions *s, uint32_t rows, uint32_t cols, u
 uint32_t vpps_express_members(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x, uint32_t axis);
 uint32_t vpps_express_member(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x, uint32_t axis);
 uint32_t vpps_express_run(vpps_expressions *s, const vpps_run *run);
+/* Returns the expression of an instruction on two operands that has no numbers. */
+uint32_t vpps_express_pair(vpps_expressions *s, uint32_t opcode, uint32_t rows, uint32_t cols, uint32_t a, uint32_t b);
 
 static inline vpps_term vpps_plus(uint32_t x) { return (vpps_term){x, 0x3f800000u}; /* factor 1: 0x3f800000 */ }

@@ -263,9 +263,7 @@ typedef struct derivative {
 static uint32_t if_taken(const derivative *d, uint32_t x) {
     if (d->f->holds == VPPS_NONE || x == VPPS_NONE || d->s->failed) return x;
     const vpps_expression *of = &d->s->at[x];
-    vpps_term both[] = {{x, 0}, {value_of(d->f, d->f->holds), 0}};
-    return vpps_express_run(
-        d->s, &(vpps_run){.opcode = VPPS_I_WHEN, .rows = of->rows, .cols = of->cols, .operands = both, .n = 2});
+    return vpps_express_pair(d->s, VPPS_I_WHEN, of->rows, of->cols, x, value_of(d->f, d->f->holds));
 }
 
 /* Adds `part` to the gradient of an argument; if the argument is one value for the vertex, sums `part` over list members first. */
@@ -323,11 +321,8 @@ static uint32_t weights_part(const derivative *d) {
     /* args[0]: the weights; args[1] to args[n]: the weighted values */
     const uint32_t n = d->node->n - 1, *args = d->f->args + d->node->first;
     vpps_term *dots = vpps_express_room(d->s, n);
-    for (uint32_t i = 0; dots && i < n; i++) {
-        vpps_term both[] = {{d->d, 0}, {value_of(d->f, args[1 + i]), 0}};
-        const vpps_run dot = {.opcode = VPPS_I_DOT, .rows = 1, .cols = 1, .operands = both, .n = 2};
-        dots[i] = (vpps_term){vpps_express_run(d->s, &dot), 0};
-    }
+    for (uint32_t i = 0; dots && i < n; i++)
+        dots[i] = (vpps_term){vpps_express_pair(d->s, VPPS_I_DOT, 1, 1, d->d, value_of(d->f, args[1 + i])), 0};
     return dots ? if_taken(d, vpps_express_stack(d->s, n, 1, n, dots)) : VPPS_NONE;
 }
 

@@ -254,8 +254,8 @@ static bool run_stage(vpps_proof *p) {
     *info = (vpps_stage_info){.first = p->cell->n_reads, .rows = p->program->rows};
     if (stage->split != (p->program->rows ? VPPS_SPLIT_ROWS : VPPS_SPLIT_VERTICES))
         return VPPS_REFUSE(p->check, "cell %s: stage %u is shared out in two ways", p->c->name, p->stage);
-    p->held = malloc((p->program->slots.n + 1u) * sizeof *p->held);
-    if (!p->held) return p->check->status = VPPS_MEMORY, false;
+    p->held = vpps_check_zeros(p->check, p->program->slots.n, sizeof *p->held);
+    if (!p->held) return false;
     memset(p->held, 0xff, p->program->slots.n * sizeof *p->held);
     find_reads(p);
     bool ok = true;
@@ -268,7 +268,6 @@ static bool run_stage(vpps_proof *p) {
         ok = p->held[i] != VPPS_NONE || !(slot->words | slot->axis | slot->dealt) ||
              vpps_proof_refuse(p, "slot of wrong size, axis or rows");
     }
-    free(p->held);
     return ok && check_list(p) && read_otherwise(p);
 }
 
@@ -336,14 +335,13 @@ static bool find_stays(vpps_proof *p) {
 static bool make_scaled(vpps_proof *p, const vpps_cell_contribution *to) {
     const vpps_cell_value *x = vpps_proof_value(p, to->vector), *by = vpps_proof_value(p, to->scalar),
                           *of = vpps_proof_value(p, to->value);
-    vpps_term both[] = {{p->is[to->vector], 0}, {p->is[to->scalar], 0}};
-    const vpps_run scale = {.opcode = VPPS_I_SCALE_BY, .rows = x->rows, .cols = x->cols, .operands = both, .n = 2};
+    const uint32_t vector = p->is[to->vector], scalar = p->is[to->scalar];
     if (to->lookup || to->partial || x->axis || by->axis != of->axis || !by->axis || !vpps_is_made(x) ||
-        !vpps_is_made(by) || vpps_value_words(by) != 1 || both[0].x == VPPS_NONE || both[1].x == VPPS_NONE ||
+        !vpps_is_made(by) || vpps_value_words(by) != 1 || vector == VPPS_NONE || scalar == VPPS_NONE ||
         of->rows != x->rows || of->cols != x->cols || p->is[to->value] != VPPS_NONE)
         return false;
     p->gradients[to->value] = p->gradients[to->vector] | p->gradients[to->scalar];
-    p->is[to->value] = vpps_express_run(p->s, &scale);
+    p->is[to->value] = vpps_express_pair(p->s, VPPS_I_SCALE_BY, x->rows, x->cols, vector, scalar);
     return true;
 }
 
@@ -410,15 +408,11 @@ static bool run_program(vpps_proof *p) {
 
 bool vpps_proof_run(vpps_proof *p) {
     const size_t n = p->c->n_values + 1u;
-    p->read_until = calloc(n, sizeof *p->read_until);
-    p->stored = calloc(n, 1);
-    p->listed = calloc(n, 1);
-    p->stays = calloc(n, 1);
-    p->contributed = calloc(p->c->n_contributions + 1u, 1);
-    p->cell->stages = calloc(p->c->n_stages + 1u, sizeof *p->cell->stages);
-    const bool ok = p->read_until && p->stored && p->listed && p->stays && p->contributed && p->cell->stages;
-    if (!ok) p->check->status = VPPS_MEMORY;
-    const bool proved = ok && run_program(p);
-    VPPS_FREE(p->read_until, p->stored, p->listed, p->stays, p->contributed);
-    return proved;
+    p->read_until = vpps_check_zeros(p->check, n, sizeof *p->read_until);
+    p->stored = vpps_check_zeros(p->check, n, 1);
+    p->listed = vpps_check_zeros(p->check, n, 1);
+    p->stays = vpps_check_zeros(p->check, n, 1);
+    p->contributed = vpps_check_zeros(p->check, p->c->n_contributions, 1);
+    p->cell->stages = vpps_check_zeros(p->check, p->c->n_stages + 1u, sizeof *p->cell->stages);
+    return p->check->status == VPPS_OK && run_program(p);
 }

@@ -65,8 +65,8 @@ static bool check_outputs(const vpps_proof *p, const vpps_function *f, vpps_chec
 static bool find_made_of(const vpps_proof *p, const vpps_function *f, vpps_checked_cell *cell) {
     const vpps_compiled_cell *c = p->c;
     if (!c->needs.asked_gradients) return true;
-    uint64_t *of = calloc(f->n_nodes + 1u, sizeof *of);
-    if (!of) return p->check->status = VPPS_MEMORY, false;
+    uint64_t *of = vpps_check_zeros(p->check, f->n_nodes, sizeof *of);
+    if (!of) return false;
     for (uint32_t k = 0; k < c->n_outputs; k++) of[c->outputs[k].node] |= (uint64_t)1 << k;
     for (uint32_t t = 0; t < f->n_nodes; t++)
         for (uint32_t i = 0; i < f->nodes[t].n; i++) {
@@ -74,17 +74,10 @@ static bool find_made_of(const vpps_proof *p, const vpps_function *f, vpps_check
             if (!(arg & VPPS_CELL_INPUT)) of[t] |= of[arg];
         }
     for (uint32_t k = 0; k < c->n_outputs; k++) cell->output_made_of[k] = of[c->outputs[k].node];
-    free(of);
     return true;
 }
 
 /* ---------------------------------------------------------------- conditions */
-
-static uint32_t run_of(const vpps_proof *p, uint32_t opcode, uint32_t rows, uint32_t cols, uint32_t a, uint32_t b) {
-    vpps_term both[] = {{a, 0}, {b, 0}};
-    return vpps_express_run(
-        p->s, &(vpps_run){.opcode = opcode, .rows = rows, .cols = cols, .operands = both, .n = b == VPPS_NONE ? 1 : 2});
-}
 
 /* Returns the expression of the cell's input number `input`, and gives its shape. */
 static uint32_t input_of(const vpps_proof *p, uint32_t input, uint32_t *rows, uint32_t *cols) {
@@ -106,8 +99,9 @@ static uint32_t express_condition(const vpps_proof *p) {
     if (!condition->is) return x;
     const uint32_t half = vpps_express(p->s, VPPS_X_CONSTANT, 1, 1, 0, vpps_float_bits(0.5f), 0, 0);
     const uint32_t value = vpps_express(p->s, VPPS_X_CONSTANT, 1, 1, 0, vpps_float_bits(condition->value), 0, 0);
-    const uint32_t off = run_of(p, VPPS_I_SUB, 1, 1, x, value);
-    return run_of(p, VPPS_I_SUB, 1, 1, half, run_of(p, VPPS_I_ABS, 1, 1, off, VPPS_NONE));
+    vpps_term off = {vpps_express_pair(p->s, VPPS_I_SUB, 1, 1, x, value), 0};
+    const vpps_run size = {.opcode = VPPS_I_ABS, .rows = 1, .cols = 1, .operands = &off, .n = 1};
+    return vpps_express_pair(p->s, VPPS_I_SUB, 1, 1, half, vpps_express_run(p->s, &size));
 }
 
 static bool is_when(const vpps_proof *p, uint32_t x, uint32_t condition) {
@@ -148,7 +142,7 @@ static bool check_condition(const vpps_proof *p) {
             if (otherwise == VPPS_NONE || rows != x->rows || cols != x->cols)
                 return VPPS_REFUSE(p->check, "cell %s: output %u: its other value is no input of its shape", c->name,
                                    k);
-            unless = run_of(p, VPPS_I_UNLESS, rows, cols, otherwise, condition);
+            unless = vpps_express_pair(p->s, VPPS_I_UNLESS, rows, cols, otherwise, condition);
         }
         if (!p->s->failed && !is_otherwise(p, p->is[o->value], condition, unless))
             return VPPS_REFUSE(p->check,
@@ -261,13 +255,12 @@ bool vpps_check_cell(vpps_checker *c, vpps_checked_cell *cell, uint32_t record) 
     vpps_function f = {0};
     vpps_expressions_clear(&c->expressions);
     vpps_proof p = {.check = c, .cell = cell, .c = cell->c, .s = &c->expressions};
-    p.is = calloc(cell->c->n_values + 1u, sizeof *p.is);
-    p.gradients = calloc(cell->c->n_values + 1u, sizeof *p.gradients);
-    const bool open = p.is && p.gradients && open_function(c, &f, cell->c, record);
+    p.is = vpps_check_zeros(c, cell->c->n_values, sizeof *p.is);
+    p.gradients = vpps_check_zeros(c, cell->c->n_values, sizeof *p.gradients);
+    const bool open = c->status == VPPS_OK && open_function(c, &f, cell->c, record);
     const bool ok = open && prove(&p, &f, cell);
     if (!ok && c->status == VPPS_OK) c->status = VPPS_MEMORY;
     cell->record = record;
     vpps_function_free(&f);
-    VPPS_FREE(p.is, p.gradients);
     return ok;
 }

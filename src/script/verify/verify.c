@@ -127,9 +127,7 @@ static bool open_streams(vpps_checker *c) {
     c->matrix_read = vpps_check_zeros(c, (uint64_t)c->g->model->n_params * c->n_groups, sizeof *c->matrix_read);
     c->matrix_spent = vpps_check_zeros(c, c->g->model->n_params, 1);
     c->touched = vpps_check_zeros(c, c->g->model->n_params, sizeof *c->touched);
-    if (!c->streams || !c->known || !c->carried || !c->signals || !c->totals || !c->outer_done || !c->matrix_read ||
-        !c->matrix_spent || !c->touched)
-        return false;
+    if (c->status != VPPS_OK) return false;
     for (uint32_t g = 0; g < c->n_groups; g++) {
         if (starts[g] > starts[g + 1] || starts[g + 1] > c->words)
             return VPPS_REFUSE(c, "group %u: invalid range of tasks, words %u to %u", g, starts[g], starts[g + 1]);
@@ -284,10 +282,7 @@ vpps_status vpps_verify_batch(const uint32_t *script, size_t words, vpps_compile
     if (!good && status != VPPS_SCRIPT) status = vpps_fail(VPPS_MEMORY, "verify: out of memory");
     vpps_check_close_pool(c);
     vpps_expressions_free(&c->expressions);
-    for (uint32_t i = 0; i < c->n_cells && c->checked; i++) {
-        free(c->checked[i].stages);
-        VPPS_FREE_ARRAYS(c->checked[i].reads);
-    }
+    for (uint32_t i = 0; i < c->n_cells && c->checked; i++) VPPS_FREE_ARRAYS(c->checked[i].reads);
     for (uint32_t i = 0; i < c->n_memory; i++) free(c->memory[i]);
     VPPS_FREE_ARRAYS(c->terms, c->tensors, c->memory);
     free(c);
