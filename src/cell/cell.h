@@ -214,17 +214,16 @@ typedef struct vpps_row_rule {
     uint32_t least;
     /* if `least` is 0: rows of a matrix with at least this many rows are always divided; 0: no such rule */
     uint32_t enough;
-    bool columns; /* whether processors own columns of matrices too, so that transposed products need no sums */
+    uint32_t columns; /* whether processors own columns of matrices too, so that transposed products need no sums */
     /* if a cell's matrices have fewer elements than this in all: processors divide the vertices, not the rows of matrices */
     uint32_t split_elems;
     /* wide_elems replaces the limit split_elems in levels of the graph with at least `wide` (not 0) vertices per processor */
     uint32_t wide, wide_elems;
 } vpps_row_rule;
 
-/* What a batch needs of a cell. A recorded cell is compiled once for each combination of needs that occurs. */
+/* What a batch needs of a cell. A recorded cell is compiled once for each combination of needs that occurs. Without padding between the members, so
+ * that memcmp compares two. */
 typedef struct vpps_cell_needs {
-    bool training;
-    bool drops;            /* whether dropout is on */
     uint64_t frozen;       /* hash of the set of the cell's parameters that are frozen */
     uint64_t gradient_in;  /* bit i: input i's gradient is wanted, since the vertex that gives the input can use it */
     uint64_t gradient_out; /* bit k: vertices that read output k give it a gradient */
@@ -232,15 +231,17 @@ typedef struct vpps_cell_needs {
     uint64_t recurrent_in; /* bit i: input i comes from a cell that reads this cell, directly or not (recurrence) */
     uint64_t recurrent_out;
     uint64_t asked_gradients; /* bit k: the caller asked for the gradient of output k */
-    bool fixed;               /* whether the parameters are fixed: none gets a gradient */
+    uint32_t training, drops; /* whether the batch trains, and whether dropout is on */
+    uint32_t fixed;           /* whether the parameters are fixed: none gets a gradient */
     /* whether the device supports gradients stored as two factors (vpps_cell_contribution.scaled) */
-    bool scales;
-    bool in_place;  /* whether the device's instructions can read inputs and write results in memory (in_place.c) */
-    uint32_t group; /* number of virtual processors (VPs) of a group; if 1, it owns all rows */
+    uint32_t scales;
+    uint32_t in_place; /* whether the device's instructions can read inputs and write results in memory (in_place.c) */
+    uint32_t group;    /* number of virtual processors (VPs) of a group; if 1, it owns all rows */
     /* 1 + number of the only processor of a group that runs the stages level by level; 0: all processors do */
     uint32_t owner;
     vpps_row_rule rows; /* the device's rule */
 } vpps_cell_needs;
+_Static_assert(sizeof(vpps_cell_needs) == 7 * sizeof(uint64_t) + 14 * sizeof(uint32_t), "no padding");
 
 /* The meaning of an integer that the batch's program (script) has for each vertex of a cell, beside the places of the vertex's inputs. */
 typedef enum vpps_word_kind {

@@ -86,15 +86,7 @@ vpps_usual_groups vpps_usual_after(vpps_usual_groups usual, uint32_t groups) {
     return usual;
 }
 
-static bool same_needs(const vpps_cell_needs *a, const vpps_cell_needs *b) {
-    return a->training == b->training && a->drops == b->drops && a->gradient_in == b->gradient_in &&
-           a->gradient_out == b->gradient_out && a->recurrent_in == b->recurrent_in &&
-           a->recurrent_out == b->recurrent_out && a->group == b->group && a->owner == b->owner &&
-           a->read_out == b->read_out && a->rows.unit == b->rows.unit && a->rows.least == b->rows.least &&
-           a->rows.enough == b->rows.enough && a->asked_gradients == b->asked_gradients && a->fixed == b->fixed &&
-           a->scales == b->scales && a->in_place == b->in_place && a->rows.columns == b->rows.columns &&
-           a->rows.split_elems == b->rows.split_elems && a->frozen == b->frozen;
-}
+static bool same_needs(const vpps_cell_needs *a, const vpps_cell_needs *b) { return !memcmp(a, b, sizeof *a); }
 
 /* `to` and `more` tell what a compiled cell must compute. Adds to `to` the outputs that are read and the gradients in `more`; of the
  * gradients of outputs, only those of outputs in the set `outputs`. */
