@@ -129,44 +129,31 @@ static vpps_status list_files(file_list *list, int folder, const char *path, boo
     return status;
 }
 
-/* Reads a whole file. *bytes: NULL if the file cannot be read (*damage says why) or does not exist (*damage: NULL). The caller closes *fd.
- *  */
-static vpps_status load_file(int folder, const char *name, int *fd, char **bytes, size_t *n, const char **damage) {
+/* Reads a whole file. *bytes: NULL if the file cannot be read, is no regular file, or other users may write to it. *there: false if the file does
+ * not exist. The caller closes *fd. */
+static vpps_status load_file(int folder, const char *name, int *fd, char **bytes, size_t *n, bool *there) {
     struct stat info;
     *bytes = NULL;
-    *damage = NULL;
     *fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (*fd < 0) {
-        if (errno != ENOENT) *damage = strerror(errno);
-        return VPPS_OK;
-    }
-    if (fstat(*fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-        *damage = "it is no regular file";
-        return VPPS_OK;
-    }
-    if (is_foreign(&info)) {
-        *damage = "it is refused, since other users may write to it";
-        return VPPS_OK;
-    }
+    *there = *fd >= 0 || errno != ENOENT;
+    if (*fd < 0 || fstat(*fd, &info) != 0 || !S_ISREG(info.st_mode) || is_foreign(&info)) return VPPS_OK;
     *bytes = malloc((size_t)info.st_size + 1);
     if (!*bytes) return vpps_fail(VPPS_MEMORY, "no memory for %lld bytes of the kernel cache", (long long)info.st_size);
     if (vpps_file_read(*fd, name, *bytes, (size_t)info.st_size, n) == VPPS_OK) return VPPS_OK;
-    *damage = "it cannot be read";
     free(*bytes);
     *bytes = NULL;
     return VPPS_OK;
 }
 
-static vpps_status read_entry(int folder, const char *digits, void **bytes, size_t *size, const char **damage) {
+static vpps_status read_entry(int folder, const char *digits, void **bytes, size_t *size) {
     char name[VPPS_ENTRY_NAME_BYTES], *file;
     size_t n = 0;
     int fd;
+    bool there;
     vpps_entry entry;
     snprintf(name, sizeof name, "%s.vpps", digits);
-    vpps_status status = load_file(folder, name, &fd, &file, &n, damage);
-    if (status == VPPS_OK && file) vpps_entry_decode(file, n, &entry, damage);
-    if (status == VPPS_OK && file && !*damage && strcmp(entry.key, digits) != 0) *damage = "it is another key's";
-    if (status == VPPS_OK && file && !*damage) {
+    const vpps_status status = load_file(folder, name, &fd, &file, &n, &there);
+    if (file && vpps_entry_decode(file, n, &entry) && !strcmp(entry.key, digits)) {
         memmove(file, entry.payload, entry.payload_bytes);
         *bytes = file;
         *size = entry.payload_bytes;
@@ -178,24 +165,15 @@ static vpps_status read_entry(int folder, const char *digits, void **bytes, size
     return status;
 }
 
-vpps_status vpps_cache_read(const vpps_cache_key *key, void **bytes, size_t *size, char *why) {
+vpps_status vpps_cache_read(const vpps_cache_key *key, void **bytes, size_t *size) {
     char path[PATH_MAX], digits[VPPS_ENTRY_DIGITS + 1];
-    const char *damage = NULL;
     int folder = -1;
     *bytes = NULL;
     *size = 0;
-    if (why) *why = '\0';
     vpps_entry_hash_key(key, digits);
-    if (name_folder(path) != VPPS_OK || open_folder(path, &folder) != VPPS_OK) {
-        if (why) snprintf(why, VPPS_MESSAGE_BYTES, "%s", vpps_error_message());
-        return VPPS_OK;
-    }
-    if (folder < 0) return VPPS_OK;
-    const vpps_status status = read_entry(folder, digits, bytes, size, &damage);
+    if (name_folder(path) != VPPS_OK || open_folder(path, &folder) != VPPS_OK || folder < 0) return VPPS_OK;
+    const vpps_status status = read_entry(folder, digits, bytes, size);
     close(folder);
-    if (status == VPPS_OK && damage && why)
-        snprintf(why, VPPS_MESSAGE_BYTES, "kernel cache %.3s%.240s/%s.vpps: %.100s", VPPS_PATH_ARGS(path), digits,
-                 damage);
     return status;
 }
 
@@ -244,16 +222,20 @@ static vpps_status write_entry(int folder, const char *path, const char *digits,
     return status;
 }
 
-/* Removes the least recently used entries until at most `limit` bytes are left. */
-static vpps_status prune(int folder, const char *path, uint64_t limit) {
+/* Removes the least recently used entries until at most `limit` bytes are left (0: all entries), and adds to the number and bytes of the removed. */
+static vpps_status prune(int folder, const char *path, uint64_t limit, uint32_t *removed, uint64_t *removed_bytes) {
     file_list list;
     vpps_status status = list_files(&list, folder, path, true);
     uint64_t bytes = 0;
     for (size_t i = 0; i < list.n && status == VPPS_OK; i++) {
         bytes += list.files[i].bytes;
-        if (bytes <= limit) continue;
-        if (unlinkat(folder, list.files[i].name, 0) != 0 && errno != ENOENT)
-            status = fail_io(path, "an old entry cannot be removed");
+        if (limit && bytes <= limit) continue;
+        if (unlinkat(folder, list.files[i].name, 0) == 0) {
+            ++*removed;
+            *removed_bytes += list.files[i].bytes;
+        } else if (errno != ENOENT) {
+            status = fail_io(path, "an entry cannot be removed");
+        }
     }
     VPPS_FREE_ARRAYS(list.files);
     return status;
@@ -277,7 +259,7 @@ vpps_status vpps_cache_write(const vpps_cache_key *key, const void *bytes, size_
     if (status == VPPS_OK && folder < 0)
         status = vpps_fail(VPPS_IO, "kernel cache %s%s: is gone", VPPS_PATH_ARGS(path));
     if (status == VPPS_OK) status = write_entry(folder, path, digits, header, header_bytes, bytes, size);
-    if (status == VPPS_OK) status = prune(folder, path, limit);
+    if (status == VPPS_OK) status = prune(folder, path, limit, &(uint32_t){0}, &(uint64_t){0});
     if (folder >= 0) close(folder);
     free(header);
     return status;
@@ -309,15 +291,15 @@ static vpps_status show_file(int folder, const cached_file *file, bool (*see)(co
     vpps_cache_entry shown = {
         .kind = "", .description = "", .toolchain = "", .bytes = file->bytes, .used = file->used.tv_sec};
     vpps_entry entry;
-    const char *damage;
     char *bytes;
     size_t n = 0;
     int fd;
-    vpps_status status = load_file(folder, file->name, &fd, &bytes, &n, &damage);
+    bool there;
+    const vpps_status status = load_file(folder, file->name, &fd, &bytes, &n, &there);
     if (fd >= 0) close(fd);
-    if (status == VPPS_OK && bytes) vpps_entry_decode(bytes, n, &entry, &damage);
-    if (status == VPPS_OK && (bytes || damage)) { /* neither is set if another process has removed the entry */
-        shown.damaged = damage || strncmp(entry.key, file->name, VPPS_ENTRY_DIGITS) != 0;
+    if (status == VPPS_OK && there) { /* another process may have removed the entry */
+        shown.damaged =
+            !bytes || !vpps_entry_decode(bytes, n, &entry) || strncmp(entry.key, file->name, VPPS_ENTRY_DIGITS) != 0;
         if (!shown.damaged) {
             shown.kind = entry.kind;
             shown.description = entry.description;
@@ -357,17 +339,7 @@ vpps_status vpps_cache_clear(uint32_t *removed, uint64_t *bytes) {
     VPPS_TRY(name_folder(path));
     VPPS_TRY(open_folder(path, &fd));
     if (fd < 0) return VPPS_OK;
-    file_list list;
-    vpps_status status = list_files(&list, fd, path, true);
-    for (size_t i = 0; i < list.n && status == VPPS_OK; i++) {
-        if (unlinkat(fd, list.files[i].name, 0) == 0) {
-            ++*removed;
-            *bytes += list.files[i].bytes;
-        } else if (errno != ENOENT) {
-            status = fail_io(path, "an entry cannot be removed");
-        }
-    }
-    VPPS_FREE_ARRAYS(list.files);
+    const vpps_status status = prune(fd, path, 0, removed, bytes);
     close(fd);
     return status;
 }

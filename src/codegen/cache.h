@@ -8,9 +8,8 @@
 #include "codegen/cache_key.h"
 
 /* Reads an entry into *bytes (malloc'd, owned by the caller; *size bytes) and marks the entry as used. Returns OK with
- * *bytes NULL if the entry is missing or damaged. `why` (NULL, or at least VPPS_MESSAGE_BYTES) then says how it is
- * damaged; otherwise `why` is empty. Fails with MEMORY. */
-vpps_status vpps_cache_read(const vpps_cache_key *key, void **bytes, size_t *size, char *why);
+ * *bytes NULL if the entry is missing or damaged, or if other users may write to it or to the folder. Fails with MEMORY. */
+vpps_status vpps_cache_read(const vpps_cache_key *key, void **bytes, size_t *size);
 
 /* Writes an entry. Removes the least recently used entries if the cache is too large, and temporary files of killed processes. Fails with
  * IO (the message names the path; also if the entry exceeds the cache's limit), ARGUMENT if VPPS_CACHE_BYTES is no number, or MEMORY; a

@@ -87,36 +87,26 @@ static char *split_lines(char *file, size_t n, char *values[N_LINES], size_t len
     return at;
 }
 
-void vpps_entry_decode(char *file, size_t n, vpps_entry *out, const char **damage) {
+bool vpps_entry_decode(char *file, size_t n, vpps_entry *out) {
     char *values[N_LINES], checksum[VPPS_ENTRY_DIGITS + 1], payload_bytes[24];
     size_t lengths[N_LINES];
     const char *payload = split_lines(file, n, values, lengths);
-    *damage = NULL;
-    if (!payload) {
-        *damage = "its first lines are not those of an entry";
-        return;
-    }
+    if (!payload) return false;
     *out = (vpps_entry){.payload = payload, .payload_bytes = n - (size_t)(payload - file)};
-    if (lengths[0] != strlen(VERSION) || memcmp(values[0], VERSION, lengths[0]) != 0) {
-        *damage = "it is of another version";
-        return;
-    }
+    if (lengths[0] != strlen(VERSION) || memcmp(values[0], VERSION, lengths[0]) != 0) return false;
     const int digits = snprintf(payload_bytes, sizeof payload_bytes, "%zu", out->payload_bytes);
-    if (lengths[PAYLOAD_BYTES] != (size_t)digits || memcmp(values[PAYLOAD_BYTES], payload_bytes, (size_t)digits) != 0) {
-        *damage = "it is longer or shorter than it says";
-        return;
-    }
+    if (lengths[PAYLOAD_BYTES] != (size_t)digits || memcmp(values[PAYLOAD_BYTES], payload_bytes, (size_t)digits) != 0)
+        return false;
     const size_t lines = (size_t)(values[CHECKSUM] - file) - strlen(words[CHECKSUM]);
     hash_content(file, lines, payload, out->payload_bytes, checksum);
-    if (lengths[CHECKSUM] != VPPS_ENTRY_DIGITS || memcmp(values[CHECKSUM], checksum, VPPS_ENTRY_DIGITS) != 0) {
-        *damage = "its checksum is wrong";
-        return;
-    }
+    if (lengths[CHECKSUM] != VPPS_ENTRY_DIGITS || memcmp(values[CHECKSUM], checksum, VPPS_ENTRY_DIGITS) != 0)
+        return false;
     for (int i = 0; i < N_LINES; i++) values[i][lengths[i]] = '\0';
     out->kind = values[KIND];
     out->description = values[DESCRIPTION];
     out->toolchain = values[TOOLCHAIN];
     out->key = values[KEY];
+    return true;
 }
 
 static bool begins_with_key(const char *name) { return strspn(name, "0123456789abcdef") == VPPS_ENTRY_DIGITS; }

@@ -35,8 +35,8 @@ void vpps_entry_hash_key(const vpps_cache_key *key, char digits[VPPS_ENTRY_DIGIT
 vpps_status vpps_entry_encode(const vpps_cache_key *key, const char *digits, const void *payload, size_t payload_bytes,
                               char **header, size_t *header_bytes);
 
-/* Parses a whole file of n bytes, and replaces its text's line breaks by zeros. *damage becomes a description of the damage, or NULL. */
-void vpps_entry_decode(char *file, size_t n, vpps_entry *out, const char **damage);
+/* Parses a whole file of n bytes, and replaces its text's line breaks by zeros. False: the file is no undamaged entry of this version. */
+bool vpps_entry_decode(char *file, size_t n, vpps_entry *out);
 
 /* Returns whether a file of this name is a cache entry. */
 bool vpps_entry_is_name(const char *name);

@@ -140,7 +140,7 @@ typedef struct usage {
 /* Takes the CUBIN from the cache; *cubin stays NULL if the cache has no valid one. */
 static vpps_status take_from_cache(const compile_job *job, void **cubin, size_t *bytes, vpps_cubin_report *report) {
     usage u;
-    VPPS_TRY(vpps_cache_read(&job->key, cubin, bytes, NULL));
+    VPPS_TRY(vpps_cache_read(&job->key, cubin, bytes));
     if (!*cubin) return VPPS_OK;
     if (*bytes <= sizeof u) {
         free(*cubin);

@@ -15,7 +15,7 @@ static vpps_cache_key key_of(const vpps_graph_kind *kind) {
 static void *read_policy(const vpps_graph_kind *kind, size_t *bytes) {
     const vpps_cache_key key = key_of(kind);
     void *packed = NULL;
-    return vpps_cache_read(&key, &packed, bytes, NULL) == VPPS_OK ? packed : NULL;
+    return vpps_cache_read(&key, &packed, bytes) == VPPS_OK ? packed : NULL;
 }
 
 static void write_policy(const vpps_graph_kind *kind, const void *packed, size_t bytes) {

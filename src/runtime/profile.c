@@ -23,7 +23,7 @@ char *vpps_recall(const vpps_memory *m) {
     void *bytes = NULL;
     size_t size = 0;
     vpps_cache_key key;
-    if (key_of(m, &shapes, &key) == VPPS_OK && vpps_cache_read(&key, &bytes, &size, NULL) == VPPS_OK && bytes)
+    if (key_of(m, &shapes, &key) == VPPS_OK && vpps_cache_read(&key, &bytes, &size) == VPPS_OK && bytes)
         text = malloc(size + 1); /* adds the final zero; strndup might read past the bytes */
     if (text) {
         memcpy(text, bytes, size);

@@ -33,7 +33,7 @@ static vpps_status make_library(const vpps_cache_key *key, void **library, size_
                                 double *seconds) {
     *library = NULL;
     *seconds = 0;
-    *cached = *cached && vpps_cache_read(key, library, size, NULL) == VPPS_OK && *library;
+    *cached = *cached && vpps_cache_read(key, library, size) == VPPS_OK && *library;
     if (*cached) return VPPS_OK;
     const uint64_t start = vpps_now_ns();
     VPPS_TRY(vpps_simt_compile(key->source, key->source_bytes, library, size));
