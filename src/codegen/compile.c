@@ -191,16 +191,6 @@ static void describe(compile_job *job, uint32_t arch, const char *description) {
                                 .source_bytes = strlen(job->source)};
 }
 
-vpps_status vpps_nvrtc_version(int *major, int *minor, uint32_t *architectures, uint32_t *n) {
-    const vpps_nvrtc *nvrtc;
-    VPPS_TRY(vpps_nvrtc_open(&nvrtc));
-    *major = nvrtc->major;
-    *minor = nvrtc->minor;
-    *n = vpps_min_u32(*n, nvrtc->n_architectures);
-    memcpy(architectures, nvrtc->architectures, *n * sizeof *architectures);
-    return VPPS_OK;
-}
-
 vpps_status vpps_compile(const char *source, const char *entry, uint32_t arch, const char *description, bool use_cache,
                          void **cubin, size_t *cubin_bytes, vpps_cubin_report *report) {
     compile_job job = {.source = source, .entry = entry};

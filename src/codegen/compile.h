@@ -14,11 +14,6 @@ typedef struct vpps_cubin_report {
     bool cached;
 } vpps_cubin_report;
 
-/* Opens NVRTC, once per process, and returns its version and the architectures that it compiles for, ascending. *n: in, the array's
- * capacity; out, the number of architectures. Fails with DEVICE if there is no NVRTC; the message names the library that was looked for
- * (nvrtc.h). Thread-safe. */
-vpps_status vpps_nvrtc_version(int *major, int *minor, uint32_t *architectures, uint32_t *n);
-
 /* Compiles `source` for an architecture, or takes the CUBIN from the disk cache. `entry` names the kernel's function. *cubin is malloc'd
  * and owned by the caller. Fails with DEVICE if there is no NVRTC, the architecture is unknown or the source does not compile (the message
  * has the compiler's first error line), with FORMAT if the log tells no registers of a kernel of that name, and with MEMORY. A stack frame is

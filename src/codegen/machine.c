@@ -1,27 +1,16 @@
 /* machine.c - the architectures that kernels are generated for, and the properties of their GPUs. */
 #include "codegen/machine.h"
 
-/* Architectures as X(arch, SMs, KiB of shared memory per SM, KiB of it that a CTA may use, KiB of L2). SMs and L2 are those of one product,
- * the other numbers hold for the whole architecture. The products: TITAN RTX, A100, RTX A6000, RTX 6000 Ada, H100 SXM, B200, B300, RTX PRO
- * 6000. The B300's 160 SMs are those of its whole chip. Registers are the same in all. */
-#define ARCHITECTURES(X)                                                                                               \
-    X(75, 72, 64, 64, 6144)                                                                                            \
-    X(80, 108, 164, 163, 40960)                                                                                        \
-    X(86, 84, 100, 99, 6144)                                                                                           \
-    X(89, 142, 100, 99, 98304)                                                                                         \
-    X(90, 132, 228, 227, 51200)                                                                                        \
-    X(100, 148, 228, 227, 129024)                                                                                      \
-    X(103, 160, 228, 227, 129024)                                                                                      \
-    X(120, 188, 100, 99, 131072)
-
 enum { SM_REGISTERS = 65536 };
 
+/* SMs and L2 are those of one product, the other numbers hold for the whole architecture. The products: TITAN RTX, A100, RTX A6000, RTX 6000
+ * Ada, H100 SXM, B200, B300, RTX PRO 6000. The B300's 160 SMs are those of its whole chip. Registers are the same in all. */
 static const struct architecture {
-    uint32_t arch, sms, sm_shared_kib, cta_shared_kib, l2_kib;
+    uint32_t arch, sms, sm_shared_kib, cta_shared_kib,
+        l2_kib; /* cta_shared_kib: shared memory of an SM that one CTA may use */
 } architectures[] = {
-#define X(...) {__VA_ARGS__},
-    ARCHITECTURES(X)
-#undef X
+    {75, 72, 64, 64, 6144},     {80, 108, 164, 163, 40960},   {86, 84, 100, 99, 6144},      {89, 142, 100, 99, 98304},
+    {90, 132, 228, 227, 51200}, {100, 148, 228, 227, 129024}, {103, 160, 228, 227, 129024}, {120, 188, 100, 99, 131072},
 };
 
 /* Returns the number in "sm_90" or "90"; 0 for any other text. */
@@ -55,8 +44,4 @@ vpps_status vpps_machine_named(vpps_machine *out, const char *arch, uint32_t sms
         return VPPS_OK;
     }
     return fail_unknown(arch);
-}
-
-void vpps_machine_architectures(void (*see)(uint32_t arch, void *context), void *context) {
-    for (size_t i = 0; i < VPPS_COUNT(architectures); i++) see(architectures[i].arch, context);
 }

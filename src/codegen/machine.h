@@ -18,6 +18,3 @@ typedef struct vpps_machine {
 /* Fills in the properties of an architecture, "sm_90" or "90", with `sms` SMs (0: as many as its largest common GPU has). Fails with
  * ARGUMENT; the message lists the architectures. Sizes: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". */
 vpps_status vpps_machine_named(vpps_machine *out, const char *arch, uint32_t sms);
-
-/* Calls see(arch) for every known architecture, ascending. */
-void vpps_machine_architectures(void (*see)(uint32_t arch, void *context), void *context);

@@ -5,7 +5,7 @@
 #include "base/library.h"
 #include "codegen/cache.h"
 #include "codegen/compile.h"
-#include "codegen/machine.h"
+#include "codegen/nvrtc.h"
 #include "common/folder.h"
 
 #include <dlfcn.h>
@@ -45,14 +45,13 @@ static const char *const indexed_source = "extern \"C\" __global__ void indexed(
 
 /* Returns false without NVRTC, after checking that both calls report it. */
 static bool have_nvrtc(const char *test) {
-    int major, minor;
-    uint32_t architectures[64], n = 64;
+    const vpps_nvrtc *nvrtc;
     void *cubin;
     size_t bytes;
     vpps_cubin_report report;
     const char *own = getenv("VPPS_NVRTC"), *name = own && *own ? own : "libnvrtc.so";
-    if (vpps_nvrtc_version(&major, &minor, architectures, &n) == VPPS_OK) return true;
-    TEST_FAILS(vpps_nvrtc_version(&major, &minor, architectures, &n), VPPS_DEVICE, name);
+    if (vpps_nvrtc_open(&nvrtc) == VPPS_OK) return true;
+    TEST_FAILS(vpps_nvrtc_open(&nvrtc), VPPS_DEVICE, name);
     TEST_FAILS(vpps_compile(small_source, "small", 90, "", true, &cubin, &bytes, &report), VPPS_DEVICE, name);
     ck_assert_ptr_null(cubin);
     test_tell("skipped", "%s: no NVRTC", test);
@@ -62,13 +61,12 @@ static bool have_nvrtc(const char *test) {
 /* ---------------------------------------------------------------- the library */
 
 TEST(library_by_name) {
-    int major, minor;
-    uint32_t architectures[64], n = 64;
+    const vpps_nvrtc *nvrtc;
     void *cubin;
     size_t bytes;
     vpps_cubin_report report;
     setenv("VPPS_NVRTC", "/nowhere/libnvrtc.so.99", 1);
-    TEST_FAILS(vpps_nvrtc_version(&major, &minor, architectures, &n), VPPS_DEVICE, "/nowhere/libnvrtc.so.99");
+    TEST_FAILS(vpps_nvrtc_open(&nvrtc), VPPS_DEVICE, "/nowhere/libnvrtc.so.99");
     vpps_fail(VPPS_OK, "x");
     setenv("VPPS_NVRTC", "", 1); /* too late: a process looks once */
     TEST_FAILS(vpps_compile(small_source, "small", 90, "", true, &cubin, &bytes, &report), VPPS_DEVICE,
@@ -78,10 +76,9 @@ TEST(library_by_name) {
 }
 
 TEST(another_library) {
-    int major, minor;
-    uint32_t architectures[64], n = 64;
+    const vpps_nvrtc *nvrtc;
     setenv("VPPS_NVRTC", "libm.so.6", 1);
-    TEST_FAILS(vpps_nvrtc_version(&major, &minor, architectures, &n), VPPS_DEVICE, "no function nvrtc");
+    TEST_FAILS(vpps_nvrtc_open(&nvrtc), VPPS_DEVICE, "no function nvrtc");
 }
 
 /* Copies the fake NVRTC as libraries of versions 12 and 13, to a folder that the loader searches first. */
@@ -102,13 +99,13 @@ static void add_versions(void) {
  * first among equals. */
 TEST_EACH(the_version_that_the_driver_loads, 0, 4) {
     static const int wanted[][2] = {{12, 12}, {13, 13}, {99, 13}, {5, 12}};
-    int major, minor;
-    uint32_t architectures[64], n = 64;
+    const vpps_nvrtc *nvrtc;
     add_versions();
     vpps_library_prefer(wanted[_i][0]);
-    const vpps_status status = vpps_nvrtc_version(&major, &minor, architectures, &n);
+    const vpps_status status = vpps_nvrtc_open(&nvrtc);
     ck_assert_msg(status == VPPS_OK, "%s", vpps_error_message());
-    ck_assert_msg(major == wanted[_i][1] || (wanted[_i][0] == 99 && major > 13), "version %d", major);
+    ck_assert_msg(nvrtc->major == wanted[_i][1] || (wanted[_i][0] == 99 && nvrtc->major > 13), "version %d",
+                  nvrtc->major);
 }
 
 /* Version 13 knows all options, 12 lacks the last one. Both find their builtins, which they look up by name alone, already open. */
@@ -128,37 +125,23 @@ TEST_EACH(an_option_that_is_not_known_is_left_out, 0, 2) {
 }
 
 TEST(version) {
-    int major, minor;
-    uint32_t architectures[64], few[64] = {0}, n = 64, two = 2;
+    const vpps_nvrtc *nvrtc;
     if (!have_nvrtc("version")) return;
-    TEST_OK(vpps_nvrtc_version(&major, &minor, architectures, &n));
-    ck_assert_int_ge(major, 11);
-    ck_assert_int_ge(minor, 0);
-    ck_assert_uint_ge(n, 3);
-    for (uint32_t i = 1; i < n; i++) ck_assert_uint_lt(architectures[i - 1], architectures[i]);
-    TEST_OK(vpps_nvrtc_version(&major, &minor, few, &two));
-    ck_assert_uint_eq(two, 2);
-    ck_assert_uint_eq(few[1], architectures[1]);
-    ck_assert_uint_eq(few[2], 0);
+    TEST_OK(vpps_nvrtc_open(&nvrtc));
+    ck_assert_int_ge(nvrtc->major, 11);
+    ck_assert_int_ge(nvrtc->minor, 0);
+    ck_assert_uint_ge(nvrtc->n_architectures, 3);
+    for (uint32_t i = 1; i < nvrtc->n_architectures; i++)
+        ck_assert_uint_lt(nvrtc->architectures[i - 1], nvrtc->architectures[i]);
 }
 
 /* ---------------------------------------------------------------- compiling */
 
-static void compile_for(uint32_t arch, void *context) {
-    const char *source = context;
-    int major, minor;
-    uint32_t known[64], n = 64;
-    bool supported = false;
+static void compile_for(uint32_t arch) {
     void *cubin;
     size_t bytes;
     vpps_cubin_report r;
-    TEST_OK(vpps_nvrtc_version(&major, &minor, known, &n));
-    for (uint32_t i = 0; i < n; i++) supported |= known[i] == arch;
-    if (!supported) {
-        TEST_LEFT_OUT("this NVRTC does not compile for sm_%u", arch);
-        return;
-    }
-    TEST_OK(vpps_compile(source, "small", arch, "small", false, &cubin, &bytes, &r));
+    TEST_OK(vpps_compile(small_source, "small", arch, "small", false, &cubin, &bytes, &r));
     ck_assert_uint_gt(bytes, 1000);
     ck_assert_mem_eq(cubin, "\177ELF", 4);
     ck_assert_uint_ge(r.registers, 4);
@@ -171,11 +154,11 @@ static void compile_for(uint32_t arch, void *context) {
 }
 
 TEST(every_architecture) {
-    char source[1024];
+    const vpps_nvrtc *nvrtc;
     if (!have_nvrtc("every_architecture")) return;
     cache_folder_make();
-    snprintf(source, sizeof source, "%s", small_source);
-    vpps_machine_architectures(compile_for, source);
+    TEST_OK(vpps_nvrtc_open(&nvrtc));
+    for (uint32_t i = 0; i < nvrtc->n_architectures; i++) compile_for(nvrtc->architectures[i]);
     ck_assert_int_eq(cache_folder_count(NULL, 0), 0); /* use_cache was false */
 }
 

@@ -1,5 +1,6 @@
 /* test_specialise.c - from a kernel that spills to one with fewer weights in registers: the order of attempts, messages, and the end. Most compilers
  * here are simulated; one test makes NVRTC spill. */
+#include "codegen/nvrtc.h"
 #include "common/gpu_tests.h"
 #include "gpu_batch.h"
 
@@ -215,10 +216,9 @@ TEST_EACH(a_real_spill_is_seen, 1, gpu_end("a_real_spill_is_seen", 1, 2)) {
     gpu_batch b;
     cramped x = {0};
     vpps_cubin_report report;
-    uint32_t registers = 64, architecture, n = 1;
-    int major, minor;
-    if (vpps_nvrtc_version(&major, &minor, &architecture, &n) != VPPS_OK)
-        TEST_SKIP("a_real_spill_is_seen: %s", vpps_error_message());
+    uint32_t registers = 64;
+    const vpps_nvrtc *nvrtc;
+    if (vpps_nvrtc_open(&nvrtc) != VPPS_OK) TEST_SKIP("a_real_spill_is_seen: %s", vpps_error_message());
     gpu_batch_tree_lstm(&b, &full, 64, 64);
     vpps_specialiser s = gpu_batch_specialiser(&b);
     s.compile = compile_cramped;

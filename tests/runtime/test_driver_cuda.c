@@ -1,5 +1,6 @@
 /* test_driver_cuda.c - driver_cuda.c against a fake driver (tests/fake_cuda), on any machine: it must use the CUDA driver as its manual says, in
  * order and without leaks, and must say what went wrong. No GPU is involved, and no kernel runs here. */
+#include "codegen/nvrtc.h"
 #include "common/training.h"
 #include "cuda_declarations.h"
 #include "fake_cuda/fake_cuda.h"
@@ -384,10 +385,9 @@ static vpps_cu_result store(const void *given, unsigned ctas, unsigned threads, 
 static vpps_driver *open_kernel(vpps_kernel **kernel) {
     vpps_driver *d = open_driver();
     vpps_cubin_report report = {0};
-    int major, minor;
-    uint32_t architectures[64], n = VPPS_COUNT(architectures);
+    const vpps_nvrtc *nvrtc;
     fake->set_kernel(store, sizeof(arguments));
-    if (vpps_nvrtc_version(&major, &minor, architectures, &n) != VPPS_OK) {
+    if (vpps_nvrtc_open(&nvrtc) != VPPS_OK) {
         TEST_FAILS(cuda->load(d, source, "a test", &plain, kernel, &report), VPPS_DEVICE, "NVRTC");
         close_driver(d);
         test_tell("skipped", "launches: no NVRTC");

@@ -5,8 +5,7 @@
 #include "cli/common/failure.h"
 #include "cli/common/json.h"
 #include "codegen/compile.h"
-
-enum { MAX_ARCHITECTURES = 64 };
+#include "codegen/nvrtc.h"
 
 /* ---------------------------------------------------------------- source */
 
@@ -123,35 +122,16 @@ static vpps_status report_machine(planner *x, json_t *kernels) {
     return status;
 }
 
-typedef struct arch_list {
-    uint32_t at[MAX_ARCHITECTURES], n;
-} arch_list;
-
-static void add_architecture(uint32_t arch, void *context) {
-    arch_list *list = context;
-    if (list->n < MAX_ARCHITECTURES) list->at[list->n++] = arch;
-}
-
-static bool is_listed(const arch_list *list, uint32_t arch) {
-    for (uint32_t i = 0; i < list->n; i++) {
-        if (list->at[i] == arch) return true;
-    }
-    return false;
-}
-
 /* Compiles for every machine that the compiler knows. Returns the first failure after all have been tried. */
 static vpps_status report_all(planner *x, json_t *kernels) {
-    arch_list machines = {.n = 0}, compiled = {.n = MAX_ARCHITECTURES};
-    int major, minor;
+    const vpps_nvrtc *nvrtc;
     char message[VPPS_MESSAGE_BYTES] = "";
     vpps_status first = VPPS_OK;
-    VPPS_TRY(vpps_nvrtc_version(&major, &minor, compiled.at, &compiled.n));
-    vpps_machine_architectures(add_architecture, &machines);
-    for (uint32_t i = 0; i < machines.n; i++) {
+    VPPS_TRY(vpps_nvrtc_open(&nvrtc));
+    for (uint32_t i = 0; i < nvrtc->n_architectures; i++) {
         char name[16];
-        if (!is_listed(&compiled, machines.at[i])) continue;
-        snprintf(name, sizeof name, "sm_%u", machines.at[i]);
-        VPPS_TRY(vpps_machine_named(&x->machine, name, x->settings->sms));
+        snprintf(name, sizeof name, "sm_%u", nvrtc->architectures[i]);
+        if (vpps_machine_named(&x->machine, name, x->settings->sms) != VPPS_OK) continue;
         const vpps_status status = report_machine(x, kernels);
         if (status == VPPS_OK || first != VPPS_OK) continue;
         first = status;

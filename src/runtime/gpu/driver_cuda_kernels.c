@@ -1,15 +1,17 @@
 /* driver_cuda_kernels.c - kernels on a GPU: compiles source to CUBIN, or to PTX for the driver's compiler; loads and launches them. */
 #include "runtime/gpu/driver_cuda.h"
 
+#include "codegen/nvrtc.h"
+
 #include <stdio.h>
 
 /* Chooses the architectures to compile for. *binary: the newest that NVRTC knows and whose binary code the GPU runs, 0 if there is none;
  * such code runs on later architectures of the same major version (CUDA C++ Programming Guide, "Binary Compatibility"). *virtual_arch: the
  * newest whose PTX the GPU can run, or 0; PTX runs on all later architectures ("PTX Compatibility"). */
 static vpps_status choose_arch(const cuda_driver *d, uint32_t *binary, uint32_t *virtual_arch) {
-    uint32_t known[64], n = VPPS_COUNT(known);
-    int major, minor;
-    VPPS_TRY(vpps_nvrtc_version(&major, &minor, known, &n));
+    const vpps_nvrtc *nvrtc;
+    VPPS_TRY(vpps_nvrtc_open(&nvrtc));
+    const uint32_t *known = nvrtc->architectures, n = nvrtc->n_architectures;
     *binary = *virtual_arch = 0;
     for (uint32_t i = 0; i < n; i++) {
         if (known[i] > d->arch) continue;
@@ -19,7 +21,7 @@ static vpps_status choose_arch(const cuda_driver *d, uint32_t *binary, uint32_t 
     if (*virtual_arch) return VPPS_OK;
     return vpps_fail(VPPS_DEVICE,
                      "cuda: the GPU is sm_%u; NVRTC %d.%d makes code for sm_%u to sm_%u, none that runs on it", d->arch,
-                     major, minor, n ? known[0] : 0, n ? known[n - 1] : 0);
+                     nvrtc->major, nvrtc->minor, n ? known[0] : 0, n ? known[n - 1] : 0);
 }
 
 /* Checks that all CTAs fit on the GPU at once, as a cooperative launch requires. The driver's own error message would lack the numbers. */

@@ -1,5 +1,5 @@
 /* examine.c - describes the devices cuda and simt to the user: driver, GPU and compiler. */
-#include "codegen/compile.h"
+#include "codegen/nvrtc.h"
 #include "runtime/gpu/driver.h"
 #include "runtime/gpu/gpu.h"
 #include "runtime/simt/compiler.h"
@@ -30,20 +30,19 @@ void vpps_examine_cuda(vpps_device_facts *out) {
         return;
     }
     char driver[32];
-    int major, minor;
-    uint32_t architectures[64], n = VPPS_COUNT(architectures);
+    const vpps_nvrtc *nvrtc;
     snprintf(driver, sizeof driver, "%d.%d", m.driver / 1000, m.driver % 1000 / 10);
     add(out, "gpu", false, "%s", m.name);
     add(out, "arch", false, "sm_%u", m.arch);
     add(out, "sms", true, "%u", m.sms);
     add(out, "driver", false, "%s", driver);
-    if (vpps_nvrtc_version(&major, &minor, architectures, &n) != VPPS_OK) {
+    if (vpps_nvrtc_open(&nvrtc) != VPPS_OK) {
         snprintf(out->state, sizeof out->state, "not ready: %s, but no NVRTC: %s", m.name, vpps_error_message());
         return;
     }
-    add(out, "nvrtc", false, "%d.%d", major, minor);
+    add(out, "nvrtc", false, "%d.%d", nvrtc->major, nvrtc->minor);
     snprintf(out->state, sizeof out->state, "ready: %s, sm_%u, %u SMs, driver %s, NVRTC %d.%d", m.name, m.arch, m.sms,
-             driver, major, minor);
+             driver, nvrtc->major, nvrtc->minor);
     out->ready = true;
 }
 
