@@ -284,7 +284,7 @@ static void print_contributions(printer *p) {
         print_name(p, to->value);
         fputs(" to ", p->file);
         if (to->lookup) {
-            fprintf(p->file, "the entry of %s", p->model->params[c->lookups[to->index].table].name);
+            fprintf(p->file, "the entry of %s", vpps_table_name(p->model, c->lookups[to->index].table));
         } else {
             fprintf(p->file, "in%u", to->index);
         }

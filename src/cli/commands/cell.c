@@ -66,9 +66,12 @@ static json_t *inputs_json(const subject *s) {
 static json_t *lookups_json(const subject *s) {
     json_t *list = json_array();
     for (uint32_t i = 0; i < s->c->n_lookups; i++) {
-        const vpps_parameter_data *table = &s->model->params[s->c->lookups[i].table];
-        json_array_append_new(list, json_pack("{ss sI sI sb}", "table", table->name, "rows", (json_int_t)table->rows,
-                                              "cols", (json_int_t)table->cols, "frozen", table->frozen));
+        const vpps_param p = s->c->lookups[i].table; /* VPPS_NO_PARAM: a kept value, whose shape its operation tells */
+        const vpps_parameter_data *table = p == VPPS_NO_PARAM ? NULL : &s->model->params[p];
+        json_array_append_new(list,
+                              json_pack("{ss so* so* sb}", "table", vpps_table_name(s->model, p), "rows",
+                                        table ? json_integer(table->rows) : NULL, "cols",
+                                        table ? json_integer(table->cols) : NULL, "frozen", table && table->frozen));
     }
     return list;
 }
