@@ -142,10 +142,6 @@ static void print_stack(printer *p, uint32_t v) {
     fputc('\n', p->file);
 }
 
-static bool is_recomputed(const vpps_compiled_cell *c, uint32_t v) {
-    return c->values[v].kind == VPPS_VALUE_RUN && c->values[v].run.recompute;
-}
-
 static void print_value(printer *p, uint32_t v, int name_width, int text_width) {
     const vpps_compiled_cell *c = p->c;
     const vpps_cell_value *x = &c->values[v];
@@ -158,7 +154,7 @@ static void print_value(printer *p, uint32_t v, int name_width, int text_width) 
     if (x->axis) print_axis(p, x->axis);
     free(text);
     if (x->kept) fputs(", kept", p->file);
-    if (is_recomputed(c, v)) fputs(", recomputed", p->file);
+    if (x->kind == VPPS_VALUE_RUN && x->run.recompute) fputs(", recomputed", p->file);
     for (uint32_t k = 0; k < c->n_outputs; k++)
         if (c->outputs[k].value == v) fprintf(p->file, ", out%u", k);
     for (uint32_t i = 0; i < c->n_contributions; i++) {
@@ -309,22 +305,6 @@ static void print_outers(printer *p) {
 
 /* ---------------------------------------------------------------- the whole cell */
 
-static void print_part(printer *p, const char *label, bool (*of)(const vpps_compiled_cell *c, uint32_t v)) {
-    const vpps_compiled_cell *c = p->c;
-    uint32_t n = 0;
-    for (uint32_t v = 0; v < c->n_values; v++) {
-        if (c->values[v].stage == VPPS_NONE || !of(c, v)) continue;
-        if (!n++) fprintf(p->file, "  %s:", label);
-        fputc(' ', p->file);
-        print_name(p, v);
-    }
-    if (n) fputc('\n', p->file);
-}
-
-static uint32_t pass_of(const vpps_compiled_cell *c, uint32_t v) { return c->values[v].pass % VPPS_PASS_BACK_EAGER; }
-static bool is_eager(const vpps_compiled_cell *c, uint32_t v) { return pass_of(c, v) == VPPS_PASS_EAGER; }
-static bool is_lazy(const vpps_compiled_cell *c, uint32_t v) { return pass_of(c, v) == VPPS_PASS_LAZY; }
-
 static void print_cost(printer *p) {
     const vpps_cell_cost cost = vpps_cost_of_cell(p->model, p->c);
     fputs("  forward ", p->file);
@@ -346,9 +326,6 @@ vpps_status vpps_print_cell(const vpps_model *model, const vpps_compiled_cell *c
     print_reads(&p);
     print_outputs(&p);
     for (uint32_t i = 0; i < c->n_stages; i++) print_stage(&p, i);
-    print_part(&p, "eager", is_eager);
-    print_part(&p, "lazy", is_lazy);
-    print_part(&p, "recomputed in backward", is_recomputed);
     print_kept(&p);
     print_layout(&p);
     print_contributions(&p);
