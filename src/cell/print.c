@@ -3,7 +3,6 @@
 #include "cell/arrange.h"
 #include "cell/flops.h"
 
-#include <errno.h>
 #include <inttypes.h>
 
 enum { TEXT_WIDTH = 56 /* widest formula that fits a table column; the value's shape follows */ };
@@ -316,12 +315,8 @@ static void print_cost(printer *p) {
     fputc('\n', p->file);
 }
 
-/* Prints a cell. The text is made in memory and written at once, so that errno tells why the write failed. */
 vpps_status vpps_print_cell(const vpps_model *model, const vpps_compiled_cell *c, FILE *file) {
-    VPPS_FREED char *text = NULL;
-    size_t size = 0;
-    printer p = {model, c, open_memstream(&text, &size), false};
-    if (!p.file) return vpps_text_end(NULL, VPPS_OK, &text);
+    printer p = {model, c, file, false};
     print_cost(&p);
     print_reads(&p);
     print_outputs(&p);
@@ -330,8 +325,5 @@ vpps_status vpps_print_cell(const vpps_model *model, const vpps_compiled_cell *c
     print_layout(&p);
     print_contributions(&p);
     print_outers(&p);
-    const vpps_status status = p.failed ? vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name) : VPPS_OK;
-    VPPS_TRY(vpps_text_end(p.file, status, &text));
-    if (fwrite(text, 1, size, file) == size && fflush(file) == 0) return VPPS_OK;
-    return vpps_fail(VPPS_IO, "cell %s: cannot be written: %s", c->name, strerror(errno));
+    return p.failed ? vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name) : VPPS_OK;
 }
