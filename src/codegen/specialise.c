@@ -31,19 +31,6 @@ static void tell(const vpps_specialiser *s, const char *description, const vpps_
     s->log(s->context, line);
 }
 
-static vpps_kernel_plan asked_of(const vpps_kernel_plan *plan) {
-    return (vpps_kernel_plan){.n_vps = plan->n_vps,
-                              .group = plan->group,
-                              .threads = plan->threads,
-                              .row_unit = plan->row_unit,
-                              .optimizer = plan->optimizer,
-                              .n_states = plan->n_states,
-                              .packs = plan->packs,
-                              .parts = plan->parts,
-                              .cells = plan->cells,
-                              .n_cells = plan->n_cells};
-}
-
 /* Returns how many words of a CTA's shared memory the kernel's static variables leave. */
 static uint32_t dynamic_words(const vpps_machine *machine, size_t n_params) {
     /* PARAM_WORDS: words per parameter in vpps_spans, vpps_breaks and vpps_touched; OTHER_WORDS: words of all other static variables. */
@@ -69,17 +56,16 @@ static const vpps_compiled_cell *largest_cell(const vpps_kernel_plan *p) {
     return p->cells[cell];
 }
 
-/* Writes the source of the plan's kernel, with at most `registers` registers of a thread for weights, and its description. */
-static vpps_status generate(const vpps_specialiser *s, vpps_kernel_plan *plan, uint32_t registers, char **source,
-                            char *description, size_t bytes) {
+/* Writes the source of a kernel as `asked`, with at most `registers` registers of a thread for weights, its plan and its description. */
+static vpps_status generate(const vpps_specialiser *s, const vpps_kernel_plan *asked, vpps_kernel_plan *plan,
+                            uint32_t registers, char **source, char *description, size_t bytes) {
     enum { SCRIPT_WORDS = 16384 };
     const uint32_t words = dynamic_words(s->machine, s->model->n_params);
-    vpps_kernel_room room = {.threads = plan->threads, .registers = registers, .script_words = SCRIPT_WORDS};
+    vpps_kernel_room room = {.threads = asked->threads, .registers = registers, .script_words = SCRIPT_WORDS};
     uint32_t tiles = VPPS_TILE_WORDS;
     for (;;) { /* leaves less shared memory to weights until a tile (vertices processed together) fits */
-        const vpps_kernel_plan asked = asked_of(plan);
         vpps_kernel_plan_free(plan);
-        *plan = asked;
+        *plan = *asked;
         room.shared_words = words_beside(words, tiles);
         VPPS_TRY(vpps_generate_kernel(plan, s->model, s->pool, s->matrix_at, &room, source));
         if (plan->tile_words <= tiles || plan->tile_words > words) break;
@@ -106,11 +92,12 @@ vpps_status vpps_specialise(const vpps_specialiser *s, vpps_kernel_plan *plan, u
      * just avoids spills is slower than one with some registers to spare (a Tree-LSTM in bf16x3, predicted time of a batch: with 124 registers for
      * weights 180.4 us, with 116 178.5 us, with 108 178.4 us). */
     enum { MOST = 144, MOST_IN_BF16X3 = 116, STEP = 24, WIDE_STEP = 32, WIDE_FRAME_BYTES = 32 };
+    const vpps_kernel_plan asked = *plan; /* nothing is generated yet, so this is no second owner */
     uint32_t wanted = *registers ? *registers : plan->parts == 2 ? MOST_IN_BF16X3 : MOST;
     for (;;) {
         char description[192], *text = NULL;
         *report = (vpps_cubin_report){0};
-        vpps_status status = generate(s, plan, wanted, &text, description, sizeof description);
+        vpps_status status = generate(s, &asked, plan, wanted, &text, description, sizeof description);
         if (status == VPPS_OK) status = s->compile(s->context, plan, text, description, report);
         if (report->frame_bytes) tell(s, description, report);
         /* a `wide` kernel in fp32 has no weights in registers, so a lower limit of registers for weights would change nothing */
