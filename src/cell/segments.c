@@ -47,16 +47,6 @@ static vpps_segment_kind kind_of(const builder *b, const vpps_program_step *step
     return step->run.of.over_list && step->axis ? VPPS_SEGMENT_LISTS : VPPS_SEGMENT_WHOLE;
 }
 
-/* Calls `visit` for each operand of a step that computes a value, and for the value to which a product is added. */
-static void each_operand(builder *b, const vpps_program_step *step, uint32_t segment,
-                         void (*visit)(builder *b, const vpps_program_step *step, const vpps_operand *o,
-                                       uint32_t segment)) {
-    const vpps_operand *start = step->kind == VPPS_STEP_PRODUCT ? vpps_start_of(step) : NULL;
-    for (uint32_t i = 0; i < step->n && step->kind >= VPPS_STEP_RUN; i++)
-        visit(b, step, vpps_operand_of(b->s, step, i), segment);
-    if (start) visit(b, step, start, segment);
-}
-
 /* Finds for each value the step that makes it, and, if the program loads it or a product reads it, its place in memory. */
 static void find_memory(builder *b) {
     const vpps_program *p = b->s->p;
@@ -166,11 +156,10 @@ static void note_read(builder *b, const vpps_program_step *step, const vpps_oper
 /* Adds steps that load operands from memory to slots (buffers) where b->load says so. If a CTA owns rows of the matrices, the product reads
  * the vectors that it multiplies in memory, not in slots. */
 static void load_operands(builder *b, placing *to, const vpps_program_step *step) {
-    const bool product = step->kind == VPPS_STEP_PRODUCT;
-    for (uint32_t i = 0; i <= step->n && step->kind >= VPPS_STEP_RUN; i++) {
-        if (i == step->n && (!product || !vpps_start_of(step))) break;
-        if (i < step->n && product && b->s->p->rows) continue;
-        const uint32_t u = i < step->n ? vpps_operand_of(b->s, step, i)->value : vpps_start_of(step)->value;
+    const vpps_operand *o;
+    for (uint32_t i = 0; (o = vpps_read_of(b->s, step, i)); i++) {
+        if (i < step->n && step->kind == VPPS_STEP_PRODUCT && b->s->p->rows) continue;
+        const uint32_t u = o->value;
         if (made_here(b, u) || b->s->made_in[u] != VPPS_NONE) continue;
         if (kind_of(b, step) == VPPS_SEGMENT_LISTS && !b->load[u]) {
             b->load[u] = 1;
@@ -188,18 +177,20 @@ static void note_slot(builder *b, uint32_t v, uint32_t segment) {
     b->s->last_read[v] = vpps_max_u32(b->s->last_read[v], segment + 1);
 }
 
-/* Takes no more products into b->products (steps between two barriers) if operand o is computed there or after the next barrier. */
-static void note_later(builder *b, const vpps_program_step *step, const vpps_operand *o, uint32_t segment) {
-    (void)step;
-    if (b->s->made_in[o->value] != VPPS_NONE && b->s->made_in[o->value] >= segment) b->products = VPPS_NONE;
+/* Returns whether an operand of the step is computed in a segment (steps between two barriers) or after it. */
+static bool reads_later(const builder *b, const vpps_program_step *step, uint32_t segment) {
+    const vpps_operand *o;
+    for (uint32_t i = 0; (o = vpps_read_of(b->s, step, i)); i++)
+        if (b->s->made_in[o->value] != VPPS_NONE && b->s->made_in[o->value] >= segment) return true;
+    return false;
 }
 
 /* Adds a product to the segment b->products (steps between two barriers), or to a new one if an operand is not computed before it. */
 static void place_product(builder *b, placing *to, const vpps_program_step *step) {
     const uint32_t v = step->to.value;
     load_operands(b, to, step);
-    if (b->products != VPPS_NONE && b->s->list[b->products].axis != step->axis) b->products = VPPS_NONE;
-    if (b->products != VPPS_NONE) each_operand(b, step, b->products, note_later);
+    if (b->products != VPPS_NONE && (b->s->list[b->products].axis != step->axis || reads_later(b, step, b->products)))
+        b->products = VPPS_NONE;
     const bool hoisted = b->products != VPPS_NONE && b->products != last_segment(b);
     if (b->products == VPPS_NONE) b->products = add_segment(b, VPPS_SEGMENT_PRODUCTS, v);
     add_step(b, to, (placed){{VPPS_SEGMENT_MAKE, v, step}, b->products});
@@ -233,7 +224,8 @@ static void place(builder *b, placing *to, const vpps_program_step *step) {
     if (!b->ok) return;
     add_step(b, to, (placed){{VPPS_SEGMENT_MAKE, v, step}, segment});
     if (step->kind == VPPS_STEP_RUN && step->run.positions.place) b->s->made_in[step->run.positions.value] = segment;
-    each_operand(b, step, segment, note_read);
+    const vpps_operand *o;
+    for (uint32_t i = 0; (o = vpps_read_of(b->s, step, i)); i++) note_read(b, step, o, segment);
     if (kind == VPPS_SEGMENT_ELEMENTS) return;
     note_slot(b, v, segment);
     if (!stored(b, v)) return;

@@ -95,6 +95,13 @@ static inline const vpps_operand *vpps_start_of(const vpps_program_step *product
     return start->place && start->value != product->to.value ? start : NULL;
 }
 
+/* Returns number i of the operands that a step reads: its operands, then the one that is added to its product; NULL: there are no more. */
+static inline const vpps_operand *vpps_read_of(const vpps_segments *s, const vpps_program_step *step, uint32_t i) {
+    if (step->kind < VPPS_STEP_RUN || i > step->n) return NULL;
+    if (i < step->n) return vpps_operand_of(s, step, i);
+    return step->kind == VPPS_STEP_PRODUCT ? vpps_start_of(step) : NULL;
+}
+
 /* Returns the bias vector of a product; VPPS_NO_PARAM: none. */
 static inline vpps_param vpps_bias_param(const vpps_program_step *product) {
     return product->product.start.place && !vpps_start_of(product) ? product->product.start.at : VPPS_NO_PARAM;

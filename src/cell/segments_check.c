@@ -35,20 +35,18 @@ static const char *read_wrong(const vpps_segments *s, uint32_t segment, uint32_t
 static const char *step_wrong(const vpps_segments *s, uint32_t segment, const vpps_segment_step *step, uint32_t *u) {
     const vpps_program_step *makes = step->step;
     const char *wrong = NULL;
+    const vpps_operand *o;
     *u = step->value;
     if (step->kind == VPPS_SEGMENT_STORE) return read_wrong(s, segment, *u, true);
-    for (uint32_t i = 0; makes && makes->kind >= VPPS_STEP_RUN && i < makes->n && !wrong; i++) {
-        const vpps_operand *o = vpps_operand_of(s, makes, i);
+    for (uint32_t i = 0; makes && !wrong && (o = vpps_read_of(s, makes, i)); i++) {
         *u = o->value;
         /* products store their results after a barrier, when all threads have read the operands */
-        if (s->list[segment].kind == VPPS_SEGMENT_PRODUCTS)
+        if (s->list[segment].kind == VPPS_SEGMENT_PRODUCTS && i < makes->n)
             wrong = memory_wrong(s, segment, *u, true);
         else
-            wrong = read_wrong(s, segment, *u, vpps_reads_alike(makes, o));
+            wrong = read_wrong(s, segment, *u, i == makes->n || vpps_reads_alike(makes, o));
     }
-    if (wrong || !makes || makes->kind != VPPS_STEP_PRODUCT || !vpps_start_of(makes)) return wrong;
-    *u = vpps_start_of(makes)->value;
-    return read_wrong(s, segment, *u, true);
+    return wrong;
 }
 
 vpps_status vpps_segments_check(const vpps_segments *s) {
