@@ -43,30 +43,27 @@ static uint32_t word_of(vpps_compiled_cell *c, vpps_word_kind kind, uint32_t val
     return c->n_words++;
 }
 
+/* Adds the product of an affine op's matrices and those of its arguments that have this axis, or all of them. */
+static uint32_t product_of(const lowering *l, uint32_t axis, bool all, vpps_param bias) {
+    vpps_cell_value v = value_of(l, VPPS_VALUE_PRODUCT);
+    v.axis = (uint8_t)axis;
+    v.bias = bias;
+    const uint32_t product = vpps_cell_add(l->c, v);
+    bool ok = product != VPPS_NONE;
+    for (uint32_t i = 0; i < l->n_args && ok; i++)
+        if (all || l->c->values[l->args[i]].axis == axis) ok = vpps_cell_add_arg(l->c, l->args[i], 0, l->matrices[i]);
+    return ok ? product : VPPS_NONE;
+}
+
 /* Makes the products of an affine op over list members. An operand that is the same for all members is multiplied once for the vertex, and its
  * product is added to the members' products. */
 static uint32_t lower_affine(const lowering *l) {
-    const vpps_param *matrices = l->matrices;
-    uint32_t n_shared = 0, shared = VPPS_NONE;
+    uint32_t n_shared = 0;
     for (uint32_t i = 0; i < l->n_args; i++) n_shared += l->axis && !l->c->values[l->args[i]].axis;
-    if (n_shared) {
-        vpps_cell_value v = value_of(l, VPPS_VALUE_PRODUCT);
-        v.axis = 0;
-        v.bias = l->s->param;
-        shared = vpps_cell_add(l->c, v);
-        if (shared == VPPS_NONE) return shared;
-        for (uint32_t i = 0; i < l->n_args; i++)
-            if (!l->c->values[l->args[i]].axis && !vpps_cell_add_arg(l->c, l->args[i], 0, matrices[i]))
-                return VPPS_NONE;
-    }
-    vpps_cell_value v = value_of(l, VPPS_VALUE_PRODUCT);
-    v.bias = n_shared ? VPPS_NO_PARAM : l->s->param;
-    const uint32_t product = vpps_cell_add(l->c, v);
+    if (!n_shared) return product_of(l, l->axis, true, l->s->param);
+    const uint32_t shared = product_of(l, 0, false, l->s->param);
+    const uint32_t product = shared == VPPS_NONE ? shared : product_of(l, l->axis, false, VPPS_NO_PARAM);
     if (product == VPPS_NONE) return product;
-    for (uint32_t i = 0; i < l->n_args; i++)
-        if ((!n_shared || l->c->values[l->args[i]].axis) && !vpps_cell_add_arg(l->c, l->args[i], 0, matrices[i]))
-            return VPPS_NONE;
-    if (!n_shared) return product;
     vpps_cell_value add = value_of(l, VPPS_VALUE_RUN);
     add.run = (vpps_cell_run){.opcode = VPPS_I_ADD, .op = VPPS_OP_ADD};
     const uint32_t sum = vpps_cell_add(l->c, add);
