@@ -435,6 +435,9 @@ bool vpps_cell_add_arg(vpps_compiled_cell *c, uint32_t value, uint32_t element, 
 /* Simplifies a new value v, whose arguments are values of c. Returns the value of c to which v is equal by algebra; VPPS_NONE: there is none. */
 uint32_t vpps_simplify_value(const vpps_compiled_cell *c, vpps_cell_value *v, vpps_cell_arg *args);
 vpps_status vpps_separate_eager(vpps_compiled_cell *c);
+/* Marks the forward values that depend on a recurrent input (an output of a cell that reads this cell, directly or not), and the backward values
+ * that depend on the gradient of a recurrent output. */
+void vpps_mark_recurrent(const vpps_compiled_cell *c, uint8_t *recurrent);
 vpps_status vpps_differentiate(const vpps_model *model, vpps_compiled_cell *c);
 vpps_status vpps_simplify(vpps_compiled_cell *c);
 vpps_status vpps_split_cell(const vpps_model *model, vpps_compiled_cell *c);

@@ -2,12 +2,15 @@
  * before the recurrence (Cavs, section 3.4); the remaining terms run in it. For example, W x of a whole sequence becomes one product. */
 #include "cell/cell.h"
 
-/* Marks the forward values that depend on a recurrent input, which is an output of a cell that reads this cell, directly or not. */
-static void mark_recurrent(const vpps_compiled_cell *c, uint8_t *recurrent) {
-    for (uint32_t v = 0; v < c->n_forward; v++) {
+void vpps_mark_recurrent(const vpps_compiled_cell *c, uint8_t *recurrent) {
+    for (uint32_t v = 0; v < c->n_values; v++) {
         const vpps_cell_value *x = &c->values[v];
-        recurrent[v] = x->kind == VPPS_VALUE_INPUT && (c->needs.recurrent_in >> x->input & 1);
-        for (uint32_t i = 0; i < x->n_args; i++) recurrent[v] |= recurrent[c->args[x->first_arg + i].value];
+        recurrent[v] = (x->kind == VPPS_VALUE_INPUT && (c->needs.recurrent_in >> x->input & 1)) ||
+                       (x->kind == VPPS_VALUE_GRADIENT && (c->needs.recurrent_out >> x->output & 1));
+        for (uint32_t i = 0; i < x->n_args; i++) {
+            const uint32_t a = c->args[x->first_arg + i].value;
+            if ((v < c->n_forward) == (a < c->n_forward)) recurrent[v] |= recurrent[a];
+        }
     }
 }
 
@@ -18,7 +21,7 @@ vpps_status vpps_separate_eager(vpps_compiled_cell *c) {
     uint8_t *recurrent = calloc(n, 1);
     uint32_t *map = calloc(n, sizeof *map);
     bool ok = recurrent && map;
-    if (ok) mark_recurrent(c, recurrent);
+    if (ok) vpps_mark_recurrent(c, recurrent);
     for (uint32_t v = 0; ok && v < c->n_values; v++) {
         vpps_cell_value x = c->values[v];
         const vpps_cell_arg *args = &c->args[x.first_arg];

@@ -26,16 +26,7 @@ static bool backward(const vpps_compiled_cell *c, uint32_t v) { return v >= c->n
 static void mark_recurrence(work *w) {
     vpps_compiled_cell *c = w->c;
     const vpps_cell_needs *needs = &c->needs;
-    for (uint32_t v = 0; v < c->n_values; v++) {
-        const vpps_cell_value *x = &c->values[v];
-        bool r = (x->kind == VPPS_VALUE_INPUT && (needs->recurrent_in >> x->input & 1)) ||
-                 (x->kind == VPPS_VALUE_GRADIENT && (needs->recurrent_out >> x->output & 1));
-        for (uint32_t i = 0; i < x->n_args; i++) {
-            const uint32_t a = c->args[x->first_arg + i].value;
-            if (backward(c, v) == backward(c, a)) r |= w->recurrent[a];
-        }
-        w->recurrent[v] = r;
-    }
+    vpps_mark_recurrent(c, w->recurrent);
     for (uint32_t k = 0; k < c->n_outputs; k++)
         if (c->outputs[k].value != VPPS_NONE && (needs->recurrent_out >> k & 1)) w->leads[c->outputs[k].value] = 1;
     for (uint32_t i = 0; i < c->n_contributions; i++) {
@@ -319,9 +310,11 @@ static void choose_kept(work *w) {
     const uint32_t forever = UINT32_MAX;
     choose_scaled(c);
     for (uint32_t j = 0; j < c->n_contributions; j++) {
-        if (!c->contributions[j].scaled) continue;
-        keep(w, c->contributions[j].vector, forever);
-        keep(w, c->contributions[j].scalar, forever);
+        vpps_cell_contribution *to = &c->contributions[j];
+        to->partial = vpps_makes_shares(&c->values[to->value]);
+        if (!to->scaled) continue;
+        keep(w, to->vector, forever);
+        keep(w, to->scalar, forever);
     }
     for (uint32_t k = 0; k < c->n_outputs; k++) {
         if (c->outputs[k].value != VPPS_NONE) keep(w, c->outputs[k].value, forever);
@@ -337,11 +330,6 @@ static void choose_kept(work *w) {
             const uint32_t a = c->args[x->first_arg + i].value;
             if (c->values[a].stage != VPPS_NONE && c->values[a].stage != x->stage) keep(w, a, x->stage);
         }
-    }
-    for (uint32_t i = 0; i < c->n_contributions; i++) {
-        vpps_cell_contribution *to = &c->contributions[i];
-        const vpps_cell_value *x = &c->values[to->value];
-        to->partial = vpps_makes_shares(x);
     }
 }
 
