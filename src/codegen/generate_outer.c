@@ -111,35 +111,35 @@ static bool begins_sum(const work *w, uint32_t outer) {
     return !vpps_outer_of(w->c, outer).x && !is_whole_matrix(w, outer);
 }
 
-/* Gradients of vector parameters that one piece of code computes together. The gradient of a vector is a sum of one or more steps OUTER,
- * which add vectors dy. firsts: for each gradient the number of its first step. */
-typedef struct vectors {
-    uint32_t firsts[VPPS_MOST_OUTERS], n;
-} vectors;
+/* A group of gradients that one piece of code computes together: outers (sums of dy x^T), each for a different matrix; or vectors' gradients,
+ * which are sums of one or more outers (sums of dy), each by the number of its first outer. */
+typedef struct group {
+    uint32_t outers[VPPS_MOST_OUTERS], n;
+} group;
 
 /* Adds a vector's gradient to `all`. Returns false if the gradient needs different code, or if `all` is full. */
-static bool join_vectors(const work *w, vectors *all, uint32_t first) {
+static bool join_vectors(const work *w, group *all, uint32_t first) {
     if (all->n == VPPS_MOST_OUTERS) return false;
-    if (all->n && !lie_alike(w, vpps_outer_of(w->c, all->firsts[0]).dy, vpps_outer_of(w->c, first).dy)) return false;
-    all->firsts[all->n++] = first;
+    if (all->n && !lie_alike(w, vpps_outer_of(w->c, all->outers[0]).dy, vpps_outer_of(w->c, first).dy)) return false;
+    all->outers[all->n++] = first;
     return true;
 }
 
 /* Writes a call that computes gradients of vectors. `before`: number of rows of earlier calls. Returns the number of rows of this call. */
-static uint32_t put_sums_of_vectors(const work *w, const vectors *all, uint32_t before) {
-    const vpps_operand *dy = vpps_outer_of(w->c, all->firsts[0]).dy;
+static uint32_t put_sums_of_vectors(const work *w, const group *all, uint32_t before) {
+    const vpps_operand *dy = vpps_outer_of(w->c, all->outers[0]).dy;
     const uint32_t most = most_rows(w, dy->rows, 1), n = vpps_n_outers(w->c);
     uint32_t terms = 0;
     bool adds = false;
-    for (uint32_t i = 0; i < all->n; i++) adds |= !is_first(w, all->firsts[i]);
+    for (uint32_t i = 0; i < all->n; i++) adds |= !is_first(w, all->outers[i]);
     fprintf(w->out, "vpps_sum_vectors<v%u, %u, %u, %s, vpps_constants<", dy->value, most, before, vpps_truth(adds));
     for (uint32_t i = 0; i < all->n; i++)
-        for (uint32_t k = all->firsts[i]; k < n; k++)
-            if (is_one_sum(w, all->firsts[i], k))
-                fprintf(w->out, "%s%uu", k == all->firsts[0] ? "" : ", ", vpps_outer_of(w->c, k).dy->at - dy->at);
+        for (uint32_t k = all->outers[i]; k < n; k++)
+            if (is_one_sum(w, all->outers[i], k))
+                fprintf(w->out, "%s%uu", k == all->outers[0] ? "" : ", ", vpps_outer_of(w->c, k).dy->at - dy->at);
     fprintf(w->out, ">");
     for (uint32_t i = 0; i < all->n; i++) {
-        const uint32_t first = all->firsts[i], begin = terms;
+        const uint32_t first = all->outers[i], begin = terms;
         for (uint32_t k = first; k < n; k++) terms += is_one_sum(w, first, k);
         fprintf(w->out, ", vpps_vector_sum<%u, %uu, %u, %u>", w->g->pool->gradients[vpps_outer_of(w->c, first).param],
                 vpps_outer_added_to(w, first), begin, terms);
@@ -149,23 +149,18 @@ static uint32_t put_sums_of_vectors(const work *w, const vectors *all, uint32_t 
 }
 
 static void put_vectors(const work *w) {
-    vectors all = {0};
+    group all = {0};
     uint32_t before = 0;
     fprintf(w->out, "__device__ __forceinline__ void vectors() const {\n");
     for (uint32_t i = 0; i <= vpps_n_outers(w->c); i++) {
         const bool more = i < vpps_n_outers(w->c), begins = more && begins_sum(w, i);
         if (more && (!begins || join_vectors(w, &all, i))) continue;
         if (all.n) before += put_sums_of_vectors(w, &all, before);
-        all = (vectors){0};
+        all = (group){0};
         if (begins) join_vectors(w, &all, i);
     }
     fprintf(w->out, "}\n");
 }
-
-/* A group of outers (sums of dy x^T), each for a different matrix, that are computed together. */
-typedef struct group {
-    uint32_t outers[VPPS_MOST_OUTERS], n;
-} group;
 
 /* Adds an outer (a sum of dy x^T) to a group of outers. Returns false if the group is full or must not be computed with the outer. */
 static bool join_group(const work *w, group *g, uint32_t outer) {
