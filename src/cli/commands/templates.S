@@ -1,22 +1,11 @@
 /* templates.S - embeds files as zero-terminated strings: the C files that make up an exported network's program as main_NAME, and the shells'
  * completion scripts as completion_SHELL. */
-    .macro text name, path
-    .globl \name
-    .hidden \name
-\name:
-    .incbin "\path"
-    .byte 0
-    .endm
-
-    .macro template name, path
-    text main_\name, "\path"
-    .endm
+#include "../../base/template.S"
 
     .macro part name
-    template \name, "src/cli/main/\name\().h"
+    template main_\name, "src/cli/main/\name\().h"
     .endm
 
-    .section .rodata
     part lines
     part forms
     part records
@@ -30,15 +19,15 @@
     part bilstm
     part transformer
     part act
-    template json_types, "src/io/json.h"
-    template json, "src/io/json.c"
-    template csv_types, "src/cli/input/csv.h"
-    template csv, "src/cli/input/csv.c"
-    template lists, "src/cli/common/lists.c"
-    template chunks, "src/io/chunks.h"
-    template chain_types, "src/cli/session/chain_paths.h"
-    template chain, "src/cli/session/chain_paths.c"
-    template tokens, "src/cli/input/tokenize_simple.c"
-    text completion_bash, "src/cli/commands/completion.bash"
-    text completion_zsh, "src/cli/commands/completion.zsh"
+    template main_json_types, "src/io/json.h"
+    template main_json, "src/io/json.c"
+    template main_csv_types, "src/cli/input/csv.h"
+    template main_csv, "src/cli/input/csv.c"
+    template main_lists, "src/cli/common/lists.c"
+    template main_chunks, "src/io/chunks.h"
+    template main_chain_types, "src/cli/session/chain_paths.h"
+    template main_chain, "src/cli/session/chain_paths.c"
+    template main_tokens, "src/cli/input/tokenize_simple.c"
+    template completion_bash, "src/cli/commands/completion.bash"
+    template completion_zsh, "src/cli/commands/completion.zsh"
     .section .note.GNU-stack, "", %progbits
