@@ -322,43 +322,33 @@ static const char *const begin_body =
     ", [&](unsigned i, unsigned e, unsigned element) {\nconst unsigned item = first_item + i;\n";
 static const char *const end_body = "});\n";
 
-/* Writes code for a product of short vectors, with one thread per element. */
-static void put_short(const work *w, uint32_t v) {
-    fprintf(w->out, "vpps_own_rows(n, r%u%s", vpps_stage_value(w, v)->rows, begin_body);
-    put_short_sum(w, v);
+/* Writes the declaration of vV, element e of product V. */
+static void put_value(const work *w, uint32_t v, const vpps_segment *products, const char *item) {
+    if (is_short(w, v))
+        put_short_sum(w, v);
+    else
+        put_sum(w, v, products, item);
     put_finished(w, v);
-    vpps_store_finished(w, v);
-    fputs(end_body, w->out);
 }
 
 void vpps_put_joined(const work *w, const vpps_segment *products) {
-    for (uint32_t k = 0; k < products->n; k++) {
-        const uint32_t v = w->s.steps[products->first + k].value;
-        if (is_short(w, v))
-            put_short_sum(w, v);
-        else
-            put_sum(w, v, products, "item");
-        put_finished(w, v);
-    }
+    for (uint32_t k = 0; k < products->n; k++) put_value(w, w->s.steps[products->first + k].value, products, "item");
 }
 
-/* Writes code that adds up the warps' partial sums. One thread adds up row k of all products of an item (a vertex or list member). */
+/* Writes code that adds up the warps' partial sums, and computes short products. One thread does row k of all products of an item (a vertex or list
+ * member). */
 static void put_sums(const work *w, const vpps_segment *g) {
     for (uint32_t i = 0; i < g->n; i++) {
         const uint32_t first = w->s.steps[g->first + i].value, rows = vpps_stage_value(w, first)->rows,
                        width = vpps_segment_width(&w->s, first);
-        bool seen = is_short(w, first);
-        for (uint32_t k = 0; k < i && !seen; k++) {
-            const uint32_t v = w->s.steps[g->first + k].value;
-            seen = vpps_stage_value(w, v)->rows == rows && !is_short(w, v);
-        }
+        bool seen = false;
+        for (uint32_t k = 0; k < i; k++) seen |= vpps_stage_value(w, w->s.steps[g->first + k].value)->rows == rows;
         if (seen) continue;
         fprintf(w->out, "vpps_elements<VPPS_NONE, %u>(threadIdx.x, n, r%u%s", width, rows, begin_body);
         for (uint32_t k = i; k < g->n; k++) {
             const uint32_t v = w->s.steps[g->first + k].value;
-            if (vpps_stage_value(w, v)->rows != rows || is_short(w, v)) continue;
-            put_sum(w, v, g, "i");
-            put_finished(w, v);
+            if (vpps_stage_value(w, v)->rows != rows) continue;
+            put_value(w, v, g, "i");
             vpps_store_finished(w, v);
         }
         fputs(end_body, w->out);
@@ -410,14 +400,8 @@ bool vpps_put_products(work *w, const vpps_segment *g, bool joined) {
     fprintf(w->out, "vpps_chunks<%u>(n%u, [&](unsigned first_item, unsigned n) {\n", is_whole_tile(w) ? 0 : w->chunk,
             g->axis);
     if (!(w->g->plan->parts ? put_all_tiles(w, g) : put_all_passes(w, g))) return false;
-    for (uint32_t k = 0; k < g->n; k++) {
-        const uint32_t v = w->s.steps[g->first + k].value;
-        if (is_short(w, v) && !joined) put_short(w, v);
-    }
-    if (w->item_words[g - w->s.list] && !joined) {
-        fprintf(w->out, "__syncthreads();\n");
-        put_sums(w, g);
-    }
+    if (w->item_words[g - w->s.list] && !joined) fprintf(w->out, "__syncthreads();\n");
+    if (!joined) put_sums(w, g);
     fprintf(w->out, "(void)first_item, (void)n;\n});\n");
     return true;
 }

@@ -632,11 +632,3 @@ __device__ __forceinline__ float vpps_product_sum(const float *part, unsigned it
         return part[item * ITEM_WORDS + AT + e]; /* wide products have added up the warps' sums */
     return vpps_sum_of_warps<VPPS_WARPS>(part + item * ITEM_WORDS + e * VPPS_SUM_WORDS + AT);
 }
-
-/* Calls body(item, e, element) for n items (vertices or list members) and each row that the virtual processor owns, divided among the threads. The
- * row has number `element` in its vector and number e among the own rows. */
-template <class BODY> __device__ __forceinline__ void vpps_own_rows(unsigned n, vpps_rows own, const BODY &body) {
-    const unsigned width = own.end - own.first;
-#pragma unroll 1
-    for (unsigned i = threadIdx.x; i < n * width; i += VPPS_THREADS) body(i / width, i % width, own.first + i % width);
-}
