@@ -56,7 +56,7 @@ HOT       := $(filter src/graph/% src/cell/% src/script/% src/runtime/comm/% src
                src/runtime/cpu/avx512_bf16.c src/runtime/cpu/avx512_pack.c, $(LIB_SRC))
 BRIEF     := $(filter-out $(addprefix tests/,common/% models/% cell/% decode/% fuzz/% graph/test_ops.c codegen/test_instructions.c runtime/test_bf16.c), \
                $(wildcard tests/*/*.c))
-TEMPLATES := $(wildcard src/interp_templates/*) src/script/header.h src/isa/functions.h src/isa/steps.h src/isa/whole.def src/base/template.S \
+TEMPLATES := $(wildcard src/interp_templates/*) src/script/header.h src/isa/functions.h src/isa/steps.h src/isa/isa.def src/isa/whole.def src/base/template.S \
              src/runtime/cpu/math.h $(filter-out src/export/export.h,$(wildcard src/export/*.h)) $(wildcard src/cli/main/*.h) \
              src/io/json.h src/io/json.c src/io/chunks.h src/cli/session/chain_paths.h src/cli/session/chain_paths.c src/cli/input/tokenize_simple.c \
              src/cli/input/csv.h src/cli/input/csv.c src/cli/common/lists.c $(wildcard src/cli/commands/completion.*sh)

@@ -1,10 +1,9 @@
 /* generate.c - generates the source text of the kernel for a set of compiled cells. */
 #include "codegen/generate.h"
-#include "codegen/formulas.h"
 #include "codegen/generate_outer.h"
 
 /* The embedded template files, in the order in which the kernel's text contains them (templates.S). */
-#define TEMPLATES_BEFORE(X) X(failure) X(arguments) X(task_header) X(math) X(functions) X(steps)
+#define TEMPLATES_BEFORE(X) X(failure) X(arguments) X(task_header) X(math) X(functions) X(steps) X(formulas) X(isa_rows)
 #define TEMPLATES_AFTER(X)                                                                                             \
     X(device) X(common) X(mma) X(whole) X(whole_rows) X(products) X(loads) X(stage) X(parameters) X(outer) X(packing)
 #define X(name) extern const char vpps_template_##name[];
@@ -16,6 +15,15 @@ X(loop)
 
 _Static_assert(VPPS_CELL_LISTS == VPPS_COUNT(((vpps_block *)NULL)->members), "members of every list");
 _Static_assert(VPPS_AXES == VPPS_COUNT(((vpps_block *)NULL)->kept), "kept values of every axis");
+
+void vpps_generate_step(FILE *out, vpps_optimizer_kind optimizer, const char *numbers) {
+    static const char *const steps[] = {
+#define X(id, name, states, lr) "step_" #id,
+        VPPS_OPTIMIZER_TABLE(X)
+#undef X
+    };
+    fprintf(out, "#define VPPS_STEP_NUMBERS %s\n#define VPPS_STEP %s\n", numbers, steps[optimizer]);
+}
 
 void vpps_generate_name(FILE *out, const char *name) {
     for (; *name; name++) fputc(*name == '*' ? '_' : *name, out);
@@ -91,7 +99,7 @@ static void put_constants(const vpps_generation *g) {
         fprintf(g->out, "#define %s %uu\n", constants[i].name, constants[i].value);
     for (uint32_t i = 0; i < VPPS_TASK_COUNT; i++)
         fprintf(g->out, "#define VPPS_TASK_%s %uu\n", vpps_task_rows[i].name, i);
-    vpps_emit_step(g->out, p->optimizer, "vpps_task_header");
+    vpps_generate_step(g->out, p->optimizer, "vpps_task_header");
 }
 
 static void put_entries(const vpps_generation *g) {
@@ -321,7 +329,6 @@ static vpps_status put_kernel(const vpps_generation *g, vpps_kernel_plan *plan) 
     put_entries(g);
 #define X(name) fputs(vpps_template_##name, g->out);
     TEMPLATES_BEFORE(X)
-    vpps_emit_formulas(g->out);
     TEMPLATES_AFTER(X)
     if (plan->residents.wide_words) X(tiles)
     put_loads(g);

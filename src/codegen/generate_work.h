@@ -20,6 +20,9 @@ vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_ce
 /* Writes the function vpps_outer_NUMBER, which computes the gradients of a cell's parameters. Returns the words of shared memory needed. */
 uint32_t vpps_generate_outer(const vpps_generation *g, const vpps_compiled_cell *c, uint32_t number);
 
+/* Writes the macros VPPS_STEP, the name of the optimiser's function (isa/steps.h), and VPPS_STEP_NUMBERS, the struct with its numbers. */
+void vpps_generate_step(FILE *out, vpps_optimizer_kind optimizer, const char *numbers);
+
 /* Writes a user's name inside a comment of the kernel's text; asterisks, which could end the comment, become underscores. */
 void vpps_generate_name(FILE *out, const char *name);
 

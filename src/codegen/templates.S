@@ -16,6 +16,8 @@
     template vpps_template_math, "src/interp_templates/math.cuh"
     template vpps_template_functions, "src/isa/functions.h"
     template vpps_template_steps, "src/isa/steps.h"
+    template vpps_template_formulas, "src/interp_templates/formulas.cuh"
+    template vpps_template_isa_rows, "src/isa/isa.def"
     template vpps_template_task_header, "src/script/header.h"
     template vpps_template_parameters, "src/interp_templates/parameters.cuh"
     template vpps_template_loop, "src/interp_templates/loop.cuh"

@@ -1,12 +1,12 @@
 /* ops_harness.c - see ops_harness.h. */
 #include "codegen/ops_harness.h"
 
-#include "codegen/formulas.h"
+#include "codegen/generate_work.h"
 #include "common/testing.h"
 #include "runtime/simt/fiber.h"
 
 /* The templates, in the order in which a kernel's text has them. */
-#define TEMPLATES_BEFORE(X) X(failure) X(arguments) X(task_header) X(math) X(functions) X(steps)
+#define TEMPLATES_BEFORE(X) X(failure) X(arguments) X(task_header) X(math) X(functions) X(steps) X(formulas) X(isa_rows)
 #define TEMPLATES_BEHIND(X) X(device) X(common) X(whole) X(whole_rows)
 #define X(name) extern const char vpps_template_##name[];
 TEMPLATES_BEFORE(X)
@@ -95,15 +95,14 @@ static char *make_source(const ops_machine *m) {
             "#define VPPS_VPS %uu\n#define VPPS_GROUP %uu\n#define VPPS_THREADS %uu\n#define VPPS_ROW_BLOCK 1u\n"
             "#define VPPS_PARAMS 0u\n#define VPPS_HEADER_WORDS %uu\n",
             m->n_vps, m->n_vps, m->threads, (uint32_t)VPPS_TASK_HEADER_WORDS);
-    vpps_emit_step(f, VPPS_SGD, "vpps_task_header");
+    vpps_generate_step(f, VPPS_SGD, "vpps_task_header");
 #define X(name) fputs(vpps_template_##name, f);
     TEMPLATES_BEFORE(X)
-    vpps_emit_formulas(f);
     TEMPLATES_BEHIND(X)
 #undef X
     for (uint32_t k = 0; k < VPPS_OPTIMIZERS; k++) {
         fprintf(f, "#undef VPPS_STEP_NUMBERS\n#undef VPPS_STEP\n");
-        vpps_emit_step(f, (vpps_optimizer_kind)k, "vpps_task_header");
+        vpps_generate_step(f, (vpps_optimizer_kind)k, "vpps_task_header");
         fprintf(f,
                 "VPPS_PART void test_step_%u(float g, float *w, float *s0, float *s1) { VPPS_STEP(&vpps_header, g, w, "
                 "s0, s1); }\n",

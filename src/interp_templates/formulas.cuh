@@ -1,0 +1,12 @@
+/* formulas.cuh - turns the rows of isa.def, which follows, into functions: vpps_value_ID (elementwise), vpps_next_ID and vpps_made_ID (folds, such
+ * as sums), vpps_beats_ID (searches, such as argmax). */
+#define EW(ID, OPERANDS, COST, FLOPS, FORMULA)                                                                         \
+    VPPS_INLINE float vpps_value_##ID(float x, float y, float z, float s, float f, unsigned u, float random) {         \
+        return FORMULA;                                                                                                \
+    }
+#define FOLD(ID, OPERANDS, COST, FLOPS, NEXT, MADE)                                                                    \
+    VPPS_INLINE float vpps_next_##ID(float a, float x, float w) { return NEXT; }                                       \
+    VPPS_INLINE float vpps_made_##ID(float a, float f) { return MADE; }
+#define FIND(ID, OPERANDS, COST, FLOPS, BEATS)                                                                         \
+    VPPS_INLINE bool vpps_beats_##ID(float x, float a) { return BEATS; }
+#define INSTR(...)
