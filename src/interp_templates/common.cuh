@@ -15,6 +15,14 @@ struct __align__(16) vpps_quad {
     float x, y, z, w;
 };
 
+/* Loads four elements of a vector of LENGTH elements, with zeros after its end; x is the address of number `element`. QUADS: the vector
+ * begins and ends at a multiple of four words. WHOLE: the vector has all four elements. */
+template <bool QUADS, bool WHOLE, unsigned LENGTH> VPPS_PART vpps_quad vpps_four(const float *x, unsigned element) {
+    if (QUADS) return WHOLE || element < LENGTH ? *(const vpps_quad *)x : vpps_quad{0.0f, 0.0f, 0.0f, 0.0f};
+    return vpps_quad{WHOLE || element < LENGTH ? x[0] : 0.0f, WHOLE || element + 1 < LENGTH ? x[1] : 0.0f,
+                     WHOLE || element + 2 < LENGTH ? x[2] : 0.0f, WHOLE || element + 3 < LENGTH ? x[3] : 0.0f};
+}
+
 struct __align__(8) vpps_pair {
     float x, y;
 };

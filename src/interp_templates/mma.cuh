@@ -9,12 +9,6 @@
  * Operands are rounded as src/runtime/cpu/bf16.h says. */
 #if VPPS_PARTS
 
-#ifndef VPPS_SIMT
-#define VPPS_FUNCTION __device__ __forceinline__
-#else
-#define VPPS_FUNCTION static __noinline__ /* if inlined, it would overflow a thread's stack in software SIMT */
-#endif
-
 /* Two numbers, each of which is the sum of VPPS_PARTS bf16 parts: one word per part, with the first number in the lower half. */
 struct vpps_split {
     unsigned part[VPPS_PARTS];
@@ -24,7 +18,7 @@ __device__ __forceinline__ float vpps_first_of(unsigned pair) { return __uint_as
 __device__ __forceinline__ float vpps_second_of(unsigned pair) { return __uint_as_float(pair & 0xffff0000u); }
 
 #ifndef VPPS_SIMT
-VPPS_FUNCTION unsigned vpps_rounded(float first, float second) {
+VPPS_PART unsigned vpps_rounded(float first, float second) {
     unsigned pair;
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
     return pair;
@@ -32,7 +26,7 @@ VPPS_FUNCTION unsigned vpps_rounded(float first, float second) {
 
 /* Rounds two numbers to bf16, keeping finite numbers finite; infinity becomes the greatest finite number, and the low
  * part, the remainder, carries the infinity. */
-VPPS_FUNCTION unsigned vpps_rounded_finite(float first, float second) {
+VPPS_PART unsigned vpps_rounded_finite(float first, float second) {
     unsigned pair;
     asm("cvt.rn.satfinite.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
     return pair;
@@ -43,7 +37,7 @@ __device__ __forceinline__ float vpps_rest(float x, float high) {
 }
 
 /* Runs the instruction mma. It is volatile, so that the compiler does not move it into a branch: all lanes must reach it. */
-VPPS_FUNCTION void vpps_mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+VPPS_PART void vpps_mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
     asm volatile(
         "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, "
         "%1, %2, %3};"
@@ -51,17 +45,15 @@ VPPS_FUNCTION void vpps_mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, 
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 #else
-VPPS_FUNCTION unsigned vpps_nearest(float x) {
+VPPS_PART unsigned vpps_nearest(float x) {
     const unsigned u = __float_as_uint(x), magnitude = u & 0x7fffffffu;
     if (magnitude > 0x7f800000u) return (u | 0x00400000u) >> 16;
     if (magnitude < 0x00800000u) return (u & 0x80000000u) >> 16;
     return (u + 0x7fffu + (u >> 16 & 1u)) >> 16;
 }
-VPPS_FUNCTION unsigned vpps_rounded(float first, float second) {
-    return vpps_nearest(first) | vpps_nearest(second) << 16;
-}
-VPPS_FUNCTION unsigned vpps_finite(unsigned rounded) { return (rounded & 0x7fffu) == 0x7f80u ? rounded - 1 : rounded; }
-VPPS_FUNCTION unsigned vpps_rounded_finite(float first, float second) {
+VPPS_PART unsigned vpps_rounded(float first, float second) { return vpps_nearest(first) | vpps_nearest(second) << 16; }
+VPPS_PART unsigned vpps_finite(unsigned rounded) { return (rounded & 0x7fffu) == 0x7f80u ? rounded - 1 : rounded; }
+VPPS_PART unsigned vpps_rounded_finite(float first, float second) {
     return vpps_finite(vpps_nearest(first)) | vpps_finite(vpps_nearest(second)) << 16;
 }
 __device__ __forceinline__ float vpps_rest(float x, float high) { return x - high; }
@@ -70,7 +62,7 @@ __device__ __forceinline__ float vpps_rest(float x, float high) { return x - hig
  * lanes that go on to the next product do not overwrite them. */
 __shared__ unsigned vpps_operands[VPPS_WARPS][2][32][6], vpps_turn[VPPS_WARPS][32];
 
-VPPS_FUNCTION void vpps_mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+VPPS_PART void vpps_mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
     const unsigned lane = VPPS_LANE, warp = VPPS_WARP, turn = vpps_turn[warp][lane] % 2;
     unsigned *mine = vpps_operands[warp][turn][lane];
     for (unsigned i = 0; i < 4; i++) mine[i] = a[i];
@@ -93,7 +85,7 @@ VPPS_FUNCTION void vpps_mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, 
 }
 #endif
 
-VPPS_FUNCTION vpps_split vpps_split_of(float x, float y) {
+VPPS_PART vpps_split vpps_split_of(float x, float y) {
     vpps_split s;
 #if VPPS_PARTS == 1
     s.part[0] = vpps_rounded(x, y);
@@ -105,7 +97,7 @@ VPPS_FUNCTION vpps_split vpps_split_of(float x, float y) {
 }
 
 /* Returns sum + w x with operands rounded as for mma, for products too small for a warp. */
-VPPS_FUNCTION float vpps_multiply_add(float w, float x, float sum) {
+VPPS_PART float vpps_multiply_add(float w, float x, float sum) {
     const vpps_split s = vpps_split_of(w, x);
 #if VPPS_PARTS == 2
     sum = fmaf(vpps_first_of(s.part[1]), vpps_second_of(s.part[0]), sum);
@@ -116,7 +108,7 @@ VPPS_FUNCTION float vpps_multiply_add(float w, float x, float sum) {
 
 /* Packs a value's bf16 parts into one word, with the high part in the lower half and the low part in the upper. Values that
  * only products read are stored in this form. */
-VPPS_FUNCTION float vpps_in_parts(float x) {
+VPPS_PART float vpps_in_parts(float x) {
     const vpps_split s = vpps_split_of(x, 0.0f);
 #if VPPS_PARTS == 2
     return __uint_as_float(s.part[0] | s.part[1] << 16);
@@ -125,7 +117,7 @@ VPPS_FUNCTION float vpps_in_parts(float x) {
 #endif
 }
 /* Returns the number whose bf16 parts are packed in this word. */
-VPPS_FUNCTION float vpps_whole_of(float kept) {
+VPPS_PART float vpps_whole_of(float kept) {
     const unsigned word = __float_as_uint(kept);
 #if VPPS_PARTS == 2
     return vpps_first_of(word) + vpps_second_of(word);
@@ -135,7 +127,7 @@ VPPS_FUNCTION float vpps_whole_of(float kept) {
 }
 
 /* Splits two numbers into bf16 parts, or takes the parts of two packed numbers (IN_PARTS). */
-template <bool IN_PARTS> VPPS_FUNCTION vpps_split vpps_parts_of(float x, float y) {
+template <bool IN_PARTS> VPPS_PART vpps_split vpps_parts_of(float x, float y) {
     if (!IN_PARTS) return vpps_split_of(x, y);
     const unsigned first = __float_as_uint(x), second = __float_as_uint(y);
     vpps_split s;
@@ -151,7 +143,7 @@ template <bool IN_PARTS> VPPS_FUNCTION vpps_split vpps_parts_of(float x, float y
 struct vpps_words {
     unsigned part[VPPS_PARTS][4];
 };
-template <bool IN_PARTS> VPPS_FUNCTION void vpps_put_words(vpps_words &to, unsigned at, unsigned next, vpps_quad q) {
+template <bool IN_PARTS> VPPS_PART void vpps_put_words(vpps_words &to, unsigned at, unsigned next, vpps_quad q) {
     const vpps_split low = vpps_parts_of<IN_PARTS>(q.x, q.y), high = vpps_parts_of<IN_PARTS>(q.z, q.w);
 #pragma unroll
     for (int p = 0; p < VPPS_PARTS; p++) {
@@ -160,17 +152,9 @@ template <bool IN_PARTS> VPPS_FUNCTION void vpps_put_words(vpps_words &to, unsig
     }
 }
 
-/* Loads four elements of a vector of LENGTH elements, with zeros after its end; x is the address of number `element`. QUADS: the vector
- * begins and ends at a multiple of four words. WHOLE: the vector has all four elements. */
-template <bool QUADS, bool WHOLE, unsigned LENGTH> VPPS_FUNCTION vpps_quad vpps_four(const float *x, unsigned element) {
-    if (QUADS) return WHOLE || element < LENGTH ? *(const vpps_quad *)x : vpps_quad{0.0f, 0.0f, 0.0f, 0.0f};
-    return vpps_quad{WHOLE || element < LENGTH ? x[0] : 0.0f, WHOLE || element + 1 < LENGTH ? x[1] : 0.0f,
-                     WHOLE || element + 2 < LENGTH ? x[2] : 0.0f, WHOLE || element + 3 < LENGTH ? x[3] : 0.0f};
-}
-
 /* Adds products of 16 vectors x with 8 rows of weights to the sums. Each weight is the sum of VPPS_PARTS bf16 numbers; b has the lane's
  * words of the weights: two words for the first of these numbers, then two for the second. */
-VPPS_FUNCTION void vpps_add_products(float (&sums)[4], const vpps_words &x, const unsigned (&b)[2 * VPPS_PARTS]) {
+VPPS_PART void vpps_add_products(float (&sums)[4], const vpps_words &x, const unsigned (&b)[2 * VPPS_PARTS]) {
 #if VPPS_PARTS == 2
     vpps_mma(sums, x.part[0], b[2], b[3]);
     vpps_mma(sums, x.part[1], b[0], b[1]);
@@ -188,8 +172,8 @@ struct vpps_weight_row {
 /* Loads four elements of row r of weights, with zeros after the row's end. If the virtual processor owns too few rows to have row r,
  * another row is loaded, whose products nobody reads. QUADS: rows begin and end at a multiple of four words. WHOLE: all four exist. */
 template <bool QUADS, bool WHOLE, unsigned LENGTH>
-VPPS_FUNCTION vpps_quad vpps_four_weights(const vpps_arguments &a, const vpps_weight_row &r, vpps_rows own,
-                                          unsigned element_words, unsigned element) {
+VPPS_PART vpps_quad vpps_four_weights(const vpps_arguments &a, const vpps_weight_row &r, vpps_rows own,
+                                      unsigned element_words, unsigned element) {
     const unsigned number = vpps_least(own.first + r.number, own.end - (own.end > 0));
     const float *row = (const float *)a.matrices + (r.at + number * r.row_words);
     if (QUADS) return vpps_four<true, WHOLE, LENGTH>(row + element, element);
@@ -204,8 +188,7 @@ VPPS_FUNCTION vpps_quad vpps_four_weights(const vpps_arguments &a, const vpps_we
 
 /* Transposes 32 columns of 16 vectors for mma: a column becomes an operand's row of 16 elements. Lane l has columns 4 (l / 4) to 4 (l / 4)
  * + 3 of vectors 4 (l % 4) to 4 (l % 4) + 3, the k-th of which is q[k]. The first two columns go to `left`, the last two to `right`. */
-template <bool IN_PARTS>
-VPPS_FUNCTION void vpps_turn_quads(const vpps_quad (&q)[4], vpps_words &left, vpps_words &right) {
+template <bool IN_PARTS> VPPS_PART void vpps_turn_quads(const vpps_quad (&q)[4], vpps_words &left, vpps_words &right) {
     vpps_put_words<IN_PARTS>(left, 0, 2, vpps_quad{q[0].x, q[1].x, q[2].x, q[3].x});
     vpps_put_words<IN_PARTS>(left, 1, 3, vpps_quad{q[0].y, q[1].y, q[2].y, q[3].y});
     vpps_put_words<IN_PARTS>(right, 0, 2, vpps_quad{q[0].z, q[1].z, q[2].z, q[3].z});
@@ -220,9 +203,8 @@ __device__ __forceinline__ unsigned vpps_pair_mask(unsigned at, unsigned n) {
 /* Adds products dy x^T of 16 vectors: 32 columns of x (`left` and `right`, from vpps_turn_quads) times 8 rows of dy. Lane l passes in d the
  * elements of row l / 4 of the vectors dy number 4 (l % 4) to 4 (l % 4) + 3. The masks (vpps_pair_mask) clear vectors after the last. */
 template <bool IN_PARTS>
-VPPS_FUNCTION void vpps_add_factors(float (&left_sums)[4], float (&right_sums)[4], const vpps_words &left,
-                                    const vpps_words &right, const float (&d)[4], unsigned low_mask,
-                                    unsigned high_mask) {
+VPPS_PART void vpps_add_factors(float (&left_sums)[4], float (&right_sums)[4], const vpps_words &left,
+                                const vpps_words &right, const float (&d)[4], unsigned low_mask, unsigned high_mask) {
     const vpps_split low = vpps_parts_of<IN_PARTS>(d[0], d[1]), high = vpps_parts_of<IN_PARTS>(d[2], d[3]);
     unsigned b[2 * VPPS_PARTS];
 #pragma unroll
@@ -236,7 +218,7 @@ VPPS_FUNCTION void vpps_add_factors(float (&left_sums)[4], float (&right_sums)[4
 
 /* Stores four columns of a row of a gradient, or adds them to the row if `add` is set. */
 template <bool QUADS, unsigned LENGTH>
-VPPS_FUNCTION void vpps_add_gradient(float *row, unsigned column, bool add, vpps_quad q) {
+VPPS_PART void vpps_add_gradient(float *row, unsigned column, bool add, vpps_quad q) {
     if (QUADS) {
         if (column >= LENGTH) return;
         vpps_quad *const to = (vpps_quad *)(row + column);

@@ -21,16 +21,8 @@ __device__ __forceinline__ void vpps_pack_four(float *to, const float *from, uns
     }
 #else
     const unsigned words = (LENGTH + 3) / 4 * 4;
-    vpps_quad q = {0.0f, 0.0f, 0.0f, 0.0f};
-    if (QUADS) {
-        q = *(const vpps_quad *)(from + element);
-    } else {
-        if (element < LENGTH) q.x = from[element];
-        if (element + 1 < LENGTH) q.y = from[element + 1];
-        if (element + 2 < LENGTH) q.z = from[element + 2];
-        if (element + 3 < LENGTH) q.w = from[element + 3];
-    }
-    *(vpps_quad *)(to + (unsigned long long)vector * words + element) = q;
+    *(vpps_quad *)(to + (unsigned long long)vector * words + element) =
+        vpps_four<QUADS, false, LENGTH>(from + element, element);
 #endif
 }
 
