@@ -1,4 +1,4 @@
-/* algebra.c - folds operations on constants, and replaces operations by simpler ones or none. Every rule keeps the result's bits, with two
+/* algebra.c - folds sums and products of constants, and replaces operations by simpler ones or none. Every rule keeps the result's bits, with two
  * exceptions: joining two factors into one rounds once less, and a zero may change its sign. */
 #include "cell/cell.h"
 
@@ -85,8 +85,6 @@ static bool join_places(const operation *o) {
 
 static bool simplify_neg(const operation *o, uint32_t *same) {
     const vpps_cell_value *x = arg(o, 0);
-    float f;
-    if (constant(o, 0, &f)) return become(o, VPPS_I_FILL, 0, -f);
     if (!vpps_is_run(x, VPPS_I_NEG) && !static_scale(x)) return false;
     const vpps_cell_arg inner = below(o, 0);
     if (inner.value == VPPS_NONE) return false;
@@ -109,38 +107,20 @@ static bool may_join(float a, float b) {
 }
 
 static bool simplify_scale(const operation *o, uint32_t *same) {
-    float f;
     if (!static_scale(o->v)) return false;
     const float factor = o->v->run.f.real;
     if (factor == 1) {
         *same = o->args[0].value;
         return false;
     }
-    if (constant(o, 0, &f)) return become(o, VPPS_I_FILL, 0, f * factor);
     if (factor == -1) return become(o, VPPS_I_NEG, 1, 0);
     const bool scaled = static_scale(arg(o, 0));
     if (!scaled && !is_negation(o, 0)) return false;
     const vpps_cell_arg inner = below(o, 0);
-    f = scaled ? arg(o, 0)->run.f.real : -1;
+    const float f = scaled ? arg(o, 0)->run.f.real : -1;
     if (inner.value == VPPS_NONE || (scaled && !may_join(f, factor))) return false;
-    f *= factor;
     o->args[0] = inner;
-    return become(o, VPPS_I_SCALE, 1, f);
-}
-
-/* Replaces a function of one constant by its result, unless devices may differ in the result's bits. */
-static bool fold_function(const operation *o) {
-    float f;
-    if (!constant(o, 0, &f)) return false;
-    switch (o->v->run.opcode) {
-    case VPPS_I_ONE_MINUS: return become(o, VPPS_I_FILL, 0, 1 - f);
-    case VPPS_I_RECIPROCAL: return become(o, VPPS_I_FILL, 0, 1 / f);
-    case VPPS_I_SQUARE: return become(o, VPPS_I_FILL, 0, f * f);
-    case VPPS_I_SQRT: return become(o, VPPS_I_FILL, 0, sqrtf(f));
-    case VPPS_I_ABS: return become(o, VPPS_I_FILL, 0, fabsf(f));
-    case VPPS_I_RELU: return become(o, VPPS_I_FILL, 0, f < 0 ? 0 : f);
-    default: return false;
-    }
+    return become(o, VPPS_I_SCALE, 1, f * factor);
 }
 
 static bool simplify_add(const operation *o, uint32_t *same) {
@@ -202,7 +182,6 @@ static bool simplify_div(const operation *o, uint32_t *same) {
         o->args[0] = o->args[1];
         return become(o, VPPS_I_RECIPROCAL, 1, 0);
     }
-    if (constant(o, 0, &f)) return become(o, VPPS_I_FILL, 0, f / g);
     if (g == 1 && arg(o, 0)->axis == o->v->axis) *same = o->args[0].value;
     return false;
 }
@@ -279,8 +258,7 @@ static bool simplify_slice(const operation *o, uint32_t *same) {
         o->args[0].value = part;
         return true;
     }
-    float f;
-    return constant(o, 0, &f) && become(o, VPPS_I_FILL, 0, f);
+    return false;
 }
 
 /* ---------------------------------------------------------------- all rules */
@@ -308,7 +286,8 @@ static bool simplify_run(const operation *o, uint32_t *same) {
     case VPPS_I_NEG: return simplify_neg(o, same);
     case VPPS_I_SCALE: return simplify_scale(o, same);
     case VPPS_I_SCALE_BY: return constant(o, 1, &f) && become(o, VPPS_I_SCALE, 1, f);
-    default: return fold_function(o);
+    case VPPS_I_ONE_MINUS: return constant(o, 0, &f) && become(o, VPPS_I_FILL, 0, 1 - f);
+    default: return false;
     }
 }
 
