@@ -109,6 +109,13 @@ vpps_status vpps_text_end(FILE *f, vpps_status status, char **text) {
     return status;
 }
 
+void vpps_write_comment(FILE *out, const char *name) {
+    for (const char *c = name; *c; c++) {
+        const bool ends = (*c == '*' && (c[1] == '/' || (c > name && c[-1] == '/'))) || (*c == '?' && c[1] == '?');
+        fputc(ends ? '_' : *c, out);
+    }
+}
+
 void vpps_drop_cut_character(char *text) {
     const size_t n = strlen(text);
     size_t at = n;

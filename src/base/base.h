@@ -17,6 +17,9 @@ vpps_status vpps_fail(vpps_status status, const char *format, ...) __attribute__
 /* After a UTF-8 text was cut to fit a buffer: drops its last character if some of the character's bytes are missing. */
 void vpps_drop_cut_character(char *text);
 
+/* Writes a user's name inside a comment of C, with '_' for characters that would end the comment. */
+void vpps_write_comment(FILE *out, const char *name);
+
 /* Sets the thread's error message to a copy saved from vpps_error_message(), to report an earlier failure. */
 void vpps_restore_message(const char *text);
 

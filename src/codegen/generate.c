@@ -25,13 +25,9 @@ void vpps_generate_step(FILE *out, vpps_optimizer_kind optimizer, const char *nu
     fprintf(out, "#define VPPS_STEP_NUMBERS %s\n#define VPPS_STEP %s\n", numbers, steps[optimizer]);
 }
 
-void vpps_generate_name(FILE *out, const char *name) {
-    for (; *name; name++) fputc(*name == '*' ? '_' : *name, out);
-}
-
 static void put_parameter_name(FILE *out, const vpps_parameter_data *p, bool transposed) {
     fputs("/* ", out);
-    vpps_generate_name(out, p->name);
+    vpps_write_comment(out, p->name);
     fputs(transposed ? ", transposed */" : " */", out);
 }
 

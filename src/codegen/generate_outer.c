@@ -247,7 +247,7 @@ static void put_run(work *w) {
 uint32_t vpps_generate_outer(const vpps_generation *g, const vpps_compiled_cell *c, uint32_t number) {
     work w = {.g = g, .c = c, .out = g->out};
     fputs("\n/* gradients of cell ", w.out);
-    vpps_generate_name(w.out, c->name);
+    vpps_write_comment(w.out, c->name);
     fprintf(w.out, " */\nstruct vpps_sum_%u : vpps_sum {\n", number);
     put_values(&w);
     put_task(&w);

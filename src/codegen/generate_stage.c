@@ -130,7 +130,7 @@ static void put_share(const work *w) {
 static bool put_stage(work *w, uint32_t number, const vpps_stage_room *room, uint8_t *loaded) {
     bool ok = true;
     fputs("\n/* cell ", w->out);
-    vpps_generate_name(w->out, w->c->name);
+    vpps_write_comment(w->out, w->c->name);
     fprintf(w->out, ", stage %u */\nVPPS_PART void vpps_stage_%u(VPPS_STAGE_PARAMETERS) {\nVPPS_READ_PLACE;\n",
             w->s.stage, number);
     vpps_generate_view(w->out, w->c, "t.operands[0]");

@@ -23,9 +23,6 @@ uint32_t vpps_generate_outer(const vpps_generation *g, const vpps_compiled_cell 
 /* Writes the macros VPPS_STEP, the name of the optimiser's function (isa/steps.h), and VPPS_STEP_NUMBERS, the struct with its numbers. */
 void vpps_generate_step(FILE *out, vpps_optimizer_kind optimizer, const char *numbers);
 
-/* Writes a user's name inside a comment of the kernel's text; asterisks, which could end the comment, become underscores. */
-void vpps_generate_name(FILE *out, const char *name);
-
 /* Writes declarations of variables that point to a task's arrays of vertices (task.h): script, pool, b, inputs inK, lookups lkK,
  * words wdK, data, lists lsD, gradients gsK and geK, kept values kD. */
 void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *block);

@@ -64,9 +64,6 @@ vpps_c_text vpps_c_given(const vpps_c_cell *x, uint32_t k);
 /* Returns a parameter's C name, e.g. "w_U", or "w_U, w_U_scale" if it has int8 scales. Marks the parameter as used. */
 vpps_c_text vpps_c_weights(const vpps_c_writer *w, vpps_param p);
 
-/* Writes a user's name into a C comment, with '_' for characters that would end the comment. */
-void vpps_c_comment(FILE *out, const char *name);
-
 /* A loop over vertices in the written C. begin_vertices and end_vertices collect the loop's body in `text`. `of`: the file that gets the loop. */
 typedef struct vpps_c_block {
     FILE *of;

@@ -7,13 +7,6 @@
 
 typedef vpps_c_text text;
 
-void vpps_c_comment(FILE *out, const char *name) {
-    for (const char *c = name; *c; c++) {
-        const bool ends = (*c == '*' && (c[1] == '/' || (c > name && c[-1] == '/'))) || (*c == '?' && c[1] == '?');
-        fputc(ends ? '_' : *c, out);
-    }
-}
-
 /* ---------------------------------------------------------------- elements */
 
 text vpps_c_say(const char *format, ...) {
@@ -188,7 +181,7 @@ static void put_constants(const vpps_c_cell *x, FILE *out) {
 static vpps_status put_equations(const vpps_c_cell *x) {
     const vpps_model *model = x->w->model;
     fputs("\n/* ", x->out);
-    vpps_c_comment(x->out, x->c->name);
+    vpps_write_comment(x->out, x->c->name);
     fputc('\n', x->out);
     for (uint32_t i = 0; i < x->c->n_values; i++) {
         const vpps_cell_value *v = &x->c->values[i];
@@ -200,7 +193,7 @@ static vpps_status put_equations(const vpps_c_cell *x) {
         const bool ok = name && value;
         if (ok) {
             fprintf(x->out, " *     %s = ", name);
-            vpps_c_comment(x->out, value);
+            vpps_write_comment(x->out, value);
             fprintf(x->out, v->axis ? "    (%u x %u for each member of list %u)\n" : "    (%u x %u)\n", v->rows,
                     v->cols, v->axis - 1u);
         }

@@ -160,7 +160,7 @@ static vpps_status put_parameter(const vpps_c_writer *w, vpps_param i) {
     float *scales = scaled ? calloc(rows + 1u, sizeof *scales) : NULL;
     if (scaled && !scales) return vpps_fail(VPPS_MEMORY, "parameter %s: out of memory", p->name);
     fputs("\n/* ", w->out);
-    vpps_c_comment(w->out, p->name);
+    vpps_write_comment(w->out, p->name);
     if (p->kind == VPPS_LOOKUP) fprintf(w->out, ": %u entries of", p->count);
     fprintf(w->out, " %u x %u */\n", p->rows, p->cols);
     if (scaled) {
