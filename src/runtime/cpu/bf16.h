@@ -131,9 +131,10 @@ VPPS_INLINE void widen(const uint32_t *tiles, uint32_t depth_tiles, const uint32
  * elements of a row. Of the last VECTOR rows, only `tail` are stored. */
 VPPS_INLINE void bf16_tile(const uint32_t height, const uint32_t columns, const uint32_t parts, const bool ragged,
                            uint32_t depth, uint32_t first, uint32_t end, const uint32_t *a, uint32_t row,
-                           const uint32_t *x, uint32_t j0, product_start start, float *c, size_t ldc, uint32_t tail) {
+                           const uint32_t *x, uint32_t j0, const float *from, size_t ld_from, float *c, size_t ldc,
+                           uint32_t tail) {
     vector sum[PRODUCT_COLUMNS][PRODUCT_HEIGHT];
-    product_begin(height, columns, ragged, start, tail, sum);
+    product_begin(height, columns, ragged, (product_start){from, ld_from}, tail, sum);
     const uint32_t depth_tiles = vpps_bf16_depth_tiles(depth);
     const uint32_t *rows[PRODUCT_HEIGHT];
     for (uint32_t i = 0; i < height; i++) {
@@ -170,58 +171,6 @@ VPPS_INLINE void bf16_tile(const uint32_t height, const uint32_t columns, const 
     product_end(height, columns, ragged, sum, c, ldc, tail);
 }
 
-VPPS_INLINE void bf16_columns(const uint32_t height, const uint32_t parts, uint32_t columns, bool ragged,
-                              uint32_t depth, uint32_t first, uint32_t end, const uint32_t *a, uint32_t row,
-                              const uint32_t *x, uint32_t j, product_start start, float *c, size_t ldc, uint32_t tail) {
-#define TILE(n)                                                                                                        \
-    case n: bf16_tile(height, n, parts, ragged, depth, first, end, a, row, x, j, start, c, ldc, tail); break;
-    switch (columns) { TILE(1) TILE(2) TILE(3) TILE(4) TILE(5) TILE(6) }
-#undef TILE
-}
-
-/* Computes a whole bf16 product, a matrix (m rows) times n vectors: sums SUM_RUN elements of a row at a time, and adds up these sums. */
-VPPS_INLINE void bf16_all(const uint32_t parts, uint32_t m, uint32_t n, uint32_t depth, const uint32_t *a,
-                          const uint32_t *x, const float *from, size_t ld_from, float *c, size_t ldc) {
-    enum { ROWS = PRODUCT_HEIGHT * VECTOR, RUN_TILES = SUM_RUN / VPPS_BF16_DEPTH };
-    const uint32_t groups = (n + PRODUCT_COLUMNS - 1) / PRODUCT_COLUMNS, tiles = vpps_bf16_depth_tiles(depth);
-    float part[ROWS * PRODUCT_COLUMNS];
-    for (uint32_t row = 0; row < m; row += ROWS) {
-        const uint32_t rows = vpps_min_u32(m - row, ROWS);
-        const uint32_t height = (rows + VECTOR - 1) / VECTOR, tail = rows - (height - 1) * VECTOR;
-        for (uint32_t group = 0, j = 0, columns; group < groups; group++, j += columns) {
-            columns = n / groups + (group < n % groups);
-            float *const all = c + j * ldc + row;
-            for (uint32_t first = 0; first < tiles || !first; first += RUN_TILES) {
-                const uint32_t end = vpps_min_u32(tiles, first + RUN_TILES);
-                const product_start start = {from && !first ? from + j * ld_from + row : NULL, ld_from};
-                float *to = first ? part : all;
-                const size_t ld_to = first ? ROWS : ldc;
-#define HEIGHT(h)                                                                                                      \
-    case h:                                                                                                            \
-        bf16_columns(h, parts, columns, tail < VECTOR, depth, first, end, a, row, x, j, start, to, ld_to, tail);       \
-        break;
-                switch (height) {
-                    HEIGHT(1)
-                    HEIGHT(2)
-#if VECTOR_REGISTERS == 32
-                    HEIGHT(3)
-                    HEIGHT(4)
-#endif
-                }
-#undef HEIGHT
-                if (first) add_columns(rows, columns, part, ROWS, all, ldc);
-            }
-        }
-    }
-}
-
-static void product_bf16(uint32_t m, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
-                         const vpps_bf16_term *terms, const float *from, size_t ld_from, float *c, size_t ldc) {
-    for (uint32_t i = 0; i < n_terms; i++, from = c, ld_from = ldc) {
-        const vpps_bf16_term *t = &terms[i];
-        if (parts == 1)
-            bf16_all(1, m, n, t->depth, t->a, x + t->x_words, from, ld_from, c, ldc);
-        else
-            bf16_all(2, m, n, t->depth, t->a, x + t->x_words, from, ld_from, c, ldc);
-    }
-}
+#define BF16_TARGET
+#define BF16_INLINE VPPS_INLINE
+#include "runtime/cpu/bf16_product.h"
