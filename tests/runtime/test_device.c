@@ -62,7 +62,7 @@ static void open_fixture(fixture *f, const setup *s) {
                                         .guard = true,
                                         .step = 1,
                                         .groups = s->groups};
-    TEST_OK(vpps_schedule_batch(f->batch, &f->history, vpps_device_cpu.target(f->device), f->net.g, &request));
+    TEST_OK(vpps_schedule_batch(f->batch, &f->history, f->device->target, f->net.g, &request));
     ck_assert_uint_eq(f->batch->n_groups, s->groups);
     f->whole_words = f->batch->script_words;
     f->whole = malloc(f->whole_words * sizeof *f->whole);
