@@ -161,9 +161,6 @@ static vpps_node build_hinge(builder *b, uint32_t rows, uint32_t cols) {
     return vpps_hinge(b->g, x, vpps_random_below(&b->random, rows), 0.7f);
 }
 
-static vpps_node build_argmax(builder *b, uint32_t rows, uint32_t cols) {
-    return vpps_argmax(b->g, leaf(b, rows, cols, ANY, 0));
-}
 static vpps_node build_lookup_at(builder *b, uint32_t rows, uint32_t cols) {
     const vpps_param table = make_param(b, VPPS_LOOKUP, 4, rows, cols, ANY, 0, 1);
     const float numbers[] = {0, 1, 2.5f, 3, -1, 17};
