@@ -709,7 +709,7 @@ typedef struct vpps_gradient {
     uint32_t n;              /* lookup table: number of entries with a gradient; else 1, or 0 without a gradient */
 } vpps_gradient;
 /* Wait for the batch in flight, then copy this process's gradients from device to model (read), or from model to device for the next
- * update (write; of a lookup table only entries that were read). Fail with DEVICE, STATE (write: the device has no gradients). */
+ * update (write; of a lookup table only entries that the latest vpps_read_gradients gave). Fail with DEVICE, STATE (write: the device has no gradients). */
 VPPS_API vpps_status vpps_read_gradients(vpps_handle *h);
 VPPS_API vpps_status vpps_write_gradients(vpps_handle *h);
 /* Gives the model's copy of a parameter's gradient. Fails with ARGUMENT (no such parameter), STATE (no vpps_read_gradients so far). */

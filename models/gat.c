@@ -89,7 +89,8 @@ static vpps_node rows_of(const gat_net *t, vpps_graph *g, vpps_node x, uint32_t 
     return vpps_slice(g, x, k * t->head, t->head);
 }
 
-/* Records the outputs (scatter) of a node's cell: h, and q and v for the next round `r`; r NULL: there is no next round. */
+/* Records the outputs (scatter) of a node's cell: h, and the query q and value v for the attention of the next round `r`; r NULL: there is no next
+ * round. */
 static void scatter_node(const gat_net *t, vpps_graph *g, const gat_round *r, vpps_node h) {
     vpps_scatter(g, h);
     if (!r) return;

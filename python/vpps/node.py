@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 NO_NODE = 2**32 - 1
 NO_PARAM = 2**32 - 1
 MOST_PRODUCTS = 32  # of one vpps_affine
-FIRST_PULLED = 2**32 - 2**16  # larger numbers stand for an index that each vertex gives (vpps_pull_index)
+FIRST_PULLED = 2**32 - 2**16  # a lookup's or pick's index from here on is no number: each vertex gives its own (vpps_pull_index)
 One = TypeVar("One", bound="Union[Node, Vertex]")
 Some = TypeVar("Some", bound="Many[Any]")
 

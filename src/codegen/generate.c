@@ -312,7 +312,8 @@ static vpps_status put_stages(const vpps_generation *g, vpps_kernel_plan *plan) 
     fprintf(g->out, "\n#define VPPS_STAGE_CASES(a, w, shared, t)");
     for (uint32_t s = 0; s < plan->first_stage[plan->n_cells]; s++)
         fprintf(g->out, " \\\n    case %u: vpps_stage_%u(a, w, shared, t); break;", VPPS_TASK_COUNT + s, s);
-    fprintf(g->out, "\n\n/* X(the task's number, the function that makes gradients of a cell's parameters) */\n"
+    fprintf(g->out, "\n\n/* X(number of a task of the script, the function that runs the task: it sums gradients of a "
+                    "cell's parameters) */\n"
                     "#define VPPS_OUTER_TABLE(X)");
     for (uint32_t c = 0; c < plan->n_cells; c++)
         if (vpps_n_outers(plan->cells[c])) fprintf(g->out, " X(%u, vpps_outer_%u)", vpps_outer_task(plan, c), c);

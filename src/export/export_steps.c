@@ -405,7 +405,7 @@ static text address_of(text element) {
     return vpps_c_say("&%s", element.at);
 }
 
-/* Returns the C expression of the first element of an operand's column c. */
+/* Returns the C expression of the first element of column `c` of an operand; `c` is a variable of the exported code. */
 static text column_of(cell *x, const vpps_operand *o) {
     return at(x, o, o->cols > 1 ? vpps_c_say("c * %u", o->rows).at : "0");
 }

@@ -73,9 +73,9 @@ typedef struct vpps_columns_seen {
     char separator;   /* the byte between columns; a space: any white space */
 } vpps_columns_seen;
 
-/* Reads sentences as vpps_sentences_read_columns_text does, and reports what it noticed in *seen. With `records`, -DOCSTART- is a word, not
- * a mark between documents. Before the call, seen->columns is a preceding text's number of columns, or 0; if all lines begin with '#', this
- * number tells which lines are comments. */
+/* Reads sentences as vpps_sentences_read_columns_text does, and sets *seen. `records`: the text is a record of its own, not a file, so that -DOCSTART-
+ * is a word, not a mark between documents. Before the call, seen->columns is a preceding text's number of columns, or 0; if all lines begin with '#',
+ * those with as many columns are words, the others comments. */
 vpps_status vpps_sentences_read_columns_seen(vpps_sentences *s, const char *name, const char *text, size_t len,
                                              const vpps_columns *columns, bool records, vpps_columns_seen *seen);
 

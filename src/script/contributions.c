@@ -9,7 +9,8 @@ typedef struct contribution {
     const vpps_cell_contribution *to;
     /* for each output of the cell: the inputs (or table lookups) on which the output depends, as bits */
     const uint64_t *reads;
-    bool all; /* whether every vertex of the block computes the contribution (gradient for what it reads) */
+    /* whether every vertex of the block computes the contribution; else only vertices that get a gradient for an output that depends on what is read */
+    bool all;
     uint32_t number, stage, stride, shares;
     /* The gradient of item i (vertex or list member) of the current task lies at offset at + i * stride. If each virtual processor computes
      * a partial sum, two partial sums are share_words words apart. */

@@ -113,7 +113,7 @@ static void unblock(vpps_walk *w, uint32_t type, uint32_t run) {
             const uint32_t reader = w->readers[i];
             if (--blockers_of(w, reader)[type]) continue;
             if (g->types[reader] == type) {
-                /* the reader is of type `type` itself, so vertices that depend on it still depend on that type */
+                /* Vertices that read this reader stay blocked, since the reader is of type `type` itself and has not run. */
                 w->unblocked[type]++;
             } else {
                 w->stack[n++] = reader;

@@ -10,7 +10,7 @@ enum {
     VOCAB_WORDS,
     VOCAB_CHARACTERS,
     VOCAB_EDGE_TYPES,
-    VOCAB_CLASSES, /* vocabulary of tags, target words or labels, unknown ones last; NULL: classes have no names */
+    VOCAB_CLASSES, /* vocabulary of tags, target words or labels; its last entry stands for all unknown ones; NULL: classes have no names */
     VOCAB_LEXICON, /* the lexicon: words of which lattices are built; their ids are not the network's */
     N_VOCABS
 };

@@ -52,8 +52,9 @@ VPPS_INLINE void product_end(const uint32_t height, const uint32_t columns, cons
     }
 }
 
-/* Multiplies height * VECTOR matrix rows with `columns` vectors x, for elements [first, end) of x. Of the last VECTOR rows, only `tail` are
- * stored. For each element, prefetches a cache line, from `ahead` on. The callers pass constants for height, columns, ragged. */
+/* Multiplies height * VECTOR matrix rows with `columns` vectors x, for elements [first, end) of x. Of the last VECTOR rows, only the
+ * results of `tail` are stored (ragged: fewer than VECTOR). For each element, prefetches a cache line, from `ahead` on. The callers pass constants for
+ * height, columns, ragged. */
 VPPS_INLINE void product_tile(const uint32_t height, const uint32_t columns, const bool ragged, uint32_t first,
                               uint32_t end, const float *a, size_t ld, const float *const *x, uint32_t skip,
                               product_start start, float *c, size_t ldc, uint32_t tail, uintptr_t ahead) {

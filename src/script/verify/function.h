@@ -23,7 +23,8 @@ typedef struct vpps_function {
     bool drops, fixed; /* drops: whether dropout is on; fixed: whether no parameter is trained */
     vpps_function_input inputs[VPPS_CELL_MOST];
     uint32_t n_inputs, n_nodes;
-    uint32_t holds; /* value (numbered as in args) that is > 0 where the cell's condition holds; VPPS_NONE: none */
+    /* the value, numbered as in args, by which each vertex decides whether it runs (it does if the value is > 0); VPPS_NONE: all run */
+    uint32_t holds;
     vpps_function_node *nodes;
     uint32_t *args;  /* the nodes' arguments: number of a node, or VPPS_CELL_INPUT | number of an input */
     uint32_t *value; /* for each node: number of the expression of its value */

@@ -94,7 +94,7 @@ static bool read_parameters(vpps_checker *c, const share *s, const vpps_program_
 }
 
 /* A term of a gradient may be stored as two factors: a scalar and a vector of `words` words. Checks all such terms for output k of vertex
- * p, and reads the scalars and rows `rows` of the vectors. `take`: marks the terms as used. */
+ * p: that each scalar, and the elements `rows` of each vector, are where the term says. `take`: marks the terms as used. */
 static bool read_pairs(vpps_checker *c, const vpps_checked_block *b, uint32_t k, uint32_t p, uint32_t words,
                        vpps_rows rows, bool take) {
     const uint32_t *starts = b->view.pair_starts[k];
