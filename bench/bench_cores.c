@@ -208,18 +208,18 @@ typedef struct rates {
     double predicted, measured;
 } rates;
 
-static vpps_status find_rates(machine *m, uint32_t size, uint32_t n_batches, bool measures, rates *out) {
+static vpps_status find_rates(machine *m, uint32_t size, uint32_t n_batches, bool is_measured, rates *out) {
     double predicted = 0, measured = 0, host = 0, groups = 0, ns[MEASURED], one;
     m->w->next = 0;
     for (uint32_t b = 0; b < n_batches; b++) {
         VPPS_TRY(make_batch(m, size)); /* compiles new cells */
         m->w->next -= size;
         VPPS_TRY(make_batch(m, size));
-        for (int i = 0; i < (measures ? MEASURED : 1); i++) VPPS_TRY(train(m, &ns[i]));
-        sort_doubles(ns, measures ? MEASURED : 1);
+        for (int i = 0; i < (is_measured ? MEASURED : 1); i++) VPPS_TRY(train(m, &ns[i]));
+        sort_doubles(ns, is_measured ? MEASURED : 1);
         VPPS_TRY(predict(m, &one));
         predicted += one;
-        measured += ns[MEASURED / 4 * measures];
+        measured += ns[MEASURED / 4 * is_measured];
         host += (double)m->host_ns;
         groups += m->batch->n_groups;
     }
@@ -234,16 +234,16 @@ static vpps_status find_rates(machine *m, uint32_t size, uint32_t n_batches, boo
 static vpps_status add_rows(workload *w, uint32_t vps, uint32_t groups, double hop) {
     machine m = {.w = w, .hop = hop};
     rates r[VPPS_COUNT(sizes)] = {{0, 0}};
-    const bool measures = vps <= vpps_min_u32(2, peak_cores());
+    const bool is_measured = vps <= vpps_min_u32(2, peak_cores());
     vpps_status status = open_machine(&m, vps, groups);
     for (uint32_t i = 0; i < VPPS_COUNT(sizes) && status == VPPS_OK; i++)
-        status = find_rates(&m, sizes[i], batches_of[i], measures, &r[i]);
+        status = find_rates(&m, sizes[i], batches_of[i], is_measured, &r[i]);
     close_machine(&m);
     if (status != VPPS_OK) return status;
     printf("| %u, predicted |", vps);
     for (uint32_t i = 0; i < VPPS_COUNT(sizes); i++) printf(" %.0f |", r[i].predicted);
-    if (measures) printf("\n| %u, measured (prediction's error) |", vps);
-    for (uint32_t i = 0; i < VPPS_COUNT(sizes) && measures; i++)
+    if (is_measured) printf("\n| %u, measured (prediction's error) |", vps);
+    for (uint32_t i = 0; i < VPPS_COUNT(sizes) && is_measured; i++)
         printf(" %.0f (%+.0f %%) |", r[i].measured, 100 * (r[i].predicted / r[i].measured - 1));
     printf("\n");
     fflush(stdout);
