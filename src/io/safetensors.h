@@ -29,14 +29,14 @@ typedef struct vpps_safetensors_source {
     void *context;
 } vpps_safetensors_source;
 
-/* Writes n tensors, whose values are partly supplied by `source` unless it is NULL, in the order given and m metadata pairs, atomically (output.h). Equal arguments give equal bytes.
- * Fails with ARGUMENT (a name or key that is repeated, empty or not UTF-8, n_dims > 3, a size that overflows), IO (the
+/* Writes n tensors, in the order given, and m metadata pairs, atomically (output.h). Tensors without values in memory get them from `source`, which may
+ * be NULL if there are none. Equal arguments give equal bytes. Fails with ARGUMENT (a name or key that is repeated, empty or not UTF-8, n_dims > 3, a size that overflows), IO (the
  * message names the path, the step and the system's reason), MEMORY. */
 vpps_status vpps_safetensors_write(const char *path, const vpps_safetensors_tensor *tensors, size_t n,
                                    const vpps_metadata *metadata, size_t m, const vpps_safetensors_source *source);
 
 /* Computes a checksum of the tensors' bytes, in their order, as text: "vpps-64 " and 16 hexadecimal digits (base/hash.h
- * with seed 0, over all bytes after the header). VPPS_CHECKSUM_KEY is the checksum's key in a file's metadata. Files
+ * with seed 0, over all bytes after the header). `source` as for vpps_safetensors_write. VPPS_CHECKSUM_KEY is the checksum's key in a file's metadata. Files
  * whose checksum begins with "xxh3-64 " are read without a check. */
 #define VPPS_CHECKSUM_KEY "vpps.checksum"
 #define VPPS_CHECKSUM_BYTES 32

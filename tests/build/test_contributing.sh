@@ -41,7 +41,7 @@ put('src/isa/steps.h', 'VPPS_OPTIMIZER_STEP(SGD)', block('VPPS_OPTIMIZER_STEP(RM
 put('src/script/header.h', 'X(clip)', ' ' + re.search(r'`(X\(rho\))`', text)[1])
 put('include/vpps.h', 'epsilon, weight_decay, clip', ', rho')
 put('tests/common/meaning.c', 'case VPPS_SGD:', block('case VPPS_RMSPROP:'), after=False)
-put('python/vpps/ops.py', 'def square(', block('lib.vpps_cube') + '\n\n', after=False)
+put('python/vpps/ops.py', 'square = _unary(', block('_unary("cube"'), after=False)
 put('include/vpps.h', 'VPPS_API vpps_node vpps_average(vpps_graph *g, uint32_t n, const vpps_node *xs);\n', line('VPPS_API vpps_node vpps_negated_sum'))
 put('src/graph/ops.def', 'OP(MAX_OF,', line('OP(NEGATED_SUM'), after=False)
 put('src/isa/isa.def', 'FOLD(WEIGHTED_SUM,', line('FOLD(NEGATED_SUM'), after=False)

@@ -80,7 +80,12 @@ one_measure() { # two measures that would choose different epochs: the first one
     exits 0 "$vpps" train tree-lstm "${small[@]}" --lr 0.03 --epochs 6 --save-best root.ckpt --log m.jsonl && cp out m.json &&
         dev m.jsonl "last('m.json')['best_dev'] == max(dev) and last('m.json')['best_dev_epoch'] == dev.index(max(dev)) + 1"
 }
+its_network() { # the best epoch is not the last one
+    exits 0 "$vpps" eval --model root.ckpt --split dev --json &&
+        holds "last('m.json')['best_dev_epoch'] < 6 and last('out')['metrics']['root'] == last('m.json')['best_dev']"
+}
 check "the best goes by the first measure" one_measure
+check "--save-best has the network of the best epoch" its_network
 
 # ---------------------------------------------------------------- a run with nothing to train
 

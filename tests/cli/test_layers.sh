@@ -1,6 +1,5 @@
 #!/bin/bash
-# test_layers.sh - networks of several layers: training, resuming, --init, and all that makes words step by step. VPPS names the
-# program (default: build/vpps).
+# test_layers.sh - networks of several layers: training, resuming and --init. VPPS names the program (default: build/vpps).
 
 # shellcheck source=SCRIPTDIR/common.sh
 source "$(dirname "$0")/common.sh"

@@ -10,7 +10,7 @@ typedef struct ops_machine {
     uint32_t n_vps, threads;
 } ops_machine;
 
-/* Machines: a power of two of warps, and another number; one virtual processor, and several. */
+/* Machines of several virtual processors: with 12 warps, and with two. */
 enum { N_OPS_MACHINES = 2 };
 extern const ops_machine ops_machines[N_OPS_MACHINES];
 

@@ -180,7 +180,9 @@ static const char *entry_of(const checkpoint *k, const char *prefix, const char 
 static vpps_status need(const checkpoint *k, const char *key, const char **value) {
     *value = vpps_safetensors_metadata(k->file, key);
     if (*value) return VPPS_OK;
-    return vpps_fail(VPPS_FORMAT, "%s: no \"%s\" in its metadata: not a checkpoint of `vpps train`", k->path, key);
+    return vpps_fail(VPPS_FORMAT,
+                     "%s: no \"%s\" in its metadata: not a checkpoint of `vpps train`, or of an older version", k->path,
+                     key);
 }
 
 static vpps_status fail_number(const checkpoint *k, const char *key, const char *text, const char *expected) {
@@ -443,8 +445,9 @@ vpps_status checkpoint_describe(const char *path, settings *s, corpus *c, positi
 vpps_status checkpoint_curves(const char *path, plot *p) {
     VPPS_CLOSED_BY(close_file) checkpoint k;
     VPPS_TRY(open_file(&k, path));
-    const char *text = vpps_safetensors_metadata(k.file, "train.curves");
-    return text ? plot_from_text(p, path, text) : VPPS_OK; /* older checkpoints have no learning curves */
+    const char *text;
+    VPPS_TRY(need(&k, "train.curves", &text));
+    return plot_from_text(p, path, text);
 }
 
 vpps_status checkpoint_carry(const char *path, const session *x, carry *states) {
