@@ -187,10 +187,12 @@ static vpps_status make_call(const gpu_trees *t, failure call, vpps_node loss) {
     return call == STEP_BACKWARD ? vpps_step_backward(t->h, 1, gradients) : vpps_update(t->h);
 }
 
-/* Makes a call, of which allocation k is refused (0: none). Returns whether one was. */
+/* Makes a call, of which allocation k is refused (0: none); during an update of which one may be, a parameter is frozen. Returns whether one was. */
 static bool refuse(const gpu_trees *t, failure call, vpps_node loss, uint32_t k) {
     memory.left = k;
+    vpps_freeze(t->model, 1, k && call == UPDATE);
     const vpps_status status = make_call(t, call, loss);
+    vpps_freeze(t->model, 1, false);
     const bool came = k && !memory.left;
     memory.left = 0;
     ck_assert_int_eq(status, came ? VPPS_MEMORY : VPPS_OK);

@@ -210,8 +210,11 @@ static vpps_status gpu_launch(vpps_device *d, const vpps_batch *batch) {
                               .trains = gpu->header.update != 0,
                               .first = VPPS_NONE,
                               .steps = gpu->flights[gpu->n_flights].steps};
+    const size_t bytes = gpu->model->n_params * sizeof *gpu->dense;
+    memcpy(flight.steps, gpu->dense, bytes);
     flight.status = start_part(gpu, batch, &flight);
-    memcpy(flight.steps, gpu->dense, gpu->model->n_params * sizeof *gpu->dense);
+    if (flight.status == VPPS_MEMORY) memcpy(gpu->dense, flight.steps, bytes); /* nothing was launched */
+    memcpy(flight.steps, gpu->dense, bytes);
     const bool steps = gpu->share && flight.trains && vpps_goal_updates(batch->goal);
     /* no retry after an update: other processes may have updated, too */
     if (steps && flight.status == VPPS_MEMORY) flight.status = VPPS_DEVICE;
