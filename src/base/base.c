@@ -34,6 +34,7 @@ static void hide_commands(char *text) {
 vpps_status vpps_fail(vpps_status status, const char *format, ...) {
     va_list arguments;
     char text[sizeof message];
+    text[0] = '\0';
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);

@@ -75,7 +75,9 @@ vpps_status vpps_library_open(vpps_library *library) {
 /* The address is copied by memcpy, since ISO C cannot convert a void * to a function pointer; POSIX allows it. */
 vpps_status vpps_library_find(const char *title, void *handle, const char *name, void *function) {
     void *address = dlsym(handle, name);
-    if (!address) return vpps_fail(VPPS_DEVICE, "%s: its library has no function %s", title, name);
+    if (!address)
+        return vpps_fail(VPPS_DEVICE, "%s: its library has no function %s; it is another library, or too old", title,
+                         name);
     memcpy(function, &address, sizeof address);
     return VPPS_OK;
 }

@@ -1,4 +1,4 @@
-/* algebra.c - folds sums and products of constants, and replaces operations by simpler ones or none. Every rule keeps the result's bits, with two
+/* algebra.c - folds sums and products of constants, and 1 - x, and replaces operations by simpler ones or none. Every rule keeps the result's bits, with two
  * exceptions: joining two factors into one rounds once less, and a zero may change its sign. */
 #include "cell/cell.h"
 

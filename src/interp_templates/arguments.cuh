@@ -5,8 +5,9 @@
 typedef struct vpps_arguments {
     unsigned long long pool, script, counters;
     unsigned long long matrices, gradients,
-        states[2];              /* addresses of matrices, their gradients and optimiser states, row after row */
-    unsigned long long scratch; /* address of the virtual processors' scratch memory, scratch_words for each */
+        states[2]; /* addresses of matrices, their gradients and optimiser states, row after row */
+    /* address of the virtual processors' scratch memory: VPPS_MEMORY_WEIGHTS words for each, then scratch_words for each */
+    unsigned long long scratch;
     unsigned long long entries; /* address of the gradients of table entries, which the tasks NORM and UPDATE read */
     /* address of the packed vectors dy and x from which cuBLAS computes gradients of matrices */
     unsigned long long packed;

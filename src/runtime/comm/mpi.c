@@ -28,7 +28,7 @@ typedef struct mpi_row {
     vpps_mpi *mpi;
     uint32_t *peers; /* for each message in transit, in the order of starting: the other process */
     size_t n_messages;
-    note notes[NOTE_ENDING + 1]; /* by kind: a note that may still be being sent, so that its memory must not change */
+    note notes[NOTE_ENDING + 1]; /* by kind; a note may still be being sent, so that only a message changes, once */
     uint64_t *heard_ns;          /* for each process: time at which its last sign of life came */
     bool *waiting;        /* for each process: whether it has told this process that it waits itself (NOTE_WAITING) */
     uint64_t beat_ns;     /* time at which this process sent its last sign of life */
@@ -68,14 +68,12 @@ static patience begin_wait(void) {
 
 static void tell_first(mpi_row *m, note_kind kind, const char *text) {
     note *n = &m->notes[kind];
-    *n = (note){.kind = kind, .rank = m->c.rank};
-    snprintf(n->message, sizeof n->message, "%s", text);
+    if (kind == NOTE_FAILED) snprintf(n->message, sizeof n->message, "%s", text);
     m->binding->tell(m->mpi, n, kind == NOTE_FAILED ? sizeof *n : offsetof(note, message), 0, TAG_NOTE);
 }
 
 /* Sends a short message of this kind: from the first process, or if `everyone` is set, to all others; else only to the first process. */
 static void tell_short(mpi_row *m, note_kind kind, bool everyone) {
-    m->notes[kind] = (note){.kind = kind, .rank = m->c.rank};
     for (uint32_t p = 0; p < m->c.size; p++)
         if (p != m->c.rank && (everyone || !p || !m->c.rank))
             m->binding->tell(m->mpi, &m->notes[kind], offsetof(note, message), (int)p, TAG_NOTE);
@@ -362,6 +360,8 @@ static vpps_status open_row(mpi_row *m, const void *comm, uint32_t watchdog_ms) 
         return vpps_fail(VPPS_DEVICE, "MPI: the library is neither Open MPI nor of MPICH's kin; expected one of these");
     VPPS_TRY(m->binding->open(&m->mpi, library, comm, &rank, &size));
     VPPS_TRY(vpps_comm_init(&m->c, &table, (uint32_t)rank, (uint32_t)size, watchdog_ms));
+    for (uint32_t kind = 0; kind < VPPS_COUNT(m->notes); kind++)
+        m->notes[kind] = (note){.kind = kind, .rank = m->c.rank};
     VPPS_TRY(start_beating(m));
     if (gethostname(host, sizeof host - 1)) snprintf(host, sizeof host, "?");
     atomic_store(&m->c.patient, true); /* 60 times the usual limit: processes may start at different times */

@@ -131,9 +131,10 @@ typedef struct vpps_gpu {
     /* a ring of vpps_failure records, in which each launch writes whether and how it failed */
     vpps_gpu_buffer failures;
     vpps_gpu_slot slots[VPPS_GPU_SLOTS];
-    uint32_t launches;      /* number of launches so far; launch n uses slot n % VPPS_GPU_SLOTS */
-    float *rescued;         /* host copy of the pool's parameters while the device has no pool; else NULL */
-    uint32_t scratch_words; /* number of words that each CTA has in the buffer `scratch` */
+    uint32_t launches; /* number of launches so far; launch n uses slot n % VPPS_GPU_SLOTS */
+    float *rescued;    /* host copy of the pool's parameters while the device has no pool; else NULL */
+    uint32_t
+        scratch_words; /* number of words that each CTA has in the buffer `scratch`, beside its copies of weights in bf16 */
 
     vpps_share *share; /* exchanges gradients with other processes; NULL: there are no other processes */
     vpps_nccl *gpus;   /* sums gradients between GPUs directly; NULL: gradients go through the host */

@@ -53,7 +53,8 @@ vpps_status vpps_gpu_grow_pool(vpps_gpu *gpu, uint32_t words) {
     if (status == VPPS_MEMORY) status = allocate(gpu, needed);
     if (status != VPPS_MEMORY || !before) return status;
     snprintf(reason, sizeof reason, "%s", vpps_error_message());
-    if (allocate(gpu, before) == VPPS_DEVICE) return VPPS_DEVICE;
+    const vpps_status again = allocate(gpu, before);
+    if (again != VPPS_OK && again != VPPS_MEMORY) return again; /* the GPU is lost */
     vpps_restore_message(reason);
     return status;
 }

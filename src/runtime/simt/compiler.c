@@ -242,6 +242,9 @@ static vpps_status compile_file(const char *path, void *context) {
 }
 
 vpps_status vpps_simt_compile(const char *text, size_t text_bytes, void **library, size_t *size) {
-    struct compiled c = {(char **)library, size};
-    return vpps_simt_with_file("kernel.cc", text, text_bytes, compile_file, &c);
+    char *bytes = NULL;
+    struct compiled c = {&bytes, size};
+    const vpps_status status = vpps_simt_with_file("kernel.cc", text, text_bytes, compile_file, &c);
+    *library = bytes;
+    return status;
 }
