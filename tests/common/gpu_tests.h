@@ -30,8 +30,8 @@ int gpu_end(const char *name, int everyday, int n);
 /* Gives a handle's GPU device another driver: software SIMT's, with some functions replaced. */
 void gpu_drive_by(vpps_handle *h, const vpps_driver_table *driver, const vpps_options *options);
 
-/* Loads a kernel as software SIMT's driver does, but through the cache that the program began with: a test whose own cache (cache_folder_make) is for
- * what tuning remembers need not compile its kernels anew. No other thread may read the environment meanwhile. */
+/* Loads a kernel as software SIMT's driver does, but by the cache of kernels that the program began with. A test with a cache of its own
+ * (cache_folder_make), for what tuning remembers, then compiles no kernel anew. The call changes the environment, which no other thread may read then. */
 vpps_status gpu_load_shared(vpps_driver *d, const char *source, const char *description, const vpps_launch_shape *shape,
                             vpps_kernel **out, vpps_cubin_report *report);
 

@@ -94,7 +94,7 @@ TEST(a_script_that_is_cut_off) {
     }
 }
 
-/* A group waits before the pause for a signal that another group, which stands behind its pause, would give after it. */
+/* A group waits, before its pause, for a signal that another group gives only after its own pause: neither goes on. */
 TEST(a_deadlock_at_the_pause) {
     static const float data[ROWS];
     AT_END(close_batch) batch b;
