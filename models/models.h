@@ -112,8 +112,8 @@ typedef enum net_generator { NET_LISTOPS, NET_COMPLETE_TREES, NET_GENERATORS } n
 
 /* The sizes and options of a network. */
 typedef struct net_config {
-    uint32_t words, characters, classes,
-        edge_types; /* sizes of the data's vocabularies: how many words, characters, classes and types of edges there are */
+    /* sizes of the data's vocabularies */
+    uint32_t words, characters, classes, edge_types;
     uint32_t embed, hidden;
     uint32_t layers;          /* layers of LSTMs or transformer, or rounds of a graph network; 0: one */
     uint32_t numbers;         /* networks on graphs: number of features of a node */
