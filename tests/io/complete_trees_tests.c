@@ -1,5 +1,5 @@
 /* complete_trees_tests.c - generated complete trees: their shape, their labels, the limits. */
-#include "io_tests.h"
+#include "forms.h"
 
 enum { N_SYMBOLS = 5 };
 
@@ -29,14 +29,14 @@ static const uint32_t sizes[] = {1, 2, 3, 5, 8, 13, 100, 256};
 TEST_GROUP("complete trees");
 
 TEST_EACH(trees_are_complete_and_labels_are_majorities, 0, VPPS_COUNT(sizes)) {
-    enum { TREES = 50 };
+    enum { N_TREES = 50 };
     const uint32_t leaves = sizes[_i];
     uint32_t levels = 0; /* levels of the deepest leaf */
     while (1u << levels < leaves) levels++;
-    OWNED(vpps_treebank) *tb = generate(7, leaves, TREES);
-    ck_assert_uint_eq(vpps_treebank_size(tb), TREES);
+    OWNED(vpps_treebank) *tb = generate(7, leaves, N_TREES);
+    ck_assert_uint_eq(vpps_treebank_size(tb), N_TREES);
     ck_assert_uint_eq(vpps_treebank_classes(tb), N_SYMBOLS);
-    for (uint32_t t = 0; t < TREES; t++) {
+    for (uint32_t t = 0; t < N_TREES; t++) {
         const vpps_tree tree = vpps_treebank_tree(tb, t);
         ck_assert_uint_eq(tree.n_leaves, leaves);
         ck_assert_uint_eq(tree.n_nodes, 2 * leaves - 1);
@@ -83,16 +83,12 @@ TEST(equal_complete_trees_for_equal_seeds) {
 }
 
 TEST(too_many_leaves_are_refused) {
-    vpps_treebank *tb = generate(1, 4, 1);
+    OWNED(vpps_treebank) *tb = generate(1, 4, 1), *none = new_treebank();
     const vpps_complete_trees options = {.leaves = 1000001};
     CHECK_STATUS(vpps_treebank_generate_complete(tb, &options, 1), VPPS_ARGUMENT);
     ck_assert_str_eq(vpps_error_message(), "complete trees: expected up to 1000000 leaves, found 1000001");
     ck_assert_uint_eq(vpps_treebank_size(tb), 1);
-    vpps_treebank_destroy(tb);
-
-    TEST_OK(vpps_treebank_create(&tb)); /* no trees: only the words */
-    TEST_OK(vpps_treebank_generate_complete(tb, NULL, 0));
-    ck_assert_uint_eq(vpps_treebank_size(tb), 0);
-    ck_assert_uint_eq(vpps_treebank_classes(tb), 0);
-    vpps_treebank_destroy(tb);
+    TEST_OK(vpps_treebank_generate_complete(none, NULL, 0)); /* no trees: only the words */
+    ck_assert_uint_eq(vpps_treebank_size(none), 0);
+    ck_assert_uint_eq(vpps_treebank_classes(none), 0);
 }

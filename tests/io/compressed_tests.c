@@ -42,14 +42,14 @@ static unsigned char *compressed_parts(int codec, const char *text, size_t n, si
 }
 
 static void check_compressed(const form *f, const char *text, size_t n, bool whole_too) {
-    FREED char *wanted = form_shown(f, NULL, text, n);
+    FREED char *wanted = form_text(f, NULL, text, n);
     for (int codec = 0; codec < N_CODECS; codec++) {
         for (int parts = whole_too ? 0 : 1; parts < 2; parts++) {
             size_t packed_n;
             unsigned char *packed = (parts ? compressed_parts : compressed)(codec, text, n, &packed_n);
             const char *path = folder_path(endings[codec]);
             folder_store(path, packed, packed_n);
-            char *shown = form_shown(f, path, NULL, 0);
+            char *shown = form_text(f, path, NULL, 0);
             ck_assert_msg(strcmp(shown, wanted) == 0, "%s, %s: other data", f->name, endings[codec]);
             free(shown);
             free(packed);
@@ -61,7 +61,7 @@ TEST_GROUP("compressed", .seconds = 60, .before_each = (SFun)folder_make);
 
 TEST_EACH(every_form_is_decompressed, 0, n_forms) {
     const form *f = &forms[_i];
-    check_compressed(f, f->text, strlen(f->text), true);
+    check_compressed(f, f->small.text, strlen(f->small.text), true);
     if (!f->file) return;
     const char *path = data_file_as_well("every_form_is_decompressed", f->file);
     if (!path) return;

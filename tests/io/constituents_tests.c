@@ -13,32 +13,6 @@ static vpps_status read_string(vpps_constituents *c, const char *text) {
 
 /* ---------------------------------------------------------------- trees as text */
 
-static void print_constituent(const vpps_constituents *c, vpps_constituent_tree tree, uint32_t i, FILE *file) {
-    const vpps_constituent *node = &tree.nodes[i];
-    fprintf(file, "(%s", vpps_vocab_word(vpps_constituents_labels(c), node->label));
-    if (node->n_children == 0) fprintf(file, " %s", vpps_vocab_word(vpps_constituents_vocab(c), node->word));
-    uint32_t children[1024], child = i - 1;
-    ck_assert_uint_le(node->n_children, VPPS_COUNT(children));
-    for (uint32_t k = node->n_children; k-- > 0; child -= tree.nodes[child].n_nodes) children[k] = child;
-    for (uint32_t k = 0; k < node->n_children; k++) {
-        fputc(' ', file);
-        print_constituent(c, tree, children[k], file);
-    }
-    fputc(')', file);
-}
-
-static char *constituents_text(const vpps_constituents *c, size_t *n) {
-    char *text;
-    FILE *file = open_memstream(&text, n);
-    for (uint32_t i = 0; i < vpps_constituents_size(c); i++) {
-        const vpps_constituent_tree tree = vpps_constituents_tree(c, i);
-        print_constituent(c, tree, tree.n_nodes - 1, file);
-        fputc('\n', file);
-    }
-    ck_assert_int_eq(fclose(file), 0);
-    return text;
-}
-
 /* Prints a binary tree with its labels; with `undone`, the n-ary tree from which it was made: a label A+B is two brackets, and a node whose label
  * ends in '*' is none. */
 static void print_binary(const vpps_treebank *tb, const vpps_vocab *labels, vpps_tree tree, int32_t i, bool undone,
@@ -79,35 +53,28 @@ static char *binary_text(const vpps_treebank *tb, const vpps_vocab *labels, bool
 /* ---------------------------------------------------------------- reading */
 
 static const struct good_text {
-    const char *text;
-    uint32_t trees;
-    const char *written; /* NULL: as read */
+    const char *text, *written; /* NULL: as read */
 } good_texts[] = {
-    {"", 0, NULL},
-    {"\n\r\n  \n", 0, ""},
-    {"(A a)", 1, "(A a)\n"},
-    {"(ROOT (S (NP (DT The) (NN dog)) (VP (VBZ barks)) (. .)))\n", 1, NULL},
-    {"( A  ( B b )(C c) ( D\xc2\xa0 d ) ) \r\n\n(-LRB- [)\r\n", 2, "(A (B b) (C c) (D\xc2\xa0 d))\n(-LRB- [)\n"},
-    {"(A (A (A (A a))) (A (A a)))\n", 1, NULL},
-    {"(\xff \x01)\n", 1, NULL},
-    {"(A\tB)\n(S (NP\t(PRP\tit)\v) (VP\t\f(VBZ is)))\n", 2, "(A B)\n(S (NP (PRP it)) (VP (VBZ is)))\n"},
-    {"( (S (A a) (B b)))\n((S a))\n(\n (A a))", 3, "(ROOT (S (A a) (B b)))\n(ROOT (S a))\n(ROOT (A a))\n"},
-    {"\n( (S \n    (NP-SBJ \n      (NP (NNP A) )\r\n\n\t(, ,) )\n    (. .) ))\n( (X x) )\n", 2,
+    {"", NULL},
+    {"\n\r\n  \n", ""},
+    {"(A a)", "(A a)\n"},
+    {"(ROOT (S (NP (DT The) (NN dog)) (VP (VBZ barks)) (. .)))\n", NULL},
+    {"( A  ( B b )(C c) ( D\xc2\xa0 d ) ) \r\n\n(-LRB- [)\r\n", "(A (B b) (C c) (D\xc2\xa0 d))\n(-LRB- [)\n"},
+    {"(A (A (A (A a))) (A (A a)))\n", NULL},
+    {"(\xff \x01)\n", NULL},
+    {"(A\tB)\n(S (NP\t(PRP\tit)\v) (VP\t\f(VBZ is)))\n", "(A B)\n(S (NP (PRP it)) (VP (VBZ is)))\n"},
+    {"( (S (A a) (B b)))\n((S a))\n(\n (A a))", "(ROOT (S (A a) (B b)))\n(ROOT (S a))\n(ROOT (A a))\n"},
+    {"\n( (S \n    (NP-SBJ \n      (NP (NNP A) )\r\n\n\t(, ,) )\n    (. .) ))\n( (X x) )\n",
      "(ROOT (S (NP-SBJ (NP (NNP A)) (, ,)) (. .)))\n(ROOT (X x))\n"},
-    {"(A\n a\n)\n(B\nb\n )", 2, "(A a)\n(B b)\n"},
-    {"(A (-NONE- *) (B-1 b))\n", 1, NULL}, /* unless labels are cut */
+    {"(A\n a\n)\n(B\nb\n )", "(A a)\n(B b)\n"},
+    {"(A (-NONE- *) (B-1 b))\n", NULL}, /* unless labels are cut */
 };
 
 TEST_GROUP("constituents", .seconds = 60);
 
 TEST_EACH(good_text, 0, VPPS_COUNT(good_texts)) {
     const struct good_text *g = &good_texts[_i];
-    OWNED(vpps_constituents) *c = new_constituents(VPPS_LABELS_RAW);
-    size_t n;
-    TEST_OK(read_string(c, g->text));
-    ck_assert_uint_eq(vpps_constituents_size(c), g->trees);
-    FREED char *text = constituents_text(c, &n);
-    ck_assert_str_eq(text, g->written ? g->written : g->text);
+    form_takes(&(reading){CONSTITUENTS, NULL, g->text, 0, NULL, NULL}, g->written ? g->written : g->text);
 }
 
 static const struct bad_text {
@@ -140,26 +107,17 @@ static const struct bad_text {
 };
 
 TEST_EACH(bad_text, 0, VPPS_COUNT(bad_texts)) {
-    OWNED(vpps_constituents) *c = new_constituents(VPPS_LABELS_RAW);
-    TEST_OK(read_string(c, "(X (Y x) (Z y))"));
-    CHECK_STATUS(read_string(c, bad_texts[_i].text), VPPS_FORMAT);
-    ck_assert_str_eq(vpps_error_message(), bad_texts[_i].message);
-    CHECK_STATUS(vpps_constituents_read_text(c, "t", "(A b)\n(A \0)", 11), VPPS_FORMAT);
-    ck_assert_str_eq(vpps_error_message(), "t:2:4: expected text, found byte 0x00");
-    ck_assert_uint_eq(vpps_constituents_size(c), 1);
-    ck_assert_uint_eq(vpps_vocab_size(vpps_constituents_vocab(c)), 2);
-    ck_assert_uint_eq(vpps_vocab_size(vpps_constituents_labels(c)), 3);
-    ck_assert_ptr_null(vpps_constituents_tree(c, 1).nodes);
+    form_refuses(&(reading){CONSTITUENTS, NULL, bad_texts[_i].text, 0, NULL, "(X (Y x) (Z y))\n"},
+                 bad_texts[_i].message);
 }
+
+static const vpps_labels cut = VPPS_LABELS_CUT;
 
 TEST(labels_are_cut) {
     static const char text[] =
         "(S-TPC-1 (NP=2 (NN a)) (-LRB- [) (=X b) (A- c) (S|<VP-.> (NP-SBJ-TTL d) (very-good-1 e)))\n";
-    OWNED(vpps_constituents) *c = new_constituents(VPPS_LABELS_CUT);
-    size_t n;
-    TEST_OK(read_string(c, text));
-    FREED char *written = constituents_text(c, &n);
-    ck_assert_str_eq(written, "(S (NP (NN a)) (-LRB- [) (=X b) (A- c) (S|<VP-.> (NP d) (very-good e)))\n");
+    form_takes(&(reading){CONSTITUENTS, &cut, text, 0, NULL, NULL},
+               "(S (NP (NN a)) (-LRB- [) (=X b) (A- c) (S|<VP-.> (NP d) (very-good e)))\n");
 }
 
 /* Labels as written, whose function tags may be removed later; null elements are removed at once. */
@@ -250,15 +208,10 @@ static void check_binarised(const vpps_constituents *c, const char *const wanted
             check_post_order(vpps_treebank_tree(tb, i), vpps_treebank_classes(tb));
             ck_assert_uint_eq(vpps_treebank_tree(tb, i).n_leaves, vpps_constituents_tree(c, i).n_leaves);
         }
-        char *undone = binary_text(tb, labels, true, &n_undone);
-        ck_assert_uint_eq(n, n_undone);
-        ck_assert(memcmp(undone, text, n) == 0);
-        if (wanted) {
-            char *shown = binary_text(tb, labels, false, &n_shown);
-            ck_assert_str_eq(shown, wanted[right]);
-            free(shown);
-        }
-        free(undone);
+        FREED char *undone = binary_text(tb, labels, true, &n_undone),
+                   *shown = binary_text(tb, labels, false, &n_shown);
+        ck_assert(n == n_undone && memcmp(undone, text, n) == 0);
+        if (wanted) ck_assert_str_eq(shown, wanted[right]);
     }
 }
 
@@ -333,7 +286,7 @@ TEST_EACH(treebanks, 0, VPPS_COUNT(treebank_files)) {
     const struct treebank_file *f = &treebank_files[_i];
     const char *path = data_file("treebanks", f->name);
     if (!path) return;
-    vpps_constituents *c = new_constituents(VPPS_LABELS_RAW);
+    OWNED(vpps_constituents) *c = new_constituents(VPPS_LABELS_RAW);
     TEST_OK(vpps_constituents_read_file(c, path));
     uint32_t leaves = 0, nodes = 0, shortest = UINT32_MAX, longest = 0, depth = 0, arity = 0, binary = 0, unary = 0;
     for (uint32_t i = 0; i < vpps_constituents_size(c); i++) {
@@ -363,7 +316,6 @@ TEST_EACH(treebanks, 0, VPPS_COUNT(treebank_files)) {
         ck_assert_double_eq_tol(100.0 * unary / (nodes - leaves), f->unary, 0.005);
     }
     check_binarised(c, NULL);
-    vpps_constituents_destroy(c);
 }
 
 /* Returns one tree per line as the Penn Treebank writes it: without outermost label, with an indented line for each inner bracket, and with traces. */
@@ -393,17 +345,10 @@ TEST_EACH(treebanks_in_the_penn_form, 0, 3) {
     const char *path = data_file("treebanks_in_the_penn_form", treebank_files[_i].name);
     if (!path) return;
     size_t n, n_penn, n_wanted, n_got;
-    vpps_constituents *c = new_constituents(VPPS_LABELS_CUT), *penn = new_constituents(VPPS_LABELS_CUT);
-    char *text = folder_load(path, &n), *rewritten = penn_form(text, n, &n_penn);
+    OWNED(vpps_constituents) *c = new_constituents(VPPS_LABELS_CUT), *penn = new_constituents(VPPS_LABELS_CUT);
+    FREED char *text = folder_load(path, &n), *rewritten = penn_form(text, n, &n_penn);
     TEST_OK(vpps_constituents_read_text(c, path, text, n));
     TEST_OK(vpps_constituents_read_text(penn, "penn", rewritten, n_penn));
-    char *wanted = constituents_text(c, &n_wanted), *got = constituents_text(penn, &n_got);
-    ck_assert_uint_eq(n_got, n_wanted);
-    ck_assert(memcmp(got, wanted, n_got) == 0);
-    free(got);
-    free(wanted);
-    free(rewritten);
-    free(text);
-    vpps_constituents_destroy(c);
-    vpps_constituents_destroy(penn);
+    FREED char *wanted = constituents_text(c, &n_wanted), *got = constituents_text(penn, &n_got);
+    ck_assert(n_got == n_wanted && memcmp(got, wanted, n_got) == 0);
 }

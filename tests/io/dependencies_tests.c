@@ -6,11 +6,6 @@
 static const vpps_dependencies whole = {0}, cut = {.cut_subtypes = true}, heads_only = {.heads_only = true},
                                labelled = {.label = "mood"}, one_root = {.heads_only = true, .label = "mood"};
 
-static vpps_status read_text(vpps_sentences **s, const vpps_dependencies *how, const char *text) {
-    TEST_OK(vpps_sentences_create(s));
-    return vpps_sentences_read_dependencies_text(*s, "t", text, strlen(text), how);
-}
-
 /* ---------------------------------------------------------------- what is accepted */
 
 static const struct good_case {
@@ -43,21 +38,18 @@ static const struct good_case {
 TEST_GROUP("dependencies");
 
 TEST_EACH(good_text, 0, VPPS_COUNT(good_cases)) {
-    OWNED(vpps_sentences) *s;
-    TEST_OK(read_text(&s, good_cases[_i].how, good_cases[_i].text));
-    ck_assert_str_eq(sentences_shown(s), good_cases[_i].shown);
+    form_takes(&(reading){DEPENDENCIES, good_cases[_i].how, good_cases[_i].text, 0, NULL, NULL}, good_cases[_i].shown);
 }
 
 TEST(trees_know_their_lines) {
     static const char text[] = "\n# c\n" W("1-2", "ab", "_", "_") W("1", "a", "0", "r") "#\n" W("2", "b", "1", "x");
     static const vpps_dependencies *const how[] = {&whole, &heads_only, &labelled};
     for (size_t i = 0; i < VPPS_COUNT(how); i++) {
-        vpps_sentences *s;
-        TEST_OK(read_text(&s, how[i], text));
+        OWNED(vpps_sentences) *s = new_sentences();
+        TEST_OK(vpps_sentences_read_dependencies_text(s, "t", text, sizeof text - 1, how[i]));
         ck_assert_uint_eq(vpps_sentences_line(s, 0), 4);
         ck_assert_uint_eq(vpps_sentences_word_line(s, 0, 0), 4);
         ck_assert_uint_eq(vpps_sentences_word_line(s, 0, 1), 6);
-        vpps_sentences_destroy(s);
     }
 }
 
@@ -105,30 +97,20 @@ static const struct bad_case {
 };
 
 TEST_EACH(bad_text, 0, VPPS_COUNT(bad_cases)) {
-    static const char before[] = W("1", "a", "0", "r");
     const struct bad_case *c = &bad_cases[_i];
-    OWNED(vpps_sentences) *s;
-    TEST_OK(read_text(&s, c->how, before));
-    const char *shown = strdup(sentences_shown(s));
-    CHECK_STATUS(vpps_sentences_read_dependencies_text(s, "t", c->text, strlen(c->text), c->how), VPPS_FORMAT);
-    ck_assert_str_eq(vpps_error_message(), c->message);
-    ck_assert_str_eq(sentences_shown(s), shown);
-    ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_vocab(s)), 1);
-    free((char *)(uintptr_t)shown);
+    form_refuses(&(reading){DEPENDENCIES, c->how, c->text, 0, NULL, W("1", "a", "0", "r")}, c->message);
 }
 
 TEST(trees_and_other_sentences_do_not_mix) {
-    vpps_sentences *s;
-    TEST_OK(read_text(&s, &heads_only, W("1", "a", "0", "r")));
-    TEST_FAILS(vpps_sentences_read_lines_text(s, "t", "a", 1, NULL), VPPS_STATE,
+    static const char text[] = W("1", "a", "0", "r");
+    OWNED(vpps_sentences) *trees = new_sentences(), *lines = new_sentences();
+    TEST_OK(vpps_sentences_read_dependencies_text(trees, "t", text, sizeof text - 1, &heads_only));
+    TEST_FAILS(vpps_sentences_read_lines_text(trees, "t", "a", 1, NULL), VPPS_STATE,
                "expected text without tags and heads, as the 1 sentences before, found text without tags");
-    CHECK_STATUS(vpps_sentences_read_dependencies_text(s, "t", "", 0, NULL), VPPS_STATE);
-    vpps_sentences_destroy(s);
-    TEST_OK(vpps_sentences_create(&s));
-    TEST_OK(vpps_sentences_read_lines_text(s, "t", "a", 1, NULL));
-    ck_assert_ptr_null(vpps_sentences_get(s, 0).heads);
-    CHECK_STATUS(vpps_sentences_read_dependencies_text(s, "t", "", 0, &heads_only), VPPS_STATE);
-    vpps_sentences_destroy(s);
+    CHECK_STATUS(vpps_sentences_read_dependencies_text(trees, "t", "", 0, NULL), VPPS_STATE);
+    TEST_OK(vpps_sentences_read_lines_text(lines, "t", "a", 1, NULL));
+    ck_assert_ptr_null(vpps_sentences_get(lines, 0).heads);
+    CHECK_STATUS(vpps_sentences_read_dependencies_text(lines, "t", "", 0, &heads_only), VPPS_STATE);
 }
 
 /* A chain as long as memory allows, with a circle at its end. */

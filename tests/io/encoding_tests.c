@@ -16,11 +16,11 @@ static char *written_otherwise(const char *text, size_t n, bool mark, bool cr, s
 }
 
 static void check_written_otherwise(const form *f, const char *text, size_t n) {
-    FREED char *wanted = form_shown(f, NULL, text, n);
+    FREED char *wanted = form_text(f, NULL, text, n);
     for (int way = 1; way < 4; way++) {
         size_t n_other;
         char *other = written_otherwise(text, n, way & 1, way & 2, &n_other);
-        char *shown = form_shown(f, NULL, other, n_other);
+        char *shown = form_text(f, NULL, other, n_other);
         ck_assert_msg(strcmp(shown, wanted) == 0, "%s%s%s: other data", f->name, way & 1 ? " after a mark" : "",
                       way & 2 ? " with CR LF" : "");
         free(shown);
@@ -32,7 +32,7 @@ TEST_GROUP("encoding", .seconds = 60);
 
 TEST_EACH(marks_and_line_ends_change_nothing, 0, n_forms) {
     const form *f = &forms[_i];
-    check_written_otherwise(f, f->text, strlen(f->text));
+    check_written_otherwise(f, f->small.text, strlen(f->small.text));
     if (!f->file) return;
     const char *path = data_file_as_well("marks_and_line_ends_change_nothing", f->file);
     if (!path) return;
@@ -48,26 +48,34 @@ TEST_EACH(utf_16_is_named, 0, n_forms) {
         size_t n;
     } texts[] = {{"\xff\xfe(\0a\0", 6}, {"\xfe\xff\0(\0a", 6}, {"\xff\xfe", 2}};
     for (size_t i = 0; i < VPPS_COUNT(texts); i++) {
-        FILE *out = fopen("/dev/null", "w");
-        CHECK_STATUS(form_read(&forms[_i], NULL, texts[i].text, texts[i].n, out), VPPS_FORMAT);
-        ck_assert_str_eq(vpps_error_message(), "t:1:1: expected UTF-8 text, found the byte order mark of UTF-16");
-        ck_assert_int_eq(fclose(out), 0);
+        const reading r = {forms[_i].small.format, forms[_i].small.options, texts[i].text, texts[i].n, NULL, NULL};
+        form_refuses(&r, "t:1:1: expected UTF-8 text, found the byte order mark of UTF-16");
+    }
+}
+
+TEST_EACH(nul_bytes_are_refused, 0, n_forms) {
+    const reading *small = &forms[_i].small;
+    char text[256];
+    const size_t n = strlen(small->text);
+    for (size_t at = 0; at < n; at++) {
+        const reading r = {small->format, small->options, text, n, NULL, NULL};
+        char *shown;
+        uint32_t n_words;
+        memcpy(text, small->text, n);
+        text[at] = '\0';
+        CHECK_STATUS(form_try(&r, &shown, &n_words), VPPS_FORMAT);
+        free(shown);
     }
 }
 
 /* Columns are those that an editor shows. */
 TEST(columns_are_counted_from_behind_the_mark) {
-    vpps_treebank *tb = new_treebank();
-    CHECK_STATUS(vpps_treebank_read_text(tb, "t", MARK "(x a)", 8), VPPS_FORMAT);
-    ck_assert_str_eq(vpps_error_message(), "t:1:2: expected a label from -1 to 999, found 'x'");
-    TEST_OK(vpps_treebank_read_text(tb, "t", MARK, 3));
-    ck_assert_uint_eq(vpps_treebank_size(tb), 0);
-    vpps_treebank_destroy(tb);
     OWNED(vpps_sentences) *s = new_sentences();
-    CHECK_STATUS(vpps_sentences_read_tagged_text(s, "t", MARK "a|O b", 8), VPPS_FORMAT);
-    ck_assert_str_eq(vpps_error_message(), "t:1:5: expected word|TAG, found 'b'");
-    CHECK_STATUS(vpps_sentences_read_tagged_text(s, "t", "a|O\n" MARK "b|O c", 12), VPPS_FORMAT);
-    ck_assert_str_eq(vpps_error_message(), "t:2:5: expected word|TAG, found 'c'");
+    form_refuses(&(reading){TREES, NULL, MARK "(x a)", 0, NULL, NULL},
+                 "t:1:2: expected a label from -1 to 999, found 'x'");
+    form_refuses(&(reading){TAGGED, NULL, MARK "a|O b", 0, NULL, NULL}, "t:1:5: expected word|TAG, found 'b'");
+    form_refuses(&(reading){TAGGED, NULL, "a|O\n" MARK "b|O c", 0, NULL, NULL}, "t:2:5: expected word|TAG, found 'c'");
+    form_takes(&(reading){TREES, NULL, MARK, 0, NULL, NULL}, "");
     TEST_OK(vpps_sentences_read_lines_text(s, "t", "a " MARK "\n", 6, NULL)); /* elsewhere the mark is a word */
     ck_assert_uint_eq(vpps_sentences_total_words(s), 2);
 }

@@ -1,6 +1,14 @@
 /* forms.c - see forms.h. */
 #include "forms.h"
 
+DESTROYED_BY(vpps_edge_lists, vpps_edge_lists_destroy)
+
+#define READ(reader, store) (r->path ? reader##_file(store, r->path) : reader##_text(store, "t", r->text, r->n))
+#define READ_AS(reader, store, how)                                                                                    \
+    (r->path ? reader##_file(store, r->path, how) : reader##_text(store, "t", r->text, r->n, how))
+
+/* ---------------------------------------------------------------- what is shown */
+
 static void show_sentences(const vpps_sentences *s, FILE *out) {
     for (uint32_t i = 0; i < vpps_sentences_size(s); i++) {
         const vpps_sentence x = vpps_sentences_get(s, i);
@@ -15,147 +23,238 @@ static void show_sentences(const vpps_sentences *s, FILE *out) {
     }
 }
 
-const char *sentences_shown(const vpps_sentences *s) {
-    static char text[4096];
-    memset(text, 0, sizeof text);
-    FILE *file = fmemopen(text, sizeof text, "w");
-    show_sentences(s, file);
-    ck_assert_int_eq(fclose(file), 0);
-    return text;
+static void show_trees(const vpps_treebank *tb, FILE *out) {
+    for (uint32_t i = 0; i < vpps_treebank_size(tb); i++) TEST_OK(vpps_treebank_write(tb, i, out));
 }
 
-static vpps_status read_tagged(vpps_sentences *s, const char *path, const char *text, size_t n) {
-    return path ? vpps_sentences_read_tagged_file(s, path) : vpps_sentences_read_tagged_text(s, "t", text, n);
-}
-
-static vpps_status read_blanks(vpps_sentences *s, const char *path, const char *text, size_t n) {
-    return path ? vpps_sentences_read_columns_file(s, path, NULL)
-                : vpps_sentences_read_columns_text(s, "t", text, n, NULL);
-}
-
-static vpps_status read_tabs(vpps_sentences *s, const char *path, const char *text, size_t n) {
-    static const vpps_columns tabs = {.tabs = true};
-    return path ? vpps_sentences_read_columns_file(s, path, &tabs)
-                : vpps_sentences_read_columns_text(s, "t", text, n, &tabs);
-}
-
-static vpps_status read_conllu(vpps_sentences *s, const char *path, const char *text, size_t n) {
-    static const vpps_columns columns = {.conllu = true};
-    return path ? vpps_sentences_read_columns_file(s, path, &columns)
-                : vpps_sentences_read_columns_text(s, "t", text, n, &columns);
-}
-
-static vpps_status read_dependencies(vpps_sentences *s, const char *path, const char *text, size_t n) {
-    return path ? vpps_sentences_read_dependencies_file(s, path, NULL)
-                : vpps_sentences_read_dependencies_text(s, "t", text, n, NULL);
-}
-
-static vpps_status read_labelled(vpps_sentences *s, const char *path, const char *text, size_t n) {
-    return path ? vpps_sentences_read_labelled_file(s, path) : vpps_sentences_read_labelled_text(s, "t", text, n);
-}
-
-static vpps_status read_plain(vpps_sentences *s, const char *path, const char *text, size_t n) {
-    static const vpps_lines lines = {.end_word = "<eos>", .keep_empty = true};
-    return path ? vpps_sentences_read_lines_file(s, path, &lines)
-                : vpps_sentences_read_lines_text(s, "t", text, n, &lines);
-}
-
-/* Uses the same text on both sides. */
-static vpps_status parallel(const char *path, const char *text, size_t n, FILE *out) {
-    static const vpps_parallel skip = {.skip_empty = true};
-    OWNED(vpps_sentences) *a = new_sentences();
-    OWNED(vpps_sentences) *b = new_sentences();
-    const vpps_status status = path ? vpps_sentences_read_parallel_files(a, b, path, path, &skip)
-                                    : vpps_sentences_read_parallel_texts(a, b, "t", text, n, "t", text, n, &skip);
-    if (status == VPPS_OK) {
-        show_sentences(a, out);
-        show_sentences(b, out);
+static void show_constituent(const vpps_constituents *c, vpps_constituent_tree tree, uint32_t i, FILE *out) {
+    const vpps_constituent *node = &tree.nodes[i];
+    fprintf(out, "(%s", vpps_vocab_word(vpps_constituents_labels(c), node->label));
+    if (node->n_children == 0) fprintf(out, " %s", vpps_vocab_word(vpps_constituents_vocab(c), node->word));
+    uint32_t children[1024], child = i - 1;
+    ck_assert_uint_le(node->n_children, VPPS_COUNT(children));
+    for (uint32_t k = node->n_children; k-- > 0; child -= tree.nodes[child].n_nodes) children[k] = child;
+    for (uint32_t k = 0; k < node->n_children; k++) {
+        fputc(' ', out);
+        show_constituent(c, tree, children[k], out);
     }
-    return status;
+    fputc(')', out);
 }
 
-static vpps_status sentiment(const char *path, const char *text, size_t n, FILE *out) {
-    OWNED(vpps_treebank) *tb = new_treebank();
-    const vpps_status status = path ? vpps_treebank_read_file(tb, path) : vpps_treebank_read_text(tb, "t", text, n);
-    for (uint32_t i = 0; status == VPPS_OK && i < vpps_treebank_size(tb); i++) TEST_OK(vpps_treebank_write(tb, i, out));
-    return status;
-}
-
-static vpps_status constituents(const char *path, const char *text, size_t n, FILE *out) {
-    OWNED(vpps_constituents) *c;
-    TEST_OK(vpps_constituents_create(&c, VPPS_LABELS_CUT));
-    const vpps_status status =
-        path ? vpps_constituents_read_file(c, path) : vpps_constituents_read_text(c, "t", text, n);
-    for (uint32_t i = 0; status == VPPS_OK && i < vpps_constituents_size(c); i++) {
+static void show_constituents(const vpps_constituents *c, FILE *out) {
+    for (uint32_t i = 0; i < vpps_constituents_size(c); i++) {
         const vpps_constituent_tree tree = vpps_constituents_tree(c, i);
-        for (uint32_t k = 0; k < tree.n_nodes; k++) { /* in post-order */
-            const vpps_constituent *node = &tree.nodes[k];
-            const char *word = vpps_vocab_word(vpps_constituents_vocab(c), node->word);
-            fprintf(out, "%s %u %s\n", vpps_vocab_word(vpps_constituents_labels(c), node->label), node->n_children,
-                    word ? word : "");
-        }
+        show_constituent(c, tree, tree.n_nodes - 1, out);
+        fputc('\n', out);
     }
-    return status;
 }
 
-static vpps_status lattices(const char *path, const char *text, size_t n, FILE *out) {
-    OWNED(vpps_lattices) *l = new_lattices();
-    const vpps_status status = path ? vpps_lattices_read_file(l, path) : vpps_lattices_read_text(l, "t", text, n);
-    for (uint32_t i = 0; status == VPPS_OK && i < vpps_lattices_size(l); i++) {
+static void show_lattices(const vpps_lattices *l, FILE *out) {
+    for (uint32_t i = 0; i < vpps_lattices_size(l); i++) {
         const vpps_lattice lattice = vpps_lattices_get(l, i);
-        for (uint32_t k = 0; k < lattice.n_nodes; k++) {
-            fprintf(out, "%u:", lattice.tags[k]);
-            for (uint32_t a = lattice.first_arc[k]; a < lattice.first_arc[k + 1]; a++)
-                fprintf(out, " %u-%u", lattice.arcs[a].from, lattice.arcs[a].id);
-            fputc('\n', out);
+        ck_assert_uint_eq(lattice.first_arc[0], 0);
+        for (uint32_t n = 0; n < lattice.n_nodes; n++) {
+            fprintf(out, "%u[", lattice.tags[n]);
+            for (uint32_t a = lattice.first_arc[n]; a < lattice.first_arc[n + 1]; a++) {
+                const vpps_lattice_arc *arc = &lattice.arcs[a];
+                fprintf(out, " %u:%u%c", arc->from, arc->id, arc->is_character ? 'c' : 'w');
+            }
+            fputs(" ] ", out);
         }
+        fputc('\n', out);
     }
+}
+
+/* Shows graphs as "LABEL: WORD/LABEL(NUMBERS) ... FROM>TO TYPE ...". */
+static void show_edges(const vpps_edge_lists *e, const vpps_sentences *nodes, FILE *out) {
+    const vpps_vocab *labels = vpps_sentences_tag_vocab(nodes);
+    for (uint32_t i = 0; i < vpps_sentences_size(nodes); i++) {
+        const vpps_sentence x = vpps_sentences_get(nodes, i);
+        const struct vpps_edge_list *g = &e->graphs[i];
+        const char *label = vpps_vocab_word(labels, vpps_sentences_label(nodes, i));
+        fprintf(out, "%s:", label ? label : "");
+        for (uint32_t k = 0; k < x.n_words; k++) {
+            label = x.tags ? vpps_vocab_word(labels, x.tags[k]) : NULL;
+            fprintf(out, " %s/%s", vpps_vocab_word(vpps_sentences_vocab(nodes), x.words[k]), label ? label : "");
+            const float *values = e->values + (g->first_node + k) * e->numbers;
+            for (uint32_t n = 0; n < e->numbers; n++) fprintf(out, "(%g)", (double)values[n]);
+        }
+        for (uint32_t k = 0; k < g->n_edges; k++) {
+            const vpps_edge *edge = &e->edges[g->first_edge + k];
+            fprintf(out, " %u>%u %s", edge->from, edge->to, vpps_vocab_word(e->types, edge->type));
+        }
+        fputc('\n', out);
+    }
+}
+
+#define SHOWN_IN_A_BUFFER(name, type, show)                                                                            \
+    const char *name(const type *of) {                                                                                 \
+        static char text[4096];                                                                                        \
+        memset(text, 0, sizeof text);                                                                                  \
+        FILE *out = fmemopen(text, sizeof text, "w");                                                                  \
+        show(of, out);                                                                                                 \
+        ck_assert_int_eq(fclose(out), 0);                                                                              \
+        return text;                                                                                                   \
+    }
+SHOWN_IN_A_BUFFER(sentences_shown, vpps_sentences, show_sentences)
+SHOWN_IN_A_BUFFER(lattices_shown, vpps_lattices, show_lattices)
+
+#define SHOWN_AS_TEXT(name, type, show)                                                                                \
+    char *name(const type *of, size_t *n) {                                                                            \
+        char *text;                                                                                                    \
+        FILE *out = open_memstream(&text, n);                                                                          \
+        ck_assert_ptr_nonnull(out);                                                                                    \
+        show(of, out);                                                                                                 \
+        ck_assert_int_eq(fclose(out), 0);                                                                              \
+        return text;                                                                                                   \
+    }
+SHOWN_AS_TEXT(treebank_text, vpps_treebank, show_trees)
+SHOWN_AS_TEXT(constituents_text, vpps_constituents, show_constituents)
+
+/* ---------------------------------------------------------------- reading */
+
+vpps_status form_read_sentences(const reading *r, vpps_sentences *s) {
+    switch (r->format) {
+    case TAGGED: return READ(vpps_sentences_read_tagged, s);
+    case COLUMNS: return READ_AS(vpps_sentences_read_columns, s, r->options);
+    case LINES: return READ_AS(vpps_sentences_read_lines, s, r->options);
+    case LABELLED: return READ(vpps_sentences_read_labelled, s);
+    default: return READ_AS(vpps_sentences_read_dependencies, s, r->options);
+    }
+}
+
+static vpps_status read_parallel(const reading *r, vpps_sentences *s, vpps_sentences *t) {
+    static const vpps_parallel skip = {.skip_empty = true};
+    return r->path ? vpps_sentences_read_parallel_files(s, t, r->path, r->path, &skip)
+                   : vpps_sentences_read_parallel_texts(s, t, "t", r->text, r->n, "t", r->text, r->n, &skip);
+}
+
+/* Everything that a text can be read into; what a format does not use stays empty. */
+typedef struct store {
+    vpps_sentences *sentences, *others;
+    vpps_treebank *trees;
+    vpps_constituents *constituents;
+    vpps_lattices *lattices;
+    vpps_vocab *lexicon;
+    vpps_edge_lists *edges;
+} store;
+
+static vpps_status read_into(store *s, const reading *r) {
+    const form_edges *edges = r->options;
+    switch (r->format) {
+    case PARALLEL: return read_parallel(r, s->sentences, s->others);
+    case TREES: return READ(vpps_treebank_read, s->trees);
+    case CONSTITUENTS: return READ(vpps_constituents_read, s->constituents);
+    case LATTICES: return READ(vpps_lattices_read, s->lattices);
+    case LEXICON: return READ(vpps_lexicon_read, s->lexicon);
+    case EDGES: return vpps_edge_lists_read_text(s->edges, s->sentences, "t", r->text, r->n, edges->labels);
+    default: return form_read_sentences(r, s->sentences);
+    }
+}
+
+static void show_store(const store *s, int format, FILE *out) {
+    FREED char *words;
+    TEST_OK(vpps_vocab_to_text(s->lexicon, &words));
+    if (format == EDGES) show_edges(s->edges, s->sentences, out);
+    if (format != EDGES) show_sentences(s->sentences, out);
+    show_sentences(s->others, out);
+    show_trees(s->trees, out);
+    show_constituents(s->constituents, out);
+    show_lattices(s->lattices, out);
+    fputs(words, out);
+}
+
+static uint32_t count_words(const store *s) {
+    return vpps_vocab_size(vpps_sentences_vocab(s->sentences)) +
+           vpps_vocab_size(vpps_sentences_tag_vocab(s->sentences)) + vpps_vocab_size(vpps_treebank_vocab(s->trees)) +
+           vpps_treebank_classes(s->trees) + vpps_vocab_size(vpps_constituents_vocab(s->constituents)) +
+           vpps_vocab_size(vpps_constituents_labels(s->constituents)) + vpps_lattices_tags(s->lattices) +
+           vpps_lattices_characters(s->lattices) + vpps_lattices_words(s->lattices) + vpps_vocab_size(s->lexicon) +
+           vpps_vocab_size(s->edges->types);
+}
+
+static vpps_status read_and_show(const reading *r, FILE *out, uint32_t *n_words) {
+    OWNED(vpps_sentences) *sentences = new_sentences(), *others = new_sentences();
+    OWNED(vpps_treebank) *trees = new_treebank();
+    OWNED(vpps_lattices) *lattices = new_lattices();
+    OWNED(vpps_vocab) *lexicon = new_vocab();
+    OWNED(vpps_constituents) *constituents;
+    OWNED(vpps_edge_lists) *edges;
+    const vpps_labels *labels = r->format == CONSTITUENTS ? r->options : NULL;
+    TEST_OK(vpps_constituents_create(&constituents, labels ? *labels : VPPS_LABELS_RAW));
+    TEST_OK(vpps_edge_lists_create(&edges));
+    edges->numbers = r->format == EDGES ? ((const form_edges *)r->options)->numbers : 0;
+    store s = {sentences, others, trees, constituents, lattices, lexicon, edges};
+    reading now = *r, before = *r;
+    before.text = r->before, before.n = r->before ? strlen(r->before) : 0, before.path = NULL;
+    if (r->text && !r->n) now.n = strlen(r->text);
+    if (r->before) TEST_OK(read_into(&s, &before));
+    const vpps_status status = read_into(&s, &now);
+    *n_words = count_words(&s);
+    if (r->before && status != VPPS_OK) TEST_OK(read_into(&s, &before));
+    show_store(&s, r->format, out);
     return status;
 }
 
-static vpps_status lexicon(const char *path, const char *text, size_t n, FILE *out) {
-    FREED char *words;
-    OWNED(vpps_vocab) *v = new_vocab();
-    const vpps_status status = path ? vpps_lexicon_read_file(v, path) : vpps_lexicon_read_text(v, "t", text, n);
-    TEST_OK(vpps_vocab_to_text(v, &words));
-    fputs(words, out);
+vpps_status form_try(const reading *r, char **shown, uint32_t *n_words) {
+    size_t n;
+    FILE *out = open_memstream(shown, &n);
+    ck_assert_ptr_nonnull(out);
+    const vpps_status status = read_and_show(r, out, n_words);
+    ck_assert_int_eq(fclose(out), 0);
     return status;
 }
+
+void form_takes(const reading *r, const char *shown) {
+    FREED char *found;
+    uint32_t n_words;
+    TEST_OK(form_try(r, &found, &n_words));
+    ck_assert_str_eq(found, shown);
+}
+
+void form_refuses(const reading *r, const char *message) {
+    FREED char *shown, *wanted = strdup("");
+    uint32_t n_words, n_wanted = 0;
+    reading twice = *r;
+    twice.text = r->before, twice.n = 0;
+    CHECK_STATUS(form_try(r, &shown, &n_words), VPPS_FORMAT);
+    ck_assert_str_eq(vpps_error_message(), message);
+    if (r->before) free(wanted);
+    if (r->before) TEST_OK(form_try(&twice, &wanted, &n_wanted));
+    ck_assert_str_eq(shown, wanted);
+    ck_assert_uint_eq(n_words, n_wanted);
+}
+
+/* ---------------------------------------------------------------- the formats */
+
+static const vpps_columns tabs = {.tabs = true}, conllu = {.conllu = true};
+static const vpps_lines lines = {.end_word = "<eos>", .keep_empty = true};
+static const vpps_labels cut = VPPS_LABELS_CUT;
+#define SMALL(format, options, text)                                                                                   \
+    { format, options, text, 0, NULL, NULL }
 
 const form forms[] = {
-    {"word|TAG", "a|X b|O\n\nc|O\n", "wikiner/dev.txt", .sentences = read_tagged},
-    {"columns of blanks", "a x X\nb x O\n\nc x O\n", "weibo_ner/weiboNER.conll.dev", .sentences = read_blanks},
-    {"columns of tabs", "a b\tX\nc\tO\n\nd\tO\n", "weibo_ner/weiboNER_2nd_conll.test", .sentences = read_tabs},
-    {"columns of CoNLL-U", "# a\n1\ta\ta\tX\tX\t_\t0\troot\t_\t_\n2-3\tbc\t_\t_\t_\t_\t_\t_\t_\t_\n", NULL,
-     .sentences = read_conllu},
-    {"dependency trees", "# a\n1\ta\ta\tX\tX\t_\t0\troot\t_\t_\n\n1\tb\tb\tX\tX\t_\t0\troot\t_\t_\n", NULL,
-     .sentences = read_dependencies},
-    {"labelled lines", "x y\ta b\n\nz\tc d\n", NULL, .sentences = read_labelled},
-    {"lines", "a b\n\nc d\n", "ptb_lm/ptb.valid.txt", .sentences = read_plain},
-    {"parallel lines", "a b\n\nc d\n", "iwslt15_envi/tst2013.vi", .other = parallel},
-    {"trees with numbers", "(1 (0 a) (2 b))\n\n(0 a)\n", "sst/dev.txt", .other = sentiment},
-    {"trees with names", "(S (NP a) (VP b))\n\n(X a)\n", "treebank/gum.dev.txt", .other = constituents},
-    {"lattices", "2\n2 0 1\n0\n1 0 5\n1 3\n0\n", "lattice_ids/dev.txt", .other = lattices},
-    {"a lexicon", "ab 1 n\ncd\nef 2 v\n", "weibo_ner/lexicon.txt", .other = lexicon},
+    {"word|TAG", "wikiner/dev.txt", SMALL(TAGGED, NULL, "a|X b|O\n\nc|O\n")},
+    {"columns of blanks", "weibo_ner/weiboNER.conll.dev", SMALL(COLUMNS, NULL, "a x X\nb x O\n\nc x O\n")},
+    {"columns of tabs", "weibo_ner/weiboNER_2nd_conll.test", SMALL(COLUMNS, &tabs, "a b\tX\nc\tO\n\nd\tO\n")},
+    {"columns of CoNLL-U", NULL,
+     SMALL(COLUMNS, &conllu, "# a\n1\ta\ta\tX\tX\t_\t0\troot\t_\t_\n2-3\tbc\t_\t_\t_\t_\t_\t_\t_\t_\n")},
+    {"dependency trees", NULL,
+     SMALL(DEPENDENCIES, NULL, "# a\n1\ta\ta\tX\tX\t_\t0\troot\t_\t_\n\n1\tb\tb\tX\tX\t_\t0\troot\t_\t_\n")},
+    {"labelled lines", NULL, SMALL(LABELLED, NULL, "x y\ta b\n\nz\tc d\n")},
+    {"lines", "ptb_lm/ptb.valid.txt", SMALL(LINES, &lines, "a b\n\nc d\n")},
+    {"parallel lines", "iwslt15_envi/tst2013.vi", SMALL(PARALLEL, NULL, "a b\n\nc d\n")},
+    {"trees with numbers", "sst/dev.txt", SMALL(TREES, NULL, "(1 (0 a) (2 b))\n\n(0 a)\n")},
+    {"trees with names", "treebank/gum.dev.txt", SMALL(CONSTITUENTS, &cut, "(S (NP a) (VP b))\n\n(X a)\n")},
+    {"lattices", "lattice_ids/dev.txt", SMALL(LATTICES, NULL, "2\n2 0 1\n0\n1 0 5\n1 3\n0\n")},
+    {"a lexicon", "weibo_ner/lexicon.txt", SMALL(LEXICON, NULL, "ab 1 n\ncd\nef 2 v\n")},
 };
 const int n_forms = (int)VPPS_COUNT(forms);
 
-vpps_status form_read(const form *f, const char *path, const char *text, size_t n, FILE *out) {
-    if (f->other) return f->other(path, text, n, out);
-    OWNED(vpps_sentences) *s = new_sentences();
-    const vpps_status status = f->sentences(s, path, text, n);
-    if (status == VPPS_OK) show_sentences(s, out);
-    return status;
-}
-
-char *form_shown(const form *f, const char *path, const char *text, size_t n) {
+char *form_text(const form *f, const char *path, const char *text, size_t n) {
+    const reading r = {f->small.format, f->small.options, text, n, path, NULL};
     char *shown;
-    size_t bytes;
-    FILE *out = open_memstream(&shown, &bytes);
-    ck_assert(out != NULL);
-    const vpps_status status = form_read(f, path, text, n, out);
-    ck_assert_msg(status == VPPS_OK, "%s: %s", f->name, vpps_error_message());
-    ck_assert_int_eq(fclose(out), 0);
-    ck_assert_uint_gt(bytes, 0);
+    uint32_t n_words;
+    TEST_OK(form_try(&r, &shown, &n_words));
     return shown;
 }

@@ -13,6 +13,3 @@
  * something already, this part is left out. */
 const char *data_file(const char *test, const char *name);
 const char *data_file_as_well(const char *test, const char *name);
-
-/* Returns all trees as text, which the caller frees. */
-char *treebank_text(const vpps_treebank *tb, size_t *n);

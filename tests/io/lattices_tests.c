@@ -1,30 +1,5 @@
 /* lattices_tests.c - lattices of ids as text, and lattices built from characters and a lexicon. */
-#include "io_tests.h"
-
-static vpps_status read_string(vpps_lattices *l, const char *text) {
-    return vpps_lattices_read_text(l, "t", text, strlen(text));
-}
-
-/* Returns each lattice as a line: for each node its tag, then its arcs from:id with 'c' or 'w'. */
-static const char *show(const vpps_lattices *l) {
-    static char text[4096];
-    FILE *file = fmemopen(text, sizeof text, "w");
-    for (uint32_t i = 0; i < vpps_lattices_size(l); i++) {
-        const vpps_lattice lattice = vpps_lattices_get(l, i);
-        ck_assert_uint_eq(lattice.first_arc[0], 0);
-        for (uint32_t n = 0; n < lattice.n_nodes; n++) {
-            fprintf(file, "%u[", lattice.tags[n]);
-            for (uint32_t a = lattice.first_arc[n]; a < lattice.first_arc[n + 1]; a++) {
-                const vpps_lattice_arc *arc = &lattice.arcs[a];
-                fprintf(file, " %u:%u%c", arc->from, arc->id, arc->is_character ? 'c' : 'w');
-            }
-            fputs(" ] ", file);
-        }
-        fputc('\n', file);
-    }
-    ck_assert_int_eq(fclose(file), 0);
-    return text;
-}
+#include "forms.h"
 
 TEST_GROUP("lattices", .seconds = 60);
 
@@ -41,8 +16,8 @@ TEST(good_text) {
     };
     for (size_t i = 0; i < VPPS_COUNT(good); i++) {
         OWNED(vpps_lattices) *l = new_lattices();
-        TEST_OK(read_string(l, good[i].text));
-        ck_assert_str_eq(show(l), good[i].shown);
+        TEST_OK(vpps_lattices_read_text(l, "t", good[i].text, strlen(good[i].text)));
+        ck_assert_str_eq(lattices_shown(l), good[i].shown);
         ck_assert_uint_eq(vpps_lattices_tags(l), good[i].tags);
         ck_assert_uint_eq(vpps_lattices_characters(l), good[i].characters);
         ck_assert_uint_eq(vpps_lattices_words(l), good[i].words);
@@ -78,23 +53,7 @@ static const struct bad_text {
 };
 
 TEST_EACH(bad_text, 0, VPPS_COUNT(bad_texts)) {
-    OWNED(vpps_lattices) *l = new_lattices();
-    TEST_OK(read_string(l, "1 2 0 1 0 1 0 3"));
-    CHECK_STATUS(read_string(l, bad_texts[_i].text), VPPS_FORMAT);
-    ck_assert_str_eq(vpps_error_message(), bad_texts[_i].message);
-    ck_assert_str_eq(show(l), "0[ ] 1[ 0:3c ] \n");
-    ck_assert_uint_eq(vpps_lattices_tags(l), 2);
-    ck_assert_uint_eq(vpps_lattices_characters(l), 4);
-    ck_assert_uint_eq(vpps_lattices_words(l), 0);
-    TEST_OK(read_string(l, "1 3 0 1 2 0 1 0 4 2 1 5 0 6"));
-    ck_assert_str_eq(show(l), "0[ ] 1[ 0:3c ] \n0[ ] 1[ 0:4c ] 2[ 1:5c 0:6w ] \n");
-    ck_assert_ptr_null(vpps_lattices_get(l, 2).tags);
-}
-
-TEST(nul_byte_is_refused) {
-    OWNED(vpps_lattices) *l = new_lattices();
-    CHECK_STATUS(vpps_lattices_read_text(l, "t", "1 1 0\0", 6), VPPS_FORMAT);
-    ck_assert_str_eq(vpps_error_message(), "t:1:5: expected the tag of a node, found '0'");
+    form_refuses(&(reading){LATTICES, NULL, bad_texts[_i].text, 0, NULL, "1 2 0 1 0 1 0 3"}, bad_texts[_i].message);
 }
 
 TEST(lexicon) {
@@ -103,43 +62,35 @@ TEST(lexicon) {
     } bad[] = {{"a 1 n\n b 2 v\n", "t:2:1: expected a word, found a space"},
                {"a 1 n\n\t2 v\n", "t:2:1: expected a word, found a tab"},
                {"a\rb\n", "t:1:2: expected LF after CR, found CR alone"}};
-    FREED char *words;
+    form_takes(
+        &(reading){LEXICON, NULL, "ab 7 n\r\nc\n\na b \t 1 x\n\r\ncd\t12\nab 9\tv\nef\v3\n \t\n\n", 0, NULL, NULL},
+        "ab\nc\na b\ncd\nab 9\nef");
+    for (size_t i = 0; i < VPPS_COUNT(bad); i++)
+        form_refuses(&(reading){LEXICON, NULL, bad[i].text, 0, NULL, NULL}, bad[i].message);
     OWNED(vpps_vocab) *v = new_vocab();
-    static const char good[] = "ab 7 n\r\nc\n\na b \t 1 x\n\r\ncd\t12\nab 9\tv\nef\v3\n \t\n\n";
-    TEST_OK(vpps_lexicon_read_text(v, "t", good, sizeof good - 1));
-    for (size_t i = 0; i < VPPS_COUNT(bad); i++) {
-        CHECK_STATUS(vpps_lexicon_read_text(v, "t", bad[i].text, strlen(bad[i].text)), VPPS_FORMAT);
-        ck_assert_str_eq(vpps_error_message(), bad[i].message);
-    }
-    CHECK_STATUS(vpps_lexicon_read_text(v, "t", "z\0", 2), VPPS_FORMAT);
     CHECK_STATUS(vpps_lexicon_read_file(v, "/nowhere/lexicon"), VPPS_IO);
-    TEST_OK(vpps_vocab_to_text(v, &words));
-    ck_assert_str_eq(words, "ab\nc\na b\ncd\nab 9\nef");
 }
 
 /* Ids of characters: a 0, b 1, c 2; of the lexicon's words: in the order below. */
 TEST(built_from_characters) {
     static const char words[] = "a\nab\nabc\nbc\nca\naaaaaaaa\naaaaaaaaa\n";
-    OWNED(vpps_sentences) *s = new_sentences();
-    OWNED(vpps_sentences) *untagged = new_sentences();
+    OWNED(vpps_sentences) *s = new_sentences(), *untagged = new_sentences();
     OWNED(vpps_vocab) *v = new_vocab();
     TEST_OK(vpps_lexicon_read_text(v, "t", words, sizeof words - 1));
     TEST_OK(vpps_sentences_read_tagged_text(s, "t", "a|O b|X c|Y a|O\nb|Y", 19));
-    vpps_lattices *l = new_lattices();
+    OWNED(vpps_lattices) *l = new_lattices(), *long_ones = new_lattices();
     TEST_OK(vpps_lattices_build(l, s, v));
-    ck_assert_str_eq(show(l), "0[ ] 0[ 0:0c ] 1[ 1:1c 0:1w ] 2[ 2:2c 1:3w 0:2w ] 0[ 3:0c 2:4w ] \n"
-                              "0[ ] 2[ 0:1c ] \n");
+    ck_assert_str_eq(lattices_shown(l), "0[ ] 0[ 0:0c ] 1[ 1:1c 0:1w ] 2[ 2:2c 1:3w 0:2w ] 0[ 3:0c 2:4w ] \n"
+                                        "0[ ] 2[ 0:1c ] \n");
     ck_assert_uint_eq(vpps_lattices_tags(l), 3);
     ck_assert_uint_eq(vpps_lattices_characters(l), 3);
     ck_assert_uint_eq(vpps_lattices_words(l), 5);
-    vpps_lattices_destroy(l);
-    l = new_lattices();
     static const vpps_lines keep = {.keep_empty = true};
     TEST_OK(vpps_sentences_read_lines_text(untagged, "t", "\na a a a a a a a a\n", 19, &keep));
-    TEST_OK(vpps_lattices_build(l, untagged, v));
-    ck_assert_str_eq(show(l), "0[ ] \n0[ ] 0[ 0:0c ] 0[ 1:0c ] 0[ 2:0c ] 0[ 3:0c ] 0[ 4:0c ] 0[ 5:0c ] 0[ 6:0c ] "
-                              "0[ 7:0c 0:5w ] 0[ 8:0c 1:5w ] \n");
-    vpps_lattices_destroy(l);
+    TEST_OK(vpps_lattices_build(long_ones, untagged, v));
+    ck_assert_str_eq(lattices_shown(long_ones),
+                     "0[ ] \n0[ ] 0[ 0:0c ] 0[ 1:0c ] 0[ 2:0c ] 0[ 3:0c ] 0[ 4:0c ] 0[ 5:0c ] 0[ 6:0c ] "
+                     "0[ 7:0c 0:5w ] 0[ 8:0c 1:5w ] \n");
 }
 
 /* ---------------------------------------------------------------- real data */

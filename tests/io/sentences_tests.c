@@ -6,15 +6,6 @@
 
 /* ---------------------------------------------------------------- word|TAG and columns */
 
-enum { TAGGED, COLUMNS, LINES, LABELLED };
-
-static vpps_status read_as(vpps_sentences *s, int format, const void *options, const char *text, size_t len) {
-    if (format == TAGGED) return vpps_sentences_read_tagged_text(s, "t", text, len);
-    if (format == LABELLED) return vpps_sentences_read_labelled_text(s, "t", text, len);
-    if (format == COLUMNS) return vpps_sentences_read_columns_text(s, "t", text, len, options);
-    return vpps_sentences_read_lines_text(s, "t", text, len, options);
-}
-
 static const vpps_columns tabs = {.tabs = true}, comments = {.comments = true},
                           varying = {.word = 2, .tag = 1, .comments = true}, second = {.word = 2, .tag = 1},
                           tabs_3 = {.tabs = true, .word = 1, .tag = 3}, conllu = {.conllu = true},
@@ -65,6 +56,7 @@ static const struct good_case {
     {COLUMNS, &conllu, "# text = a b\n1-2 ab _ _ _ _ _ _ _ _\n1  a a X X _ 0 root _ _\n2 b   b Y X _ 1 x _ _\n",
      "[a]X [b]Y \n"},
     {COLUMNS, &conllu, "#global.columns=FORM UPOS\n# c\na\tX\n#\tSYM\n", "[a]X [#]SYM \n"},
+    {COLUMNS, &conllu, "# a\tb\tc\td\te\tf\tg\th\ti\tj\n" U("1", "a", "a", "X", "X"), "[a]X \n"},
     {COLUMNS, &lemma_xpos, U("1", "goes", "go", "VERB", "VBZ"), "[go]VBZ \n"},
     {COLUMNS, &form_deprel, U("1", "goes", "go", "VERB", "VBZ"), "[goes]root \n"},
     {COLUMNS, &conllu, "# global.columns = UPOS ID FORM\nX\t1\ta\nY\t2-3\tbc\nZ\t2\tb\n", "[a]X [b]Z \n"},
@@ -89,9 +81,7 @@ TEST_GROUP("sentences");
 
 TEST_EACH(good_text, 0, VPPS_COUNT(good_cases)) {
     const struct good_case *c = &good_cases[_i];
-    OWNED(vpps_sentences) *s = new_sentences();
-    TEST_OK(read_as(s, c->format, c->options, c->text, strlen(c->text)));
-    ck_assert_str_eq(sentences_shown(s), c->shown);
+    form_takes(&(reading){c->format, c->options, c->text, 0, NULL, NULL}, c->shown);
 }
 
 static const struct bad_case {
@@ -105,6 +95,7 @@ static const struct bad_case {
     {TAGGED, NULL, "a|O\n\nb|O  |X\n", 0, "t:3:6: expected a word before '|', found '|X'"},
     {TAGGED, NULL, "a|O b| c|O\n", 0, "t:1:7: expected a tag after '|', found a space"},
     {TAGGED, NULL, "a|O\r\nb|\r\n", 0, "t:2:3: expected a tag after '|', found end of line"},
+    {TAGGED, NULL, "a|Z c|X\nd|V e", 0, "t:2:5: expected word|TAG, found 'e'"},
     {TAGGED, NULL, "a|O\nb|", 0, "t:2:3: expected a tag after '|', found end of file"},
     {TAGGED, NULL, "\xe4\xb8\xad|O x", 0, "t:1:7: expected word|TAG, found 'x'"},
     {TAGGED, NULL, "\xe4\xb8\xad", 0, "t:1:1: expected word|TAG, found byte 0xE4"},
@@ -151,14 +142,11 @@ static const struct bad_case {
 };
 
 TEST_EACH(bad_text, 0, VPPS_COUNT(bad_cases)) {
+    static const char *const before[] = {
+        [TAGGED] = "a|X b|Y\n", [COLUMNS] = "a X\n", [LINES] = "a\n", [LABELLED] = "x\ta\n"};
     const struct bad_case *c = &bad_cases[_i];
-    OWNED(vpps_sentences) *s = new_sentences();
-    CHECK_STATUS(read_as(s, c->format, c->options, c->text, c->len ? c->len : strlen(c->text)), VPPS_FORMAT);
-    ck_assert_str_eq(vpps_error_message(), c->message);
-    ck_assert_uint_eq(vpps_sentences_size(s), 0);
-    ck_assert_uint_eq(vpps_sentences_total_words(s), 0);
-    ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_vocab(s)), 0);
-    ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_tag_vocab(s)), 0);
+    form_refuses(&(reading){c->format, c->options, c->text, c->len, NULL, c->options ? NULL : before[c->format]},
+                 c->message);
 }
 
 TEST(bad_options) {
@@ -173,25 +161,12 @@ TEST(bad_options) {
     for (size_t i = 0; i < VPPS_COUNT(equal); i++)
         TEST_FAILS(vpps_sentences_read_columns_text(s, "t", "a b c", 5, &equal[i]), VPPS_ARGUMENT,
                    "expected word and tag in different columns");
-    TEST_FAILS(read_as(s, COLUMNS, &same, "", 0), VPPS_ARGUMENT,
+    TEST_FAILS(vpps_sentences_read_columns_text(s, "t", "", 0, &same), VPPS_ARGUMENT,
                "expected word and tag in different columns, found 2 for both");
     const vpps_columns named = {.tag_name = "NER"};
-    TEST_FAILS(read_as(s, COLUMNS, &named, "a b\n", 4), VPPS_ARGUMENT,
+    TEST_FAILS(vpps_sentences_read_columns_text(s, "t", "a b\n", 4, &named), VPPS_ARGUMENT,
                "expected a column's number, found 'NER': CoNLL-U's have names");
     ck_assert_uint_eq(vpps_sentences_size(s), 0);
-}
-
-TEST(failure_changes_nothing) {
-    OWNED(vpps_sentences) *s = new_sentences();
-    TEST_OK(vpps_sentences_read_tagged_text(s, "t", "a|X b|Y\n", 8));
-    CHECK_STATUS(vpps_sentences_read_tagged_text(s, "t", "a|Z c|X\nd|V e", 13), VPPS_FORMAT);
-    CHECK_STATUS(vpps_sentences_read_columns_text(s, "t", "f W\ng", 5, NULL), VPPS_FORMAT);
-    ck_assert_str_eq(sentences_shown(s), "[a]X [b]Y \n");
-    ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_vocab(s)), 2);
-    ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_tag_vocab(s)), 2);
-    TEST_OK(vpps_sentences_read_columns_text(s, "t", "c Z\n", 4, NULL));
-    ck_assert_str_eq(sentences_shown(s), "[a]X [b]Y \n[c]Z \n");
-    ck_assert_ptr_null(vpps_sentences_get(s, 2).words);
 }
 
 /* The line in which each sentence begins; a generated one has none. */
@@ -211,7 +186,8 @@ TEST(sentences_know_their_lines) {
                  {LABELLED, NULL, "\nx\ta\n \ny\tb\n", {2, 4}}};
     for (size_t i = 0; i < VPPS_COUNT(texts); i++) {
         OWNED(vpps_sentences) *s = new_sentences();
-        TEST_OK(read_as(s, texts[i].format, texts[i].options, texts[i].text, strlen(texts[i].text)));
+        const reading r = {texts[i].format, texts[i].options, texts[i].text, strlen(texts[i].text), NULL, NULL};
+        TEST_OK(form_read_sentences(&r, s));
         for (uint32_t k = 0; k < 4; k++) ck_assert_uint_eq(vpps_sentences_line(s, k), texts[i].lines[k]);
     }
     OWNED(vpps_sentences) *s = new_sentences();
@@ -222,7 +198,7 @@ TEST(sentences_know_their_lines) {
 
 /* Words of tagged sentences have lines, too. */
 TEST(words_know_their_lines) {
-    vpps_sentences *s = new_sentences();
+    OWNED(vpps_sentences) *s = new_sentences(), *plain = new_sentences();
     static const char text[] = "# c c\n\na X\n#\nb O\n\nc O\n";
     TEST_OK(vpps_sentences_read_columns_text(s, "t", text, sizeof text - 1, &comments));
     TEST_OK(vpps_sentences_read_tagged_text(s, "t", "\na|X b|O\n", 9));
@@ -230,11 +206,8 @@ TEST(words_know_their_lines) {
     for (uint32_t i = 0; i < 3; i++)
         for (uint32_t k = 0; k < 3; k++) ck_assert_uint_eq(vpps_sentences_word_line(s, i, k), lines[i][k]);
     ck_assert_uint_eq(vpps_sentences_word_line(s, 3, 0), 0);
-    vpps_sentences_destroy(s);
-    s = new_sentences();
-    TEST_OK(vpps_sentences_read_lines_text(s, "t", "\na b\n", 5, NULL));
-    ck_assert_uint_eq(vpps_sentences_word_line(s, 0, 1), 2);
-    vpps_sentences_destroy(s);
+    TEST_OK(vpps_sentences_read_lines_text(plain, "t", "\na b\n", 5, NULL));
+    ck_assert_uint_eq(vpps_sentences_word_line(plain, 0, 1), 2);
 }
 
 /* Columns with '|' between them, as many as given, counted from the token's end. */
@@ -286,30 +259,18 @@ TEST(lines_that_begin_with_a_hash) {
     }
 }
 
-/* A comment of CoNLL-U may have as many columns as words have. */
-TEST(comments_of_ten_columns) {
-    static const char text[] = "# a\tb\tc\td\te\tf\tg\th\ti\tj\n1\ta\ta\tX\tX\t_\t0\troot\t_\t_\n";
-    const vpps_columns columns = {.conllu = true};
-    OWNED(vpps_sentences) *s = new_sentences();
-    TEST_OK(vpps_sentences_read_columns_text(s, "t", text, sizeof text - 1, &columns));
-    ck_assert_str_eq(sentences_shown(s), "[a]X \n");
-}
-
 TEST(tags_for_all_or_none) {
-    vpps_sentences *s = new_sentences();
+    OWNED(vpps_sentences) *s = new_sentences(), *tagged = new_sentences();
     CHECK_STATUS(vpps_sentences_read_tagged_text(s, "t", "a", 1), VPPS_FORMAT);
     TEST_OK(vpps_sentences_read_lines_text(s, "t", "a\n", 2, NULL)); /* nothing was decided before */
     TEST_FAILS(vpps_sentences_read_tagged_text(s, "t", "a|X", 3), VPPS_STATE,
                "expected text without tags, as the 1 sentences before, found text with");
     ck_assert_ptr_null(vpps_sentences_get(s, 0).tags);
-    vpps_sentences_destroy(s);
-    s = new_sentences();
-    TEST_OK(vpps_sentences_read_tagged_text(s, "t", "a|X", 3));
-    CHECK_STATUS(vpps_sentences_read_lines_text(s, "t", "a\n", 2, NULL), VPPS_STATE);
-    TEST_FAILS(vpps_sentences_read_labelled_text(s, "t", "x\ta\n", 4), VPPS_STATE,
+    TEST_OK(vpps_sentences_read_tagged_text(tagged, "t", "a|X", 3));
+    CHECK_STATUS(vpps_sentences_read_lines_text(tagged, "t", "a\n", 2, NULL), VPPS_STATE);
+    TEST_FAILS(vpps_sentences_read_labelled_text(tagged, "t", "x\ta\n", 4), VPPS_STATE,
                "expected text with tags, as the 1 sentences before, found text with labels");
-    ck_assert_str_eq(sentences_shown(s), "[a]X \n");
-    vpps_sentences_destroy(s);
+    ck_assert_str_eq(sentences_shown(tagged), "[a]X \n");
 }
 
 /* ---------------------------------------------------------------- parallel text */
@@ -361,7 +322,7 @@ TEST(parallel_text) {
 /* ---------------------------------------------------------------- files */
 
 TEST(files) {
-    vpps_sentences *s = new_sentences(), *t = new_sentences();
+    OWNED(vpps_sentences) *s = new_sentences(), *t = new_sentences();
     folder_make();
     const char *one = folder_path("one.txt"), *two = folder_path("two.txt"), *absent = folder_path("absent");
     folder_store(one, "a|O b", 5);
@@ -380,6 +341,4 @@ TEST(files) {
     ck_assert_str_eq(sentences_shown(s), "[a|O]b \n");
     TEST_OK(vpps_sentences_read_lines_file(t, one, NULL));
     ck_assert_str_eq(sentences_shown(t), "[a|O] [b] \n");
-    vpps_sentences_destroy(s);
-    vpps_sentences_destroy(t);
 }

@@ -9,12 +9,3 @@ static const char *find_data(const char *otherwise, const char *test, const char
 
 const char *data_file(const char *test, const char *name) { return find_data("skipped", test, name); }
 const char *data_file_as_well(const char *test, const char *name) { return find_data("left out", test, name); }
-
-char *treebank_text(const vpps_treebank *tb, size_t *n) {
-    char *text = NULL;
-    FILE *file = open_memstream(&text, n);
-    ck_assert(file != NULL);
-    for (uint32_t i = 0; i < vpps_treebank_size(tb); i++) TEST_OK(vpps_treebank_write(tb, i, file));
-    ck_assert_int_eq(fclose(file), 0);
-    return text;
-}

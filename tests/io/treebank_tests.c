@@ -1,8 +1,5 @@
 /* treebank_tests.c - bracketed trees and vocabularies: what readers accept, and what they refuse with which words. */
-#include "io_tests.h"
-
-#include <sys/stat.h>
-#include <unistd.h>
+#include "forms.h"
 
 #define NBSP "\xc2\xa0" /* U+00A0, part of a word: three leaves of the Stanford Sentiment Treebank have it */
 
@@ -82,39 +79,33 @@ TEST(nodes_are_in_post_order) {
 }
 
 static const struct good_text {
-    const char *text;
-    uint32_t trees;
-    const char *written; /* NULL: as read */
+    const char *text, *written; /* NULL: as read */
 } good_texts[] = {
-    {"", 0, NULL},
-    {"\n\r\n\n", 0, ""},
-    {"(0 a)", 1, "(0 a)\n"},
-    {"(0 a)\n", 1, NULL},
-    {"(0 a)\n\xef\xbb\xbf(1 b)\n", 2, "(0 a)\n(1 b)\n"}, /* joined files */
-    {"(0 a)\r\n\r\n(-1 b)\r\n", 2, "(0 a)\n(-1 b)\n"},
-    {"(999 (0 -LRB-) (10 -RRB-))\n", 1, NULL},
-    {"(2 8" NBSP "1\\/2)\n", 1, NULL},
-    {"(2 \xff\x01)\n", 1, NULL},
-    {"(3\ta)\n", 1, "(3 a)\n"}, /* white space of any kind, and none beside brackets */
-    {" ( 3 \v (2\fa\t)(4  b ) ) \n", 1, "(3 (2 a) (4 b))\n"},
-    {"(3\n  (2 a)\r\n\n\t(4\n b)\n )\n(1 c)\n", 2, "(3 (2 a) (4 b))\n(1 c)\n"}, /* over several lines */
-    {"(7 (-1 (-1 (-1 [MAX) (3 3)) (7 7)) (-1 ]))\n", 1, NULL},
-    {"(1 (1 1) (-1 -1))\n\n\n(2 2)", 2, "(1 (1 1) (-1 -1))\n(2 2)\n"},
+    {"", NULL},
+    {"\n\r\n\n", ""},
+    {"(0 a)", "(0 a)\n"},
+    {"(0 a)\n", NULL},
+    {"(0 a)\n\xef\xbb\xbf(1 b)\n", "(0 a)\n(1 b)\n"}, /* joined files */
+    {"(0 a)\r\n\r\n(-1 b)\r\n", "(0 a)\n(-1 b)\n"},
+    {"(999 (0 -LRB-) (10 -RRB-))\n", NULL},
+    {"(2 8" NBSP "1\\/2)\n", NULL},
+    {"(2 \xff\x01)\n", NULL},
+    {"(3\ta)\n", "(3 a)\n"}, /* white space of any kind, and none beside brackets */
+    {" ( 3 \v (2\fa\t)(4  b ) ) \n", "(3 (2 a) (4 b))\n"},
+    {"(3\n  (2 a)\r\n\n\t(4\n b)\n )\n(1 c)\n", "(3 (2 a) (4 b))\n(1 c)\n"}, /* over several lines */
+    {"(7 (-1 (-1 (-1 [MAX) (3 3)) (7 7)) (-1 ]))\n", NULL},
+    {"(1 (1 1) (-1 -1))\n\n\n(2 2)", "(1 (1 1) (-1 -1))\n(2 2)\n"},
 };
 
 TEST_EACH(good_text, 0, VPPS_COUNT(good_texts)) {
     const struct good_text *c = &good_texts[_i];
-    OWNED(vpps_treebank) *tb = new_treebank();
-    size_t n;
-    TEST_OK(read_string(tb, c->text));
-    ck_assert_uint_eq(vpps_treebank_size(tb), c->trees);
-    FREED char *text = treebank_text(tb, &n);
-    ck_assert_str_eq(text, c->written ? c->written : c->text);
+    form_takes(&(reading){TREES, NULL, c->text, 0, NULL, NULL}, c->written ? c->written : c->text);
 }
 
 static const struct bad_text {
     const char *text, *message;
 } bad_texts[] = {
+    {"(7 (6 c) (0 a))\n(8 (1 d) (2 e) ", "t:2:16: expected ')' after the second subtree, found end of file"},
     {"x", "t:1:1: expected '(', found 'x'"},
     {"(0 a)\n \xef\xbb\xbf(0 a)", "t:2:2: expected '(', found byte 0xEF"}, /* the mark may only begin a line */
     {"(", "t:1:2: expected a label from -1 to 999, found end of file"},
@@ -150,34 +141,7 @@ static const struct bad_text {
 
 TEST_EACH(bad_text, 0, VPPS_COUNT(bad_texts)) {
     const struct bad_text *c = &bad_texts[_i];
-    OWNED(vpps_treebank) *tb = new_treebank();
-    CHECK_STATUS(read_string(tb, c->text), VPPS_FORMAT);
-    ck_assert_str_eq(vpps_error_message(), c->message);
-    ck_assert_uint_eq(vpps_treebank_size(tb), 0);
-    ck_assert_uint_eq(vpps_vocab_size(vpps_treebank_vocab(tb)), 0);
-}
-
-TEST(nul_byte_is_refused) {
-    OWNED(vpps_treebank) *tb = new_treebank();
-    CHECK_STATUS(vpps_treebank_read_text(tb, "t", "(0 a\0b)", 7), VPPS_FORMAT);
-    ck_assert_str_eq(vpps_error_message(), "t:1:5: expected text, found byte 0x00");
-}
-
-TEST(failure_changes_nothing) {
-    OWNED(vpps_treebank) *tb = new_treebank();
-    const vpps_vocab *v = vpps_treebank_vocab(tb);
-    TEST_OK(read_string(tb, "(1 (0 a) (2 b))\n"));
-    CHECK_STATUS(read_string(tb, "(7 (6 c) (0 a))\n(8 (1 d) (2 e) "), VPPS_FORMAT);
-    ck_assert_uint_eq(vpps_treebank_size(tb), 1);
-    ck_assert_uint_eq(vpps_treebank_classes(tb), 3);
-    ck_assert_uint_eq(vpps_vocab_size(v), 2);
-    ck_assert_uint_eq(vpps_vocab_find(v, "c", 1), VPPS_NO_WORD);
-    ck_assert_uint_eq(vpps_vocab_find(v, "b", 1), 1);
-    TEST_OK(read_string(tb, "(1 (0 e) (2 a))\n"));
-    ck_assert_uint_eq(vpps_vocab_find(v, "e", 1), 2);
-    size_t n;
-    FREED char *text = treebank_text(tb, &n);
-    ck_assert_str_eq(text, "(1 (0 a) (2 b))\n(1 (0 e) (2 a))\n");
+    form_refuses(&(reading){TREES, NULL, c->text, 0, NULL, "(1 (0 a) (2 b))\n"}, c->message);
 }
 
 #define DEEP 100000
@@ -204,7 +168,7 @@ TEST_EACH(depth_is_limited_by_memory_only, 0, 2) {
 }
 
 TEST(files) {
-    vpps_treebank *tb = new_treebank();
+    OWNED(vpps_treebank) *tb = new_treebank();
     const char *folder = folder_make(), *path = folder_path("trees.txt");
     TEST_FAILS(vpps_treebank_read_file(tb, folder_path("absent")), VPPS_IO,
                "absent: cannot be opened: No such file or directory");
@@ -224,30 +188,24 @@ TEST(files) {
         CHECK_STATUS(vpps_treebank_write(tb, 0, full), VPPS_IO);
         fclose(full);
     }
-    vpps_treebank_destroy(tb);
 }
 
 /* The table in the data set's description: trees, leaves, nodes and word types of each file. */
 static const struct sst_file {
     const char *name;
     uint32_t trees, leaves, nodes, types;
-} sst_files[] = {{"train.txt", 8544, 163563, 318582, 18280},
-                 {"dev.txt", 1101, 21274, 41447, 5374},
-                 {"test.txt", 2210, 42405, 82600, 8547}};
+} sst_files[] = {{"sst/train.txt", 8544, 163563, 318582, 18280},
+                 {"sst/dev.txt", 1101, 21274, 41447, 5374},
+                 {"sst/test.txt", 2210, 42405, 82600, 8547}};
 
 TEST(stanford_sentiment_treebank) {
     uint32_t trees = 0;
-    vpps_treebank *all = new_treebank();
+    OWNED(vpps_treebank) *all = new_treebank();
     for (size_t f = 0; f < VPPS_COUNT(sst_files); f++) {
         const struct sst_file *wanted = &sst_files[f];
-        char name[64];
-        snprintf(name, sizeof name, "sst/%s", wanted->name);
-        const char *path = data_file("stanford_sentiment_treebank", name);
-        if (!path) {
-            vpps_treebank_destroy(all);
-            return;
-        }
-        vpps_treebank *tb = new_treebank(), *again = new_treebank();
+        const char *path = data_file("stanford_sentiment_treebank", wanted->name);
+        if (!path) return;
+        OWNED(vpps_treebank) *tb = new_treebank();
         TEST_OK(vpps_treebank_read_file(tb, path));
         TEST_OK(vpps_treebank_read_file(all, path));
         uint32_t leaves = 0, nodes = 0;
@@ -260,24 +218,13 @@ TEST(stanford_sentiment_treebank) {
         ck_assert_uint_eq(nodes, wanted->nodes);
         ck_assert_uint_eq(vpps_vocab_size(vpps_treebank_vocab(tb)), wanted->types);
         ck_assert_uint_eq(vpps_treebank_classes(tb), 5);
-        size_t n, n_again;
-        char *text = treebank_text(tb, &n);
-        TEST_OK(vpps_treebank_read_text(again, path, text, n));
-        char *text_again = treebank_text(again, &n_again);
-        ck_assert_uint_eq(n, n_again);
-        ck_assert(memcmp(text, text_again, n) == 0);
-        struct stat info;
-        ck_assert_int_eq(stat(path, &info), 0);
-        ck_assert_uint_eq(n, (size_t)info.st_size); /* the file is in canonical form */
-        free(text);
-        free(text_again);
-        vpps_treebank_destroy(tb);
-        vpps_treebank_destroy(again);
+        size_t n, n_file;
+        FREED char *text = treebank_text(tb, &n), *file = folder_load(path, &n_file);
+        ck_assert(n == n_file && memcmp(text, file, n) == 0); /* the file is in canonical form */
         trees += wanted->trees;
     }
     ck_assert_uint_eq(vpps_treebank_size(all), trees);
     ck_assert_uint_eq(vpps_vocab_size(vpps_treebank_vocab(all)), 21701);
-    vpps_treebank_destroy(all);
 }
 
 /* The line in which each tree begins, with numbers as labels, with names, and made binary; a generated one has none. */
