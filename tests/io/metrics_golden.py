@@ -5,7 +5,6 @@
     venv/bin/python tests/io/metrics_golden.py
 """
 from sacrebleu.metrics import BLEU
-from seqeval.metrics.sequence_labeling import get_entities
 from seqeval.scheme import BILOU, IOB1, IOB2, IOBES, Entities
 
 MASK = (1 << 64) - 1
@@ -52,24 +51,6 @@ def bleu(case):
         scores.append(score.score)
     print(f"    {{{', '.join(map(str, case))}, {{{', '.join(map(str, score.counts))}}}, "
           f"{score.sys_len}, {score.ref_len}, {scores[0]:.10f}, {scores[1]:.10f}}},")
-
-
-TAGS = ["O", "B-X", "I-X", "B-Y", "I-Y", "E-X", "S-X", "E-Y", "S-Y"]
-
-
-def f1(seed, n_tags, sentences, wrong):
-    r = Random(seed)
-    counts = {t: [0, 0, 0] for t in "XY"}
-    for _ in range(sentences):
-        gold = [r.below(n_tags) for _ in range(1 + r.below(12))]
-        predicted = [r.below(n_tags) if r.below(100) < wrong else g for g in gold]
-        g, p = (set(get_entities([TAGS[t] for t in tags])) for tags in (gold, predicted))
-        for t in "XY":
-            counts[t][0] += sum(e[0] == t for e in g)
-            counts[t][1] += sum(e[0] == t for e in p)
-            counts[t][2] += sum(e[0] == t for e in g & p)
-    print(f"    {{{seed}, {n_tags}, {sentences}, {wrong}, "
-          + ", ".join("{" + ", ".join(map(str, counts[t])) + "}" for t in "XY") + "},")
 
 
 # By scheme the letters that begin a chunk, continue it, end it, and stand for a whole one; None: IOB.
@@ -136,9 +117,6 @@ print("BLEU: seed, pairs, words, noise, matches, hypothesis words, reference wor
 for case in ((1, 100, 1000, 10), (2, 100, 50, 30), (3, 20, 5, 40), (4, 3, 100, 60), (5, 1, 8, 50), (6, 200, 30000, 5),
              (7, 40, 3, 64)):
     bleu(case)
-print("F1: seed, tags, sentences, percent drawn anew, gold, predicted, correct of X and of Y")
-for case in ((1, 5, 200, 20), (2, 9, 200, 20), (3, 3, 50, 60), (4, 9, 1000, 5)):
-    f1(*case)
 print("F1 by the schemes' own rules: gold and predicted tags, chunks, those found, those right")
 for name in SCHEMES:
     for number in range(4):
