@@ -26,10 +26,10 @@ static corpus generate(uint64_t seed, bool characters, uint32_t n) {
     return c;
 }
 
-static void destroy(corpus c) {
-    vpps_sentences_destroy(c.s);
-    vpps_sentences_destroy(c.translation);
-    vpps_vocab_destroy(c.lexicon);
+static void destroy(const corpus *c) {
+    vpps_sentences_destroy(c->s);
+    vpps_sentences_destroy(c->translation);
+    vpps_vocab_destroy(c->lexicon);
 }
 
 /* Returns sentences as lines of word|TAG, or of words with the label at the end; the caller frees the text. */
@@ -63,28 +63,22 @@ static void check_shown(const vpps_sentences *s, const char *wanted, bool equal)
 TEST_GROUP("language");
 
 TEST(more_sentences_begin_alike) {
-    corpus c = generate(32, false, 2), other = generate(33, false, 2), longer = generate(32, false, 50);
+    AT_END(destroy) corpus c = generate(32, false, 2), other = generate(33, false, 2), longer = generate(32, false, 50);
     FREED char *first = show(c.s), *text = show(longer.s);
     ck_assert(strncmp(text, first, strlen(first)) == 0);
     check_shown(other.s, first, false);
-    destroy(longer);
-    destroy(other);
-    destroy(c);
 }
 
 TEST(defaults_of_the_language) {
-    corpus c = new_corpus(), wanted = new_corpus();
+    AT_END(destroy) corpus c = new_corpus(), wanted = new_corpus();
     TEST_OK(vpps_sentences_generate(c.s, NULL, NULL, NULL, 20));
     TEST_OK(vpps_sentences_generate(wanted.s, wanted.translation, NULL, &(vpps_language){.seed = 0}, 20));
     ck_assert_ptr_null(vpps_sentences_get(c.s, 0).tags);
     ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_tag_vocab(c.s)), 0);
-    char *text = show(wanted.s);
+    FREED char *text = show(wanted.s);
     check_shown(c.s, text, true);
-    free(text);
     TEST_OK(vpps_sentences_generate(c.s, NULL, c.lexicon, NULL, 5)); /* appended */
     ck_assert_uint_eq(vpps_sentences_size(c.s), 25);
-    destroy(wanted);
-    destroy(c);
 }
 
 /* Returns all that a call makes, in bytes. The accuracies in doc/accuracy.md are for exactly these sentences: their lengths, which word tells what a
@@ -102,7 +96,7 @@ TEST(sentences_of_every_release_are_the_same) {
                 {{.seed = 6, .end_word = "<eos>"}, false, 0xcdea3505e8df1d55},
                 {{.seed = 7, .tags = true, .end_word = "</s>"}, true, 0x9f77fd58cb21f8dc}};
     for (size_t i = 0; i < VPPS_COUNT(rows); i++) {
-        corpus c = new_corpus();
+        AT_END(destroy) corpus c = new_corpus();
         uint64_t digest = 0;
         TEST_OK(vpps_sentences_generate(c.s, rows[i].translation ? c.translation : NULL, c.lexicon, &rows[i].options,
                                         20000));
@@ -114,7 +108,6 @@ TEST(sentences_of_every_release_are_the_same) {
         }
         if (digest != rows[i].digest) printf("row %zu: 0x%016" PRIx64 "\n", i, digest);
         ck_assert_uint_eq(digest, rows[i].digest);
-        destroy(c);
     }
 }
 
@@ -123,10 +116,10 @@ TEST(sentences_of_every_release_are_the_same) {
 /* Calls that fail on sentences (1 pair, with tags in the source) change nothing. */
 TEST(failures_change_nothing) {
     static const char *const end_words[] = {"", "a b", "a\n", "\r"};
-    corpus c = generate(13, false, 1), other = generate(13, false, 2);
+    AT_END(destroy) corpus c = generate(13, false, 1), other = generate(13, false, 2);
     uint32_t id;
     TEST_OK(vpps_vocab_add(other.lexicon, "zebra", 5, &id));
-    char *text = show(c.s), *translation = show(c.translation);
+    FREED char *text = show(c.s), *translation = show(c.translation);
     const uint32_t n_words = vpps_vocab_size(vpps_sentences_vocab(c.s)), n_lexicon = vpps_vocab_size(other.lexicon);
     vpps_language o = {.seed = 14, .tags = true};
     for (size_t i = 0; i < VPPS_COUNT(end_words); i++) {
@@ -153,10 +146,6 @@ TEST(failures_change_nothing) {
     check_shown(c.translation, translation, true);
     ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_vocab(c.s)), n_words);
     ck_assert_uint_eq(vpps_vocab_size(other.lexicon), n_lexicon);
-    free(text);
-    free(translation);
-    destroy(other);
-    destroy(c);
 }
 
 /* With more sentences than fit into memory, those added before the failure are removed. */
@@ -164,12 +153,12 @@ TEST(out_of_memory_changes_nothing) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     TEST_SKIP("out_of_memory_changes_nothing: a sanitizer cannot work within a limit of memory");
 #endif
-    corpus c = generate(15, false, 2);
+    AT_END(destroy) corpus c = generate(15, false, 2);
     struct rlimit before, limit;
     unsigned long pages = 0;
-    char *text = show(c.s), *translation = show(c.translation);
+    FREED char *text = show(c.s), *translation = show(c.translation);
     const uint32_t n_words = vpps_vocab_size(vpps_sentences_vocab(c.s));
-    vpps_vocab *lexicon = new_vocab();
+    OWNED(vpps_vocab) *lexicon = new_vocab();
     FILE *memory = fopen("/proc/self/statm", "r");
     ck_assert(memory != NULL && fscanf(memory, "%lu", &pages) == 1);
     fclose(memory);
@@ -184,8 +173,4 @@ TEST(out_of_memory_changes_nothing) {
     check_shown(c.translation, translation, true);
     ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_vocab(c.s)), n_words);
     ck_assert_uint_eq(vpps_vocab_size(lexicon), 0);
-    vpps_vocab_destroy(lexicon);
-    free(text);
-    free(translation);
-    destroy(c);
 }

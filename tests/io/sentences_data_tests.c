@@ -54,7 +54,7 @@ TEST_EACH(wikiner, 0, VPPS_COUNT(wikiner_files)) {
     OWNED(vpps_sentences) *s = new_sentences();
     vpps_spellings *spellings;
     vpps_vocab *frequent;
-    uint32_t *counts;
+    FREED uint32_t *counts;
     TEST_OK(vpps_sentences_read_tagged_file(s, path));
     check_totals(s, f->totals);
     ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_tag_vocab(s)), f->n_tags);
@@ -67,37 +67,32 @@ TEST_EACH(wikiner, 0, VPPS_COUNT(wikiner_files)) {
     ck_assert_uint_eq(vpps_vocab_size(vpps_spellings_vocab(spellings)), f->characters);
     vpps_spellings_destroy(spellings);
     vpps_vocab_destroy(frequent);
-    free(counts);
 }
 
 static const struct weibo_file {
     const char *name;
     totals totals;
-} weibo_files[] = {
-    {"weiboNER.conll.train", {1350, 10, 175, 3127, 73780}},  {"weiboNER.conll.dev", {270, 10, 145, 1862, 14509}},
-    {"weiboNER.conll.test", {270, 10, 146, 1836, 14844}},    {"weiboNER_2nd_conll.train", {1350, 10, 175, 3127, 73778}},
-    {"weiboNER_2nd_conll.dev", {270, 10, 145, 1862, 14509}}, {"weiboNER_2nd_conll.test", {270, 10, 146, 1836, 14842}}};
+} weibo_files[] = {{"weibo_ner/weiboNER.conll.train", {1350, 10, 175, 3127, 73780}},
+                   {"weibo_ner/weiboNER.conll.dev", {270, 10, 145, 1862, 14509}},
+                   {"weibo_ner/weiboNER.conll.test", {270, 10, 146, 1836, 14844}},
+                   {"weibo_ner/weiboNER_2nd_conll.train", {1350, 10, 175, 3127, 73778}},
+                   {"weibo_ner/weiboNER_2nd_conll.dev", {270, 10, 145, 1862, 14509}},
+                   {"weibo_ner/weiboNER_2nd_conll.test", {270, 10, 146, 1836, 14842}}};
 
 TEST(weibo) {
     static const vpps_columns columns = {.tabs = true};
     for (size_t release = 0; release < 2; release++) {
-        vpps_sentences *all = new_sentences();
+        OWNED(vpps_sentences) *all = new_sentences();
         for (size_t f = 3 * release; f < 3 * release + 3; f++) {
-            char name[64];
-            snprintf(name, sizeof name, "weibo_ner/%s", weibo_files[f].name);
-            const char *path = data_file("weibo", name);
-            if (!path) {
-                vpps_sentences_destroy(all);
-                return;
-            }
-            vpps_sentences *s = new_sentences();
+            const char *path = data_file("weibo", weibo_files[f].name);
+            if (!path) return;
+            OWNED(vpps_sentences) *s = new_sentences();
             TEST_OK(vpps_sentences_read_columns_file(s, path, &columns));
             check_totals(s, weibo_files[f].totals);
             if (f == 3) {
                 ck_assert_uint_eq(tag_count(s, "B-PER.NOM"), 766);
                 ck_assert_uint_eq(tag_count(s, "B-LOC.NAM"), 56);
             }
-            vpps_sentences_destroy(s);
             TEST_OK(vpps_sentences_read_columns_file(all, path, NULL));
         }
         ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_tag_vocab(all)), release == 0 ? 15 : 17);
@@ -106,7 +101,6 @@ TEST(weibo) {
         ck_assert_uint_eq(vpps_vocab_size(vpps_spellings_vocab(spellings)),
                           vpps_vocab_size(vpps_sentences_vocab(all))); /* each word is one code point */
         vpps_spellings_destroy(spellings);
-        vpps_sentences_destroy(all);
     }
 }
 
@@ -123,14 +117,12 @@ TEST_EACH(penn_treebank_text, 0, VPPS_COUNT(ptb_files)) {
     const struct ptb_file *f = &ptb_files[_i];
     const char *path = data_file("penn_treebank_text", f->name);
     if (!path) return;
-    vpps_sentences *s = new_sentences(), *with_end = new_sentences();
+    OWNED(vpps_sentences) *s = new_sentences(), *with_end = new_sentences();
     TEST_OK(vpps_sentences_read_lines_file(s, path, NULL));
     check_totals(s, f->totals);
     TEST_OK(vpps_sentences_read_lines_file(with_end, path, &end));
     ck_assert_uint_eq(vpps_sentences_total_words(with_end), f->words_with_end);
     ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_vocab(with_end)), f->totals.types + 1);
-    vpps_sentences_destroy(s);
-    vpps_sentences_destroy(with_end);
 }
 
 static const struct parallel_file {
@@ -147,15 +139,12 @@ static const struct parallel_file {
 TEST_EACH(translations, 0, VPPS_COUNT(parallel_files)) {
     const struct parallel_file *f = &parallel_files[_i];
     char source_path[1024];
+    OWNED(vpps_sentences) *source = new_sentences(), *target = new_sentences();
     const char *path = data_file("translations", f->source);
     if (!path) return;
     snprintf(source_path, sizeof source_path, "%s", path);
-    path = data_file("translations", f->target);
-    if (!path) return;
-    vpps_sentences *source = new_sentences(), *target = new_sentences();
+    if (!(path = data_file("translations", f->target))) return;
     TEST_OK(vpps_sentences_read_parallel_files(source, target, source_path, path, NULL));
     check_totals(source, f->source_totals);
     check_totals(target, f->target_totals);
-    vpps_sentences_destroy(source);
-    vpps_sentences_destroy(target);
 }

@@ -1,7 +1,7 @@
 /* vectors_tests.c - pretrained vectors: all formats give the same, fastText's models what fastText itself gives; and refusals. */
-#include "forms.h"
 #include "io/text.h"
 #include "io/vectors.h"
+#include "io_tests.h"
 #include "vectors_golden.h"
 
 #define NOTHING (-7.0f) /* initial value of all elements */
@@ -53,91 +53,91 @@ static void check_asked(const char *name, const float *values, vpps_vectors_foun
     }
 }
 
+/* How a file is written; with CR: its lines end with CR LF. */
 enum {
-    TEXT,
-    TEXT_TRAILING,
-    TEXT_CR,
-    TEXT_MARK,
-    TEXT_TABS,
-    TEXT_ALIGNED,
-    TEXT_CAPITALS,
-    TEXT_BLANK_END,
-    GLOVE,
-    GLOVE_CR,
-    GLOVE_TABS,
-    GLOVE_WORD_TAB,
-    GLOVE_ALIGNED,
-    GLOVE_BLANK_END,
-    WORD2VEC,
-    WORD2VEC_LINES,
-    N_FORMS
+    CR = 1,
+    MARK = 2,
+    TRAILING = 4,
+    TABS = 8,
+    WORD_TAB = 16,
+    ALIGNED = 32,
+    CAPITALS = 64,
+    BLANK_END = 128,
+    LINES = 256
 };
-static const char *const form_names[N_FORMS] = {"text",
-                                                "text with spaces at line ends",
-                                                "text with CR LF",
-                                                "text after a mark",
-                                                "text with tabs",
-                                                "text with aligned numbers",
-                                                "text with capital E",
-                                                "text with blank lines at its end",
-                                                "GloVe",
-                                                "GloVe with CR LF",
-                                                "GloVe with tabs",
-                                                "GloVe with a tab after the word",
-                                                "GloVe with aligned numbers",
-                                                "GloVe with blank lines at its end",
-                                                "word2vec",
-                                                "word2vec with line ends"};
 
-static char *written(int way, size_t *n) {
+static const struct way {
+    const char *name;
+    vpps_vectors_form form;
+    int how;
+} ways[] = {
+    {"text", VPPS_VECTORS_TEXT, 0},
+    {"text with spaces at line ends", VPPS_VECTORS_TEXT, TRAILING},
+    {"text with CR LF", VPPS_VECTORS_TEXT, CR},
+    {"text after a mark", VPPS_VECTORS_TEXT, MARK},
+    {"text with tabs", VPPS_VECTORS_TEXT, TABS},
+    {"text with aligned numbers", VPPS_VECTORS_TEXT, ALIGNED},
+    {"text with capital E", VPPS_VECTORS_TEXT, CAPITALS},
+    {"text with blank lines at its end", VPPS_VECTORS_TEXT, BLANK_END},
+    {"GloVe", VPPS_VECTORS_GLOVE, 0},
+    {"GloVe with CR LF", VPPS_VECTORS_GLOVE, CR},
+    {"GloVe with tabs", VPPS_VECTORS_GLOVE, TABS},
+    {"GloVe with a tab after the word", VPPS_VECTORS_GLOVE, WORD_TAB},
+    {"GloVe with aligned numbers", VPPS_VECTORS_GLOVE, ALIGNED},
+    {"GloVe with blank lines at its end", VPPS_VECTORS_GLOVE, BLANK_END},
+    {"word2vec", VPPS_VECTORS_WORD2VEC, 0},
+    {"word2vec with line ends", VPPS_VECTORS_WORD2VEC, LINES},
+};
+
+static char *written(const struct way *way, size_t *n) {
     char *bytes;
     FILE *file = open_memstream(&bytes, n);
-    const bool binary = way >= WORD2VEC, cr = way == TEXT_CR || way == GLOVE_CR;
-    if (way == TEXT_MARK) fputs("\xef\xbb\xbf", file);
-    if (way < GLOVE || binary) fprintf(file, "%d %d%s\n", IN_FILE, SIZE, cr ? "\r" : "");
+    const bool binary = way->form == VPPS_VECTORS_WORD2VEC;
+    const char *line_end = way->how & CR ? "\r\n" : "\n";
+    if (way->how & MARK) fputs("\xef\xbb\xbf", file);
+    if (way->form != VPPS_VECTORS_GLOVE) fprintf(file, "%d %d%s", IN_FILE, SIZE, line_end);
     for (int i = 0; i < IN_FILE; i++) {
         fputs(in_file[i].word, file);
         if (binary) {
             fputc(' ', file);
             fwrite(in_file[i].vector, sizeof(float), SIZE, file);
         }
-        const bool tabs = way == TEXT_TABS || way == GLOVE_TABS, aligned = way == TEXT_ALIGNED || way == GLOVE_ALIGNED;
         for (int k = 0; k < SIZE && !binary; k++) {
-            fputc(tabs || (way == GLOVE_WORD_TAB && k == 0) ? '\t' : ' ', file);
-            fprintf(file, aligned ? "% .9g " : way == TEXT_CAPITALS ? "%.9E" : "%.9g", (double)in_file[i].vector[k]);
+            fputc(way->how & TABS || (way->how & WORD_TAB && k == 0) ? '\t' : ' ', file);
+            fprintf(file,
+                    way->how & ALIGNED    ? "% .9g "
+                    : way->how & CAPITALS ? "%.9E"
+                                          : "%.9g",
+                    (double)in_file[i].vector[k]);
         }
-        if (way == TEXT_TRAILING) fputc(' ', file);
-        if (cr) fputc('\r', file);
-        if (way != WORD2VEC) fputc('\n', file);
+        if (way->how & TRAILING) fputc(' ', file);
+        if (!binary || way->how & LINES) fputs(line_end, file);
     }
-    if (way == TEXT_BLANK_END || way == GLOVE_BLANK_END) fputs("\n \t\r\n\n", file);
+    if (way->how & BLANK_END) fputs("\n \t\r\n\n", file);
     ck_assert_int_eq(fclose(file), 0);
     return bytes;
 }
 
 TEST_GROUP("vectors");
 
-TEST_EACH(all_forms_give_the_same, 0, N_FORMS) {
-    const vpps_vectors_form told = _i >= WORD2VEC ? VPPS_VECTORS_WORD2VEC
-                                   : _i >= GLOVE  ? VPPS_VECTORS_GLOVE
-                                                  : VPPS_VECTORS_TEXT;
+TEST_EACH(all_forms_give_the_same, 0, VPPS_COUNT(ways)) {
     OWNED(vpps_vocab) *words = vocab_of(ASKED, asked);
     vpps_vectors_found found = {0};
     vpps_vectors_info info;
     float values[ASKED * SIZE];
     size_t n;
-    FREED char *bytes = written(_i, &n);
+    FREED char *bytes = written(&ways[_i], &n);
     TEST_OK(read_bytes(bytes, n, words, SIZE, values, &found));
-    check_asked(form_names[_i], values, found);
+    check_asked(ways[_i].name, values, found);
     folder_make();
     folder_store(folder_path("vectors"), bytes, n);
     TEST_OK(vpps_vectors_describe(folder_path("vectors"), &info));
-    ck_assert_int_eq(info.form, told);
+    ck_assert_int_eq(info.form, ways[_i].form);
     ck_assert_uint_eq(info.size, SIZE);
     ck_assert_uint_eq(info.words, info.form == VPPS_VECTORS_GLOVE ? 0 : IN_FILE);
     for (int i = 0; i < ASKED * SIZE; i++) values[i] = NOTHING;
     TEST_OK(vpps_vectors_read(folder_path("vectors"), words, SIZE, values, NULL));
-    check_asked(form_names[_i], values, found);
+    check_asked(ways[_i].name, values, found);
     CHECK_STATUS(read_bytes(bytes, n, words, SIZE - 1, values, NULL), VPPS_ARGUMENT);
     ck_assert_str_eq(vpps_error_message(), "t: expected vectors of 2 elements, found some of 3");
 }
@@ -156,23 +156,10 @@ TEST(words_with_spaces) {
 }
 
 TEST(numbers_are_those_of_c) {
-    static const char *const good[] = {"0",
-                                       "-0",
-                                       "1",
-                                       "+1.5",
-                                       ".5",
-                                       "5.",
-                                       "1e5",
-                                       "1E-5",
-                                       "-1.e+2",
-                                       "00012",
-                                       "123456789012345678901234567890",
-                                       "0.000000000000000000000000012345",
-                                       "3.4e38",
-                                       "1e-60",
-                                       "0e999",
-                                       "0.1",
-                                       "1.17549435e-38"};
+    /* clang-format off */
+    static const char *const good[] = {"0", "-0", "1", "+1.5", ".5", "5.", "1e5", "1E-5", "-1.e+2", "00012", "0.1", "0e999", "3.4e38",
+                                       "1e-60", "1.17549435e-38", "123456789012345678901234567890", "0.000000000000000000000000012345"};
+    /* clang-format on */
     static const char *const bad[] = {"",    "-",   ".",   "e5",   "1e",  "1e+", "1.5.5", "1,5",
                                       "nan", "inf", "0x1", "1e39", "--1", " 1",  "1 ",    "1e99999999999999999"};
     uint64_t random = 11;

@@ -70,18 +70,10 @@ TEST(every_code_point_is_a_character) {
 }
 
 TEST(bad_bytes_are_characters) {
-    static const char *const bad[] = {"\x80",
-                                      "\xbf",
-                                      "\xc0\x80",
-                                      "\xc1\xbf",
-                                      "\xe0\x9f\xbf",
-                                      "\xf0\x8f\xbf\xbf",
-                                      "\xed\xa0\x80",
-                                      "\xf4\x90\x80\x80",
-                                      "\xf5\x80\x80\x80",
-                                      "\xff",
-                                      "\xe4\xb8x",
-                                      "\xf0\x9f\x98\xc0"};
+    /* clang-format off */
+    static const char *const bad[] = {"\x80", "\xbf", "\xc0\x80", "\xc1\xbf", "\xe0\x9f\xbf", "\xf0\x8f\xbf\xbf", "\xed\xa0\x80",
+                                      "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "\xe4\xb8x", "\xf0\x9f\x98\xc0"};
+    /* clang-format on */
     for (size_t i = 0; i < VPPS_COUNT(bad); i++) { ck_assert_uint_eq(vpps_utf8_character(bad[i], strlen(bad[i])), 1); }
 }
 
