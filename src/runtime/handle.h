@@ -186,7 +186,10 @@ vpps_status vpps_handle_refresh(vpps_handle *h);
 vpps_status vpps_keep_check(const vpps_handle *h, const vpps_graph *g);
 /* Adds the nodes whose values are to stay on the device to the request's outputs. Fails with MEMORY, or ARGUMENT if one is the loss. */
 vpps_status vpps_keep_ask(vpps_handle *h, const vpps_graph *g, vpps_batch_request *request);
-/* Notes the pool offsets at which the launched batch leaves the values that are to stay on the device. */
+/* Copies the parameters among the values that are to stay on the device to their lasting places, before batch b can update them. Nothing may be in
+ * flight. Fails as the device does. */
+vpps_status vpps_keep_parameters(vpps_handle *h, const vpps_graph *g, const vpps_batch *b);
+/* Notes the pool offsets at which the launched batch leaves the other values that are to stay on the device. */
 void vpps_keep_launched(vpps_handle *h, vpps_graph *g, const vpps_batch *b);
 /* Copies the finished batch's values that are to stay on the device to their lasting places. Fails as the device does. */
 vpps_status vpps_keep_finished(vpps_handle *h);

@@ -187,14 +187,31 @@ vpps_status vpps_keep_ask(vpps_handle *h, const vpps_graph *g, vpps_batch_reques
     return VPPS_OK;
 }
 
+/* Returns whether a value at this offset is a parameter itself, which the batch's update may change. (Entries of sharded tables are copies.) */
+static bool is_parameter(const vpps_handle *h, uint32_t offset) {
+    return offset >= h->plan.sharded && offset < h->plan.batch;
+}
+
+vpps_status vpps_keep_parameters(vpps_handle *h, const vpps_graph *g, const vpps_batch *b) {
+    uint32_t at = h->kept.n_read;
+    for (size_t i = 0; i < g->n_keeps; i++) {
+        if (!is_wanted(h, &g->keeps[i])) continue;
+        const vpps_kept_value *v = vpps_kept_space_find(&h->kept, g->keeps[i].value);
+        const uint32_t from = vpps_batch_output(b, at++);
+        if (is_parameter(h, from)) VPPS_TRY(h->device->table->copy(h->device, v->offset, from, v->rows * v->cols));
+    }
+    return VPPS_OK;
+}
+
 void vpps_keep_launched(vpps_handle *h, vpps_graph *g, const vpps_batch *b) {
     vpps_kept_space *k = &h->kept;
     uint32_t left = 0, at = k->n_read;
     for (size_t i = 0; i < g->n_keeps; i++) {
         const vpps_kept_node wish = g->keeps[i];
         if (is_wanted(h, &wish)) {
+            const uint32_t from = vpps_batch_output(b, at++);
             vpps_kept_space_find(k, wish.value)->made = true;
-            k->copies[k->n_copies++] = (vpps_kept_copy){wish.value, vpps_batch_output(b, at++)};
+            if (!is_parameter(h, from)) k->copies[k->n_copies++] = (vpps_kept_copy){wish.value, from};
         } else if (wish.handle != h->number) {
             g->keeps[left++] = wish;
         }

@@ -186,6 +186,23 @@ TEST(a_batch_that_is_taken_apart_keeps_its_values) {
     sn_expect_near(right[0], kept_of[0], 8 * SN_HIDDEN, 1e-6);
 }
 
+/* A kept table entry and a kept vector are those that forward read, not those that the same call's update makes. */
+SN_EACH(kept_parameters_are_those_of_forward) {
+    static const size_t sizes[] = {SN_EMBED, SN_HIDDEN};
+    float before[2][SN_HIDDEN], kept_as[SN_HIDDEN], *const outs[] = {before[0], before[1]};
+    AT_END(sn_close) small_network net = open_on(&settings[_i], 1 << 16);
+    vpps_graph_clear(net.g);
+    const vpps_node nodes[] = {vpps_lookup(net.g, net.E, 1), vpps_parameter(net.g, net.b)};
+    vpps_value kept[2];
+    TEST_OK(vpps_forward(net.h, net.g, 2, nodes, outs));
+    for (uint32_t i = 0; i < 2; i++) TEST_OK(vpps_keep(net.h, net.g, nodes[i], &kept[i]));
+    TEST_OK(vpps_fb(net.h, net.g, vpps_sum_elements(net.g, vpps_concat(net.g, 2, nodes)), NULL));
+    for (uint32_t i = 0; i < 2; i++) {
+        TEST_OK(vpps_read_kept(net.h, kept[i], kept_as));
+        ck_assert_mem_eq(kept_as, before[i], sizes[i] * sizeof(float));
+    }
+}
+
 /* ---------------------------------------------------------------- room */
 
 /* Values of many sizes, released in any order, keep their contents. */
