@@ -45,6 +45,13 @@ static uint32_t sum_words(const work *w) { return is_wide(w) ? 1 : vpps_sum_word
 /* Returns whether a value's vectors begin and end at multiples of four words in memory, so that loads of four words are possible. */
 static bool has_quads(const work *w, uint32_t v) { return vpps_has_quads(vpps_stage_value(w, v)); }
 
+/* Returns whether a value's vectors in memory begin at multiples of four words, and the words from their ends to the next multiples are theirs. */
+static bool begins_at_quads(const work *w, uint32_t v) {
+    const vpps_place in = w->s.memory[v]->place;
+    return has_quads(w, v) ||
+           (vpps_is_long(vpps_stage_value(w, v)) && (in == VPPS_PLACE_INPUT || in == VPPS_PLACE_RECORD));
+}
+
 /* Writes an operand's last template argument: a function that returns the address of the operand's vector of a vertex or list member. */
 static void put_place(const work *w, uint32_t operand) {
     fprintf(w->out, ">([&](unsigned item) { return &");
@@ -91,7 +98,7 @@ static bool put_operand(const work *w, const pass *p, uint32_t v, bool streamed,
     const vpps_resident *m = put_matrices(w, p, v, streamed, VPPS_NONE, false);
     if (!m) return false;
     fprintf(w->out, "%s\nvpps_operand_at<%u, %u, %u, %u, %s, ", before, vpps_stage_value(w, v)->rows, m->run,
-            m->columns / m->run, w->g->plan->threads / p->blocks * m->run, vpps_truth(has_quads(w, v)));
+            m->columns / m->run, w->g->plan->threads / p->blocks * m->run, vpps_truth(begins_at_quads(w, v)));
     if (w->copy_item_words && w->copy_at[v] != VPPS_NONE && !streamed)
         fprintf(w->out, "%u", w->copy_at[v]);
     else
@@ -226,7 +233,7 @@ static bool put_tile_operand(const work *w, const vpps_product_tile *tiles, uint
     const vpps_fragment *f = put_fragments(w, tiles, n, operand, streamed, false);
     if (!f) return false;
     fprintf(w->out, "%s\nvpps_tile_operand_at<%u, %u, %s, %s", before, vpps_stage_value(w, operand)->rows, f->steps,
-            vpps_truth(vpps_is_kept_in_parts(w->g, w->c, operand)), vpps_truth(has_quads(w, operand)));
+            vpps_truth(vpps_is_kept_in_parts(w->g, w->c, operand)), vpps_truth(begins_at_quads(w, operand)));
     put_fragments(w, tiles, n, operand, streamed, true);
     put_place(w, operand);
     return true;

@@ -38,10 +38,13 @@ void vpps_put_matrix(const vpps_generation *g, vpps_param matrix, bool transpose
 
 enum { VPPS_COPY_ITEMS = 4 /* VPPS_COPY_ITEMS: number of vertices or members copied together */ };
 
-/* Returns whether a value's vector in memory begins and ends at a multiple of four words. */
-static inline bool vpps_has_quads(const vpps_operand *x) {
-    enum { QUAD = 4, ALIGNED = 16 };
-    return x->cols == 1 && x->rows % QUAD == 0 && x->rows >= ALIGNED;
+/* Returns whether a value is a vector of so many words that the pool aligns it. */
+static inline bool vpps_is_long(const vpps_operand *x) {
+    enum { ALIGNED = 16 };
+    return x->cols == 1 && x->rows >= ALIGNED;
 }
+
+/* Returns whether a value's vector in memory begins and ends at a multiple of four words. */
+static inline bool vpps_has_quads(const vpps_operand *x) { return vpps_is_long(x) && x->rows % 4 == 0; }
 
 static inline const char *vpps_truth(bool is) { return is ? "true" : "false"; }

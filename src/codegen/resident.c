@@ -51,18 +51,19 @@ uint32_t vpps_blocks_of_rows(uint32_t rows, bool transposed, uint32_t threads) {
 }
 
 /* Returns how many adjacent columns of a row one load reads: 4, 2 or 1. The number is the greatest that adds at most a sixteenth of padding to a
- * row, whose columns `span` threads share. */
-static uint32_t run_of_columns(uint32_t columns, uint32_t span) {
+ * row, whose columns `span` threads share. Rows that lie one after the other in memory, as they do unless the matrix is transposed, must have a
+ * multiple of that number, so that each begins where a load of all may. */
+static uint32_t run_of_columns(uint32_t columns, bool transposed, uint32_t span) {
     enum { QUAD = 4, HARDLY = 16 };
     const uint32_t singles = (columns + span - 1) / span;
     uint32_t run = QUAD;
-    while (columns % run || (singles + run - 1) / run * run - singles > singles / HARDLY) run /= 2;
+    while ((!transposed && columns % run) || (singles + run - 1) / run * run - singles > singles / HARDLY) run /= 2;
     return run;
 }
 
 vpps_resident vpps_lay_out_rows(uint32_t rows, uint32_t columns, bool transposed, uint32_t threads) {
     const uint32_t blocks = vpps_blocks_of_rows(rows, transposed, threads), span = threads / blocks;
-    const uint32_t run = run_of_columns(columns, span);
+    const uint32_t run = run_of_columns(columns, transposed, span);
     return (vpps_resident){
         .rows = rows, .columns = (columns + run * span - 1) / (run * span) * run, .blocks = blocks, .run = run};
 }

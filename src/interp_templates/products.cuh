@@ -95,13 +95,23 @@ struct vpps_weights {
 template <unsigned ROWS, unsigned COLUMNS, unsigned FROM, unsigned TO_ROW, unsigned TO_ELEMENT> struct vpps_matrix {
     static constexpr unsigned HEIGHT = ROWS, LENGTH = COLUMNS, AT = FROM, ROW_WORDS = TO_ROW, WORDS = TO_ELEMENT;
 
-    /* Loads RUN elements of a row; `from` is the address of the first. */
-    template <unsigned RUN> static __device__ __forceinline__ void load(float (&to)[RUN], const float *from) {
+    /* Returns how many of RUN elements of a row, from number `column` on, exist. WHOLE: all do. */
+    template <unsigned RUN> static __device__ __forceinline__ unsigned there(unsigned column, bool whole) {
+        if (whole) return RUN;
+        return column >= LENGTH ? 0 : LENGTH % RUN == 0 ? RUN : vpps_least(LENGTH - column, RUN);
+    }
+    /* Returns where element k of RUN adjacent ones lies, in words from the first; where the first lies if only `there` exist, and not it. */
+    template <unsigned RUN> static __device__ __forceinline__ unsigned word_of(unsigned k, unsigned there) {
+        return (LENGTH % RUN == 0 || k < there ? k : 0) * WORDS;
+    }
+    /* Loads RUN elements of a row, of which `there` exist; `from` is the address of the first. */
+    template <unsigned RUN>
+    static __device__ __forceinline__ void load(float (&to)[RUN], const float *from, unsigned there) {
         if constexpr (WORDS == 1) {
             vpps_load_run<true>(to, from);
         } else {
 #pragma unroll
-            for (unsigned k = 0; k < RUN; k++) to[k] = from[k * WORDS];
+            for (unsigned k = 0; k < RUN; k++) to[k] = from[word_of<RUN>(k, there)];
         }
     }
 };
@@ -150,13 +160,15 @@ template <class MATRIX, unsigned FIRST, unsigned ROWS, unsigned ROW, unsigned BL
         const unsigned column = vpps_column<RUN, SPAN>(weights.thread, round),
                        block = weights.thread % 32 / (32 / BLOCKS),
                        first = vpps_rows_of(MATRIX::HEIGHT, VPPS_GROUP, blockIdx.x % VPPS_GROUP).first + block;
-        const bool there = ROUNDS * SPAN <= MATRIX::LENGTH || column < MATRIX::LENGTH;
+        const unsigned there = MATRIX::template there<RUN>(column, ROUNDS * SPAN <= MATRIX::LENGTH);
         float w[ROWS][RUN];
 #pragma unroll
         for (unsigned row = 0; row < ROWS; row++) {
             const unsigned number = vpps_least(first + (ROW + row) * BLOCKS, MATRIX::HEIGHT - 1);
-            MATRIX::load(w[row], (const float *)weights.a.matrices +
-                                     (MATRIX::AT + number * MATRIX::ROW_WORDS + (there ? column : 0) * MATRIX::WORDS));
+            MATRIX::load(w[row],
+                         (const float *)weights.a.matrices +
+                             (MATRIX::AT + number * MATRIX::ROW_WORDS + (there ? column : 0) * MATRIX::WORDS),
+                         there);
         }
 #pragma unroll
         for (unsigned row = 0; row < ROWS; row++)
@@ -164,13 +176,13 @@ template <class MATRIX, unsigned FIRST, unsigned ROWS, unsigned ROW, unsigned BL
             for (unsigned k = 0; k < RUN; k++)
 #pragma unroll
                 for (unsigned i = 0; i < ITEMS; i++)
-                    sums[i * OUTPUTS + FIRST + row] += (there ? w[row][k] : 0.0f) * x[i][k];
+                    sums[i * OUTPUTS + FIRST + row] += (k < there ? w[row][k] : 0.0f) * x[i][k];
     }
 };
 
 /* A vector of LENGTH words of each item (vertex or list member), which MATRICES multiply; place(item) returns the vector's address. In each of
- * ROUNDS rounds a thread multiplies RUN adjacent columns; from round to round these advance by SPAN. ALIGNED: vectors begin and end at a
- * multiple of four words. If COPY_AT is not VPPS_NONE, an item's vector is copied to shared memory, to word COPY_AT of the item's words.
+ * ROUNDS rounds a thread multiplies RUN adjacent columns; from round to round these advance by SPAN. ALIGNED: vectors begin at a multiple of
+ * four words, and memory up to the next multiple is theirs. If COPY_AT is not VPPS_NONE, an item's vector is copied to shared memory, to word COPY_AT of the item's words.
  * A vector that matrices in registers and matrices in memory multiply is two operands. */
 template <unsigned LENGTH, unsigned RUN, unsigned ROUNDS, unsigned SPAN, bool ALIGNED, unsigned COPY_AT, class PLACE,
           class... MATRICES>
@@ -215,20 +227,28 @@ struct vpps_operand {
         }
     }
 
-    /* Loads the elements of each vector that the thread multiplies in one round; zeros stand for elements after the vector's end. */
+    /* Loads the elements of each vector that the thread multiplies in one round; zeros stand for elements after the vector's end. whole: no
+     * thread's are after it. */
     template <unsigned ITEMS>
     static __device__ __forceinline__ void load(float (&to)[ITEMS][RUN], const float *const (&x)[ITEMS], unsigned round,
-                                                unsigned thread) {
+                                                bool whole, unsigned thread) {
         const unsigned from = vpps_column<RUN, SPAN>(thread, round);
-        const bool there = ROUNDS * SPAN <= LENGTH || (!LOOPED && (round + 1) * SPAN <= LENGTH) || from < LENGTH;
+        const bool there = whole || from < LENGTH;
 #pragma unroll
         for (unsigned i = 0; i < ITEMS; i++) {
-            if (there) {
+            if (ALIGNED ? there : whole || from + RUN <= LENGTH) {
                 vpps_load_run<ALIGNED>(to[i], x[i] + from);
             } else {
 #pragma unroll
-                for (unsigned k = 0; k < RUN; k++) to[i][k] = 0.0f;
+                for (unsigned k = 0; k < RUN; k++) to[i][k] = !ALIGNED && from + k < LENGTH ? x[i][from + k] : 0.0f;
             }
+        }
+        if (ALIGNED && LENGTH % RUN != 0 && !whole && from + RUN > LENGTH) {
+#pragma unroll
+            for (unsigned k = 0; k < RUN; k++)
+#pragma unroll
+                for (unsigned i = 0; i < ITEMS; i++)
+                    if (from + k >= LENGTH) to[i][k] = 0.0f;
         }
     }
 
@@ -239,7 +259,8 @@ struct vpps_operand {
         const float *x[ITEMS];
         find<ITEM_WORDS>(x, first, n, copies);
 #pragma unroll
-        for (unsigned round = 0; round < ROUNDS; round++) load(to.x[round], x, round, thread);
+        for (unsigned round = 0; round < ROUNDS; round++)
+            load(to.x[round], x, round, (round + 1) * SPAN <= LENGTH, thread);
     }
     template <unsigned OUTPUTS, unsigned ITEMS, int SUMS>
     static __device__ __forceinline__ void add(float (&sums)[SUMS], const columns<ITEMS> &columns,
@@ -258,12 +279,15 @@ struct vpps_operand {
                 ITEMS * RUN < 32 ? 32 / (ITEMS * RUN) : 1; /* number of rounds whose loads are in flight at once */
             const float *x[ITEMS];
             find<ITEM_WORDS>(x, first, n, copies);
-#pragma unroll(LOADS)
-            for (unsigned round = 0; round < ROUNDS; round++) {
+            constexpr unsigned WHOLE = LENGTH / SPAN; /* rounds in which all threads have columns */
+            const auto add_round = [&](unsigned round, bool whole) {
                 float columns[ITEMS][RUN];
-                load(columns, x, round, weights.thread);
+                load(columns, x, round, whole, weights.thread);
                 (MATRICES::template add<OUTPUTS, ROUNDS>(sums, columns, round, weights), ...);
-            }
+            };
+#pragma unroll(LOADS)
+            for (unsigned round = 0; round < WHOLE; round++) add_round(round, true);
+            if (WHOLE < ROUNDS) add_round(WHOLE, false);
         } else {
             columns<ITEMS> columns;
             load<ITEM_WORDS>(columns, first, n, copies, weights.thread);

@@ -178,10 +178,10 @@ GPU_EACH(vocabularies_agree, 1, 8) {
     static const struct {
         uint32_t classes, hidden, sms;
         vpps_precision precision;
-    } cases[] = {{3000, 50, 16, VPPS_PRECISION_FP32},    {10000, 100, 16, VPPS_PRECISION_BF16},
-                 {13000, 33, 16, VPPS_PRECISION_FP32},   {40000, 20, 16, VPPS_PRECISION_BF16X3},
-                 {10000, 257, 64, VPPS_PRECISION_FP32},  {4300, 1024, 132, VPPS_PRECISION_BF16X3},
-                 {160000, 10, 132, VPPS_PRECISION_FP32}, {2500, 2048, 64, VPPS_PRECISION_FP32}};
+    } cases[] = {{3001, 50, 16, VPPS_PRECISION_FP32},    {10003, 100, 16, VPPS_PRECISION_BF16},
+                 {13002, 33, 16, VPPS_PRECISION_FP32},   {40002, 20, 16, VPPS_PRECISION_BF16X3},
+                 {10001, 257, 64, VPPS_PRECISION_FP32},  {4300, 1024, 132, VPPS_PRECISION_BF16X3},
+                 {160000, 10, 132, VPPS_PRECISION_FP32}, {2501, 2048, 64, VPPS_PRECISION_FP32}};
     const gpu_layout layout = {cases[_i].sms, 256, 1, 1};
     const uint32_t n = cases[_i].hidden;
     vpps_options o = gpu_options(&layout, VPPS_SGD);
