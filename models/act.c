@@ -26,25 +26,10 @@ typedef struct act_net {
 
 #define EPSILON 0.01f
 
-static vpps_status declare(void *net, vpps_model *model) {
-    act_net *n = net;
-    const net_config *c = &n->base.config;
-    const part_parameter parameters[] = {
-        {&n->W, "W", 0, c->hidden, c->embed, NULL},      {&n->w_1, "w_1", 0, c->hidden, 0, NULL},
-        {&n->U_s, "U_s", 0, c->hidden, c->hidden, NULL}, {&n->b, "b", 0, c->hidden, 0, NULL},
-        {&n->U_p, "U_p", 0, 1, c->hidden, NULL},         {&n->b_p, "b_p", 0, 1, 0, &part_one},
-    };
-    vpps_status s = part_embedding_declare(&n->words, model, "embedding", c->words, c->embed);
-    if (s == VPPS_OK) s = parts_declare(model, parameters, sizeof parameters / sizeof *parameters);
-    if (s == VPPS_OK) s = part_classifier_declare(&n->base.classifier, model, c, c->hidden, 0);
-    return s;
-}
-
 /* Records the cell of a word. Its outputs are W x + b for all turns on the word but the first, and W x + b + w_1 for the first turn. */
 static vpps_status record_input(act_net *n, vpps_model *model) {
     vpps_graph *g;
-    const vpps_status s = vpps_cell_begin(model, "act word", &g);
-    if (s != VPPS_OK) return s;
+    PART_TRY(vpps_cell_begin(model, "act word", &g));
     const vpps_node x = vpps_affine1(g, n->b, n->W, vpps_pull(g, n->base.config.embed, 1));
     vpps_push(g, x);
     vpps_push(g, vpps_add(g, x, vpps_parameter(g, n->w_1)));
@@ -60,8 +45,7 @@ enum { LEFT, STATE, MEAN, REST, COST, VALUES };
 static vpps_status record_turn(act_net *n, vpps_model *model) {
     const uint32_t d = n->base.config.hidden;
     vpps_graph *g;
-    const vpps_status status = vpps_cell_begin(model, "act turn", &g);
-    if (status != VPPS_OK) return status;
+    PART_TRY(vpps_cell_begin(model, "act turn", &g));
     vpps_node before[VALUES] = {0};
     for (uint32_t i = 0; i < VALUES; i++) before[i] = vpps_gather(g, 0, i, i == STATE || i == MEAN ? d : 1, 1);
     const vpps_node x = vpps_pull(g, d, 1), last = vpps_pull(g, 1, 1);
@@ -83,17 +67,19 @@ static vpps_status record_turn(act_net *n, vpps_model *model) {
     return vpps_cell_end(g, &n->turn);
 }
 
-static vpps_status record(void *net, vpps_model *model) {
+static vpps_status build(void *net, vpps_model *model) {
     act_net *n = net;
-    vpps_status s = part_embedding_record(&n->words, &n->base.config, model, "act embedding");
-    if (s == VPPS_OK) s = record_input(n, model);
-    if (s == VPPS_OK) s = record_turn(n, model);
-    if (s == VPPS_OK) s = part_classifier_record(&n->base.classifier, model);
-    return s;
-}
-
-static vpps_status create(void **net, vpps_model *model, const net_config *config) {
-    return part_create(net, sizeof(act_net), model, config, declare, record);
+    const net_config *c = &n->base.config;
+    const part_parameter parameters[] = {
+        {&n->W, "W", 0, c->hidden, c->embed, NULL},      {&n->w_1, "w_1", 0, c->hidden, 0, NULL},
+        {&n->U_s, "U_s", 0, c->hidden, c->hidden, NULL}, {&n->b, "b", 0, c->hidden, 0, NULL},
+        {&n->U_p, "U_p", 0, 1, c->hidden, NULL},         {&n->b_p, "b_p", 0, 1, 0, &part_one},
+    };
+    PART_TRY(part_embedding_make(&n->words, c, model, "embedding", c->words, c->embed, "act embedding"));
+    PART_TRY(parts_declare(model, parameters, PART_COUNT(parameters)));
+    PART_TRY(record_input(n, model));
+    PART_TRY(record_turn(n, model));
+    return part_classifier_make(&n->base.classifier, model, c, c->hidden, 0);
 }
 
 /* Constant nodes that all words of a sentence share. */
@@ -148,7 +134,6 @@ static const option_row options[] = {
     {0},
 };
 
-extern const network act;
 const network act = {
     .name = "act",
     .summary = "labels sentences; decides how often it reads each word",
@@ -158,7 +143,7 @@ const network act = {
     .kind = NET_SENTENCES,
     .parity = true,
     .defaults = {.embed = 16, .hidden = 64, .turns = 3, .ponder = 0.001f},
-    .create = create,
+    .bytes = sizeof(act_net),
+    .build = build,
     .add = add,
-    .destroy = part_destroy,
 };

@@ -1,52 +1,42 @@
 /* bilstm.c - records bidirectional LSTMs and runs them over a sequence. */
 #include "bilstm.h"
 
-#include <stdlib.h>
+#include <string.h>
 
-vpps_status bilstm_declare(bilstm *b, vpps_model *model, const char *forward, const char *backward,
-                           bilstm_sizes sizes) {
-    part_stack_shape shape = {.unit = PART_LSTM,
-                              .layers = sizes.layers,
-                              .inputs = sizes.inputs,
-                              .between = sizes.forward + sizes.backward,
-                              .hidden = sizes.forward};
-    const vpps_status s = part_stack_declare(&b->forward, model, forward, shape);
-    shape.hidden = sizes.backward;
-    return s == VPPS_OK ? part_stack_declare(&b->backward, model, backward, shape) : s;
+/* Returns the name of a cell: the network's, and `cell` with spaces for '_'. */
+static part_name name_cell(const part_net *net, const char *cell) {
+    part_name n;
+    snprintf(n.text, sizeof n.text, "%s %s", net->name, cell);
+    for (char *at = n.text; (at = strchr(at, '_'));) *at = ' ';
+    return n;
 }
 
-vpps_status bilstm_record(bilstm *b, vpps_model *model, const char *forward, const char *backward) {
-    const vpps_status s = part_stack_record(&b->forward, model, forward);
-    return s == VPPS_OK ? part_stack_record(&b->backward, model, backward) : s;
-}
-
-vpps_status bilstm_record_join(bilstm *b, const net_config *config, vpps_model *model, const char *name) {
+static vpps_status record_join(bilstm *b, const part_net *net, vpps_model *model, const char *name) {
     vpps_graph *g;
-    const vpps_status s = vpps_cell_begin(model, name, &g);
-    if (s != VPPS_OK) return s;
+    PART_TRY(vpps_cell_begin(model, name_cell(net, name).text, &g));
     const vpps_node both[] = {vpps_gather(g, 0, 0, b->forward.layers->hidden, 1),
                               vpps_gather(g, 1, 0, b->backward.layers->hidden, 1)};
-    vpps_push(g, part_dropout(config, g, vpps_concat(g, 2, both)));
+    vpps_push(g, part_dropout(&net->config, g, vpps_concat(g, 2, both)));
     return vpps_cell_end(g, &b->join);
 }
 
-void bilstm_free(bilstm *b) {
-    free(b->x);
-    free(b->forward_at);
-    free(b->backward_at);
+vpps_status bilstm_make(bilstm *b, const part_net *net, vpps_model *model, bilstm_shape shape) {
+    part_stack_shape stack = {.unit = PART_LSTM,
+                              .layers = shape.layers,
+                              .inputs = shape.inputs,
+                              .between = shape.forward_hidden + shape.backward_hidden,
+                              .hidden = shape.forward_hidden};
+    PART_TRY(part_stack_make(&b->forward, model, shape.forward, name_cell(net, shape.forward).text, stack));
+    stack.hidden = shape.backward_hidden;
+    PART_TRY(part_stack_make(&b->backward, model, shape.backward, name_cell(net, shape.backward).text, stack));
+    return shape.join ? record_join(b, net, model, shape.join) : VPPS_OK;
 }
 
-/* Grows an array to n entries. Returns false when out of memory; the array then keeps its size. */
-static bool grow(uint32_t **array, uint32_t n) {
-    uint32_t *grown = realloc(*array, n * sizeof *grown);
-    if (grown) *array = grown;
-    return grown != NULL;
-}
-
-vpps_status bilstm_reserve(bilstm *b, uint32_t n) {
-    if (n <= b->room) return VPPS_OK;
-    if (!grow(&b->x, n) || !grow(&b->forward_at, n) || !grow(&b->backward_at, n)) return VPPS_MEMORY;
-    b->room = n;
+vpps_status bilstm_reserve(bilstm *b, part_memory *memory, uint32_t n) {
+    b->x = part_reserve(memory, 3 * (size_t)n);
+    if (!b->x) return VPPS_MEMORY;
+    b->forward_at = b->x + n;
+    b->backward_at = b->forward_at + n;
     return VPPS_OK;
 }
 
@@ -70,35 +60,41 @@ void bilstm_run(bilstm *b, vpps_graph *g, uint32_t n) {
     }
 }
 
-vpps_status bilstm_declare_tagger(bilstm *b, part_classifier *c, vpps_model *model, const net_config *config) {
-    const bilstm_sizes sizes = {config->embed, config->hidden, config->hidden, config->layers};
-    const vpps_status s = bilstm_declare(b, model, "forward", "backward", sizes);
-    if (s != VPPS_OK) return s;
-    c->n_pulls = 2;
-    const vpps_status declared = part_classifier_declare(c, model, config, 2 * config->hidden, config->mlp);
-    return declared == VPPS_OK ? part_crf_declare(&b->crf, model, config) : declared;
+vpps_status bilstm_words(bilstm_net *n, vpps_model *model) {
+    const net_config *c = &n->base.config;
+    return part_embedding_make(&n->words, c, model, "embedding", c->words, c->embed, name_cell(&n->base, "word").text);
 }
 
-vpps_status bilstm_record_tagger(bilstm *b, part_classifier *c, vpps_model *model, const char *name) {
-    char names[3][64];
-    static const char *const cells[] = {"forward", "backward", "layer"};
-    for (int i = 0; i < 3; i++) snprintf(names[i], sizeof names[i], "%s %s", name, cells[i]);
-    vpps_status s = bilstm_record(b, model, names[0], names[1]);
-    if (s == VPPS_OK && b->forward.n > 1) s = bilstm_record_join(b, c->config, model, names[2]);
-    if (s == VPPS_OK) s = part_classifier_record(c, model);
-    return s == VPPS_OK ? part_crf_record(&b->crf, model) : s;
+vpps_status bilstm_predictor(bilstm_net *n, vpps_model *model) {
+    const net_config *c = &n->base.config;
+    const bilstm_shape shape = {.forward = "forward",
+                                .backward = "backward",
+                                .join = c->layers > 1 ? "layer" : NULL,
+                                .inputs = c->embed,
+                                .forward_hidden = c->hidden,
+                                .backward_hidden = c->hidden,
+                                .layers = c->layers};
+    PART_TRY(bilstm_make(&n->sentence, &n->base, model, shape));
+    n->base.classifier.n_pulls = 2;
+    PART_TRY(part_classifier_make(&n->base.classifier, model, c, 2 * c->hidden, c->mlp));
+    return part_crf_make(&n->base.crf, model, c);
 }
 
-vpps_status bilstm_tag(bilstm *b, const part_classifier *c, vpps_graph *g, const vpps_sentence *sentence,
-                       net_heads heads, const net_scores *scores) {
-    const net_heads asked = part_crf_heads(&b->crf, heads);
+vpps_status bilstm_build(void *net, vpps_model *model) {
+    PART_TRY(bilstm_words(net, model));
+    return bilstm_predictor(net, model);
+}
+
+vpps_status bilstm_embed(bilstm_net *n, vpps_graph *g, const vpps_sentence *sentence) {
+    PART_TRY(bilstm_reserve(&n->sentence, n->base.scratch, sentence->n_words));
+    for (uint32_t k = 0; k < sentence->n_words; k++) n->sentence.x[k] = part_embed(&n->words, g, sentence->words[k]);
+    return VPPS_OK;
+}
+
+vpps_status bilstm_tag(bilstm_net *n, vpps_graph *g, const vpps_sentence *sentence, net_heads heads,
+                       const net_scores *scores) {
+    bilstm *b = &n->sentence;
     bilstm_run(b, g, sentence->n_words);
-    for (uint32_t k = 0; k < sentence->n_words; k++) {
-        const vpps_node h[] = {vpps_scattered(g, b->forward_at[k], 0), vpps_scattered(g, b->backward_at[k], 0)};
-        part_classify(c, g, k, h, sentence->tags ? sentence->tags[k] : VPPS_NO_WORD, asked, scores);
-    }
-    part_crf_add(&b->crf, g, sentence->n_words, sentence->tags, scores);
-    return vpps_graph_status(g);
+    return part_classify_words(&n->base, g, sentence->n_words, b->forward_at, b->backward_at, sentence->tags, heads,
+                               scores);
 }
-
-void bilstm_chain(const bilstm *b, vpps_graph *g, vpps_node chain[NET_CHAIN]) { part_crf_chain(&b->crf, g, chain); }

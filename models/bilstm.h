@@ -5,52 +5,52 @@
 #ifndef VPPS_BILSTM_H
 #define VPPS_BILSTM_H
 
-#include "crf.h"
 #include "sequence.h"
 
 /* A bidirectional LSTM over a sequence x_0 .. x_n-1. forward_at[k] is the last layer's vertex that has read x_0 .. x_k,
  * backward_at[k] the one that has read x_n-1 .. x_k. */
 typedef struct bilstm {
     part_stack forward, backward;
-    part_crf crf; /* a tagger's conditional random field, used if net_config.crf */
     /* cell that outputs dropout([h_f; h_b]), h_f from child 0, a forward vertex, h_b from child 1, a backward one */
     vpps_cell join;
     vpps_node *x;
     vpps_vertex *forward_at, *backward_at;
-    uint32_t room; /* capacity of x, forward_at and backward_at */
 } bilstm;
 
-/* Sizes: the elements of x, the elements of each LSTM's state, and the number of layers (0: one). */
-typedef struct bilstm_sizes {
-    uint32_t inputs, forward, backward, layers;
-} bilstm_sizes;
+/* Declares the parameters of LSTMs that read `inputs` elements (FORWARD.W_i, BACKWARD.W_i, ..., in layer 2 FORWARD2.W_i, ...), and records their
+ * cells NAME FORWARD and NAME BACKWARD; if `join` is not NULL, also the cell `join` with the network's dropout, named NAME JOIN. */
+typedef struct bilstm_shape {
+    const char *forward, *backward, *join;
+    uint32_t inputs, forward_hidden, backward_hidden; /* elements of x, and of each LSTM's state */
+    uint32_t layers;                                  /* 0: one */
+} bilstm_shape;
+vpps_status bilstm_make(bilstm *b, const part_net *net, vpps_model *model, bilstm_shape shape);
 
-/* bilstm_declare declares the LSTMs' parameters (FORWARD.W_i, BACKWARD.W_i, ..., in layer 2 FORWARD2.W_i, ...), bilstm_record records their
- * cells. With more than one layer, also call bilstm_record_join. */
-vpps_status bilstm_declare(bilstm *b, vpps_model *model, const char *forward, const char *backward, bilstm_sizes sizes);
-vpps_status bilstm_record(bilstm *b, vpps_model *model, const char *forward, const char *backward);
-/* Records the cell `join`, which outputs D([h_f; h_b]) with the network's dropout D. */
-vpps_status bilstm_record_join(bilstm *b, const net_config *config, vpps_model *model, const char *name);
-void bilstm_free(bilstm *b);
-
-/* Grows x, forward_at and backward_at to n entries; the caller then fills x. Fails with MEMORY. */
-vpps_status bilstm_reserve(bilstm *b, uint32_t n);
+/* Makes room for n entries of x, forward_at and backward_at in `memory`; the caller then fills x. Fails with MEMORY. */
+vpps_status bilstm_reserve(bilstm *b, part_memory *memory, uint32_t n);
 
 /* Runs all layers over x_0 .. x_n-1, and overwrites x. */
 void bilstm_run(bilstm *b, vpps_graph *g, uint32_t n);
 /* Applies the cell `join` to a forward and a backward vertex. */
 vpps_node bilstm_join(const bilstm *b, vpps_graph *g, vpps_vertex forward, vpps_vertex backward);
 
-/* A tagger without its embeddings: reads x, and predicts word k's tag from [h_f(k); h_b(k)] of the last layer. bilstm_declare_tagger
- * declares forward.*, backward.* and the classifier's parameters; bilstm_record_tagger records the cells, whose names begin with `name`;
- * bilstm_tag adds a sentence to a graph. */
-vpps_status bilstm_declare_tagger(bilstm *b, part_classifier *c, vpps_model *model, const net_config *config);
-vpps_status bilstm_record_tagger(bilstm *b, part_classifier *c, vpps_model *model, const char *name);
-vpps_status bilstm_tag(bilstm *b, const part_classifier *c, vpps_graph *g, const vpps_sentence *sentence,
-                       net_heads heads, const net_scores *scores);
+/* A network that predicts from [h_f(k); h_b(k)] of the last layer. */
+typedef struct bilstm_net {
+    part_net base;
+    part_embedding words;
+    bilstm sentence;
+} bilstm_net;
 
-/* A tagger's function `chain` (models.h): sets `chain` to the scores of pairs of successive tags. */
-void bilstm_chain(const bilstm *b, vpps_graph *g, vpps_node chain[NET_CHAIN]);
+/* A network's `build`: bilstm_words makes the embeddings of words, bilstm_predictor the rest, bilstm_build both. Names of cells begin with the
+ * network's. */
+vpps_status bilstm_words(bilstm_net *n, vpps_model *model);
+vpps_status bilstm_predictor(bilstm_net *n, vpps_model *model);
+vpps_status bilstm_build(void *net, vpps_model *model);
+/* Sets x to the embeddings of a sentence's words. Fails with MEMORY. */
+vpps_status bilstm_embed(bilstm_net *n, vpps_graph *g, const vpps_sentence *sentence);
+/* Runs a tagger over x, and predicts the tags of the words. */
+vpps_status bilstm_tag(bilstm_net *n, vpps_graph *g, const vpps_sentence *sentence, net_heads heads,
+                       const net_scores *scores);
 
 /* Rows for the taggers' tables of command-line options. */
 #define BILSTM_OPTIONS                                                                                                 \

@@ -17,64 +17,32 @@
 #include "bilstm.h"
 
 typedef struct bilstm_char_tagger_net {
-    part_net base;
-    part_embedding words, characters;
-    bilstm spelling, sentence;
+    bilstm_net base;
+    part_embedding characters;
+    bilstm spelling;
 } bilstm_char_tagger_net;
 
-/* ---------------------------------------------------------------- parameters */
-
-static vpps_status declare(void *net, vpps_model *model) {
+static vpps_status build(void *net, vpps_model *model) {
     bilstm_char_tagger_net *t = net;
-    const net_config *c = &t->base.config;
-    const bilstm_sizes sizes = {
-        .inputs = c->character_embed, .forward = c->embed - c->embed / 2, .backward = c->embed / 2};
-    vpps_status s = part_embedding_declare(&t->words, model, "embedding", c->words, c->embed);
-    if (s == VPPS_OK) {
-        s = part_embedding_declare(&t->characters, model, "characters", c->characters, c->character_embed);
-    }
-    if (s == VPPS_OK) s = bilstm_declare(&t->spelling, model, "spell_forward", "spell_backward", sizes);
-    if (s == VPPS_OK) s = bilstm_declare_tagger(&t->sentence, &t->base.classifier, model, c);
-    return s;
+    const net_config *c = &t->base.base.config;
+    const bilstm_shape spelling = {.forward = "spell_forward",
+                                   .backward = "spell_backward",
+                                   .join = "spelled word",
+                                   .inputs = c->character_embed,
+                                   .forward_hidden = c->embed - c->embed / 2,
+                                   .backward_hidden = c->embed / 2};
+    PART_TRY(bilstm_words(&t->base, model));
+    PART_TRY(part_embedding_make(&t->characters, c, model, "characters", c->characters, c->character_embed,
+                                 "bilstm-char-tagger character"));
+    PART_TRY(bilstm_make(&t->spelling, &t->base.base, model, spelling));
+    return bilstm_predictor(&t->base, model);
 }
-
-static void destroy(void *net) {
-    bilstm_char_tagger_net *t = net;
-    if (t) {
-        bilstm_free(&t->spelling);
-        bilstm_free(&t->sentence);
-    }
-    part_destroy(net);
-}
-
-/* ---------------------------------------------------------------- cells */
-
-static vpps_status record(void *net, vpps_model *model) {
-    bilstm_char_tagger_net *t = net;
-    vpps_status s = part_embedding_record(&t->words, &t->base.config, model, "bilstm-char-tagger word");
-    if (s == VPPS_OK) s = part_embedding_record(&t->characters, &t->base.config, model, "bilstm-char-tagger character");
-    if (s == VPPS_OK) {
-        s = bilstm_record(&t->spelling, model, "bilstm-char-tagger spell forward", "bilstm-char-tagger spell backward");
-    }
-    if (s == VPPS_OK) {
-        s = bilstm_record_join(&t->spelling, &t->base.config, model, "bilstm-char-tagger spelled word");
-    }
-    if (s == VPPS_OK) s = bilstm_record_tagger(&t->sentence, &t->base.classifier, model, "bilstm-char-tagger");
-    return s;
-}
-
-static vpps_status create(void **net, vpps_model *model, const net_config *config) {
-    return part_create(net, sizeof(bilstm_char_tagger_net), model, config, declare, record);
-}
-
-/* ---------------------------------------------------------------- a sentence */
 
 /* Sets *x to an embedding made of a word's characters: the forward LSTM's output after the last character, the backward LSTM's after the
  * first. */
 static vpps_status spell(bilstm_char_tagger_net *t, vpps_graph *g, const net_spelling *word, vpps_node *x) {
     bilstm *b = &t->spelling;
-    const vpps_status s = bilstm_reserve(b, word->n);
-    if (s != VPPS_OK) return s;
+    PART_TRY(bilstm_reserve(b, &t->base.base.scratch[1], word->n));
     for (uint32_t j = 0; j < word->n; j++) b->x[j] = part_embed(&t->characters, g, word->characters[j]);
     bilstm_run(b, g, word->n);
     *x = bilstm_join(b, g, b->forward_at[word->n - 1], b->backward_at[0]);
@@ -83,24 +51,16 @@ static vpps_status spell(bilstm_char_tagger_net *t, vpps_graph *g, const net_spe
 
 static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
     bilstm_char_tagger_net *t = net;
-    const vpps_sentence *sentence = &x->sentence;
-    vpps_status s = bilstm_reserve(&t->sentence, sentence->n_words);
-    for (uint32_t k = 0; s == VPPS_OK && k < sentence->n_words; k++) {
-        vpps_node *embedding = &t->sentence.x[k];
+    bilstm *b = &t->base.sentence;
+    PART_TRY(bilstm_reserve(b, t->base.base.scratch, x->sentence.n_words));
+    for (uint32_t k = 0; k < x->sentence.n_words; k++) {
         if (x->spellings && x->spellings[k].n > 0) {
-            s = spell(t, g, &x->spellings[k], embedding);
+            PART_TRY(spell(t, g, &x->spellings[k], &b->x[k]));
         } else {
-            *embedding = part_embed(&t->words, g, sentence->words[k]);
+            b->x[k] = part_embed(&t->base.words, g, x->sentence.words[k]);
         }
     }
-    return s == VPPS_OK ? bilstm_tag(&t->sentence, &t->base.classifier, g, sentence, heads, scores) : s;
-}
-
-/* ---------------------------------------------------------------- the table row */
-
-static void chain(void *net, vpps_graph *g, vpps_node nodes[NET_CHAIN]) {
-    const bilstm_char_tagger_net *t = net;
-    bilstm_chain(&t->sentence, g, nodes);
+    return bilstm_tag(&t->base, g, &x->sentence, heads, scores);
 }
 
 /* A word's embedding has two halves (of two LSTMs), so its size is at least 2. */
@@ -113,7 +73,6 @@ static const option_row options[] = {
     {0},
 };
 
-extern const network bilstm_char_tagger;
 const network bilstm_char_tagger = {
     .name = "bilstm-char-tagger",
     .summary = "bidirectional LSTM that tags words; spells rare ones",
@@ -123,8 +82,8 @@ const network bilstm_char_tagger = {
     .kind = NET_TAGGING,
     .defaults = {.embed = 64, .hidden = 256, .layers = 1, .character_embed = 64, .mlp = 256},
     .spells = true,
-    .create = create,
+    .bytes = sizeof(bilstm_char_tagger_net),
+    .build = build,
     .add = add,
-    .chain = chain,
-    .destroy = destroy,
+    .chain = part_crf_chain,
 };

@@ -18,43 +18,10 @@
  */
 #include "bilstm.h"
 
-typedef struct bilstm_classifier_net {
-    part_net base;
-    part_embedding words;
-    bilstm sentence;
-} bilstm_classifier_net;
-
-static vpps_status declare(void *net, vpps_model *model) {
-    bilstm_classifier_net *n = net;
-    const net_config *c = &n->base.config;
-    const vpps_status s = part_embedding_declare(&n->words, model, "embedding", c->words, c->embed);
-    return s == VPPS_OK ? bilstm_declare_tagger(&n->sentence, &n->base.classifier, model, c) : s;
-}
-
-static void destroy(void *net) {
-    bilstm_classifier_net *n = net;
-    if (n) bilstm_free(&n->sentence);
-    part_destroy(net);
-}
-
-static vpps_status record(void *net, vpps_model *model) {
-    bilstm_classifier_net *n = net;
-    vpps_status s = part_embedding_record(&n->words, &n->base.config, model, "bilstm-classifier word");
-    if (s == VPPS_OK) s = bilstm_record_tagger(&n->sentence, &n->base.classifier, model, "bilstm-classifier");
-    return s;
-}
-
-static vpps_status create(void **net, vpps_model *model, const net_config *config) {
-    return part_create(net, sizeof(bilstm_classifier_net), model, config, declare, record);
-}
-
 static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
-    bilstm_classifier_net *n = net;
-    const vpps_sentence *sentence = &x->sentence;
-    const uint32_t n_words = sentence->n_words;
-    const vpps_status s = bilstm_reserve(&n->sentence, n_words);
-    if (s != VPPS_OK) return s;
-    for (uint32_t k = 0; k < n_words; k++) n->sentence.x[k] = part_embed(&n->words, g, sentence->words[k]);
+    bilstm_net *n = net;
+    const uint32_t n_words = x->sentence.n_words;
+    PART_TRY(bilstm_embed(n, g, &x->sentence));
     bilstm_run(&n->sentence, g, n_words);
     const vpps_node h[] = {vpps_scattered(g, n->sentence.forward_at[n_words - 1], 0),
                            vpps_scattered(g, n->sentence.backward_at[0], 0)};
@@ -64,7 +31,6 @@ static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads
 
 static const option_row options[] = {PART_EMBED("Size of a word's embedding"), BILSTM_OPTIONS, {0}};
 
-extern const network bilstm_classifier;
 const network bilstm_classifier = {
     .name = "bilstm-classifier",
     .summary = "bidirectional LSTM that labels sentences",
@@ -73,7 +39,7 @@ const network bilstm_classifier = {
     .embedding = "embedding",
     .kind = NET_SENTENCES,
     .defaults = {.embed = 256, .hidden = 256, .layers = 1},
-    .create = create,
+    .bytes = sizeof(bilstm_net),
+    .build = bilstm_build,
     .add = add,
-    .destroy = destroy,
 };

@@ -1,6 +1,6 @@
 /* bilstm_tagger.c - the bidirectional LSTM tagger: the BI-LSTM network of Huang, Xu and Yu, "Bidirectional LSTM-CRF
  * Models for Sequence Tagging" (2015), section 2.2, without features other than the word; with --crf that of section 2.4,
- * whose conditional random field is in crf.h. The classifier has a hidden layer, as in the benchmark of Neubig et al.,
+ * whose conditional random field is in crf.c. The classifier has a hidden layer, as in the benchmark of Neubig et al.,
  * "DyNet: The Dynamic Neural Network Toolkit" (2017), and in VPPS (MICRO 2018).
  *
  * For the words w_1 .. w_n, with the embeddings E:
@@ -19,53 +19,13 @@
  */
 #include "bilstm.h"
 
-typedef struct bilstm_tagger_net {
-    part_net base;
-    part_embedding words;
-    bilstm sentence;
-} bilstm_tagger_net;
-
-static vpps_status declare(void *net, vpps_model *model) {
-    bilstm_tagger_net *t = net;
-    const net_config *c = &t->base.config;
-    const vpps_status s = part_embedding_declare(&t->words, model, "embedding", c->words, c->embed);
-    return s == VPPS_OK ? bilstm_declare_tagger(&t->sentence, &t->base.classifier, model, c) : s;
-}
-
-static void destroy(void *net) {
-    bilstm_tagger_net *t = net;
-    if (t) bilstm_free(&t->sentence);
-    part_destroy(net);
-}
-
-static vpps_status record(void *net, vpps_model *model) {
-    bilstm_tagger_net *t = net;
-    vpps_status s = part_embedding_record(&t->words, &t->base.config, model, "bilstm-tagger word");
-    if (s == VPPS_OK) s = bilstm_record_tagger(&t->sentence, &t->base.classifier, model, "bilstm-tagger");
-    return s;
-}
-
-static vpps_status create(void **net, vpps_model *model, const net_config *config) {
-    return part_create(net, sizeof(bilstm_tagger_net), model, config, declare, record);
-}
-
 static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
-    bilstm_tagger_net *t = net;
-    const vpps_sentence *sentence = &x->sentence;
-    const vpps_status s = bilstm_reserve(&t->sentence, sentence->n_words);
-    if (s != VPPS_OK) return s;
-    for (uint32_t k = 0; k < sentence->n_words; k++) t->sentence.x[k] = part_embed(&t->words, g, sentence->words[k]);
-    return bilstm_tag(&t->sentence, &t->base.classifier, g, sentence, heads, scores);
-}
-
-static void chain(void *net, vpps_graph *g, vpps_node nodes[NET_CHAIN]) {
-    const bilstm_tagger_net *t = net;
-    bilstm_chain(&t->sentence, g, nodes);
+    PART_TRY(bilstm_embed(net, g, &x->sentence));
+    return bilstm_tag(net, g, &x->sentence, heads, scores);
 }
 
 static const option_row options[] = {PART_EMBED("Size of a word's embedding"), BILSTM_OPTIONS, PART_CRF, {0}};
 
-extern const network bilstm_tagger;
 const network bilstm_tagger = {
     .name = "bilstm-tagger",
     .summary = "bidirectional LSTM that tags every word",
@@ -74,8 +34,8 @@ const network bilstm_tagger = {
     .embedding = "embedding",
     .kind = NET_TAGGING,
     .defaults = {.embed = 256, .hidden = 256, .layers = 1, .mlp = 256},
-    .create = create,
+    .bytes = sizeof(bilstm_net),
+    .build = bilstm_build,
     .add = add,
-    .chain = chain,
-    .destroy = destroy,
+    .chain = part_crf_chain,
 };

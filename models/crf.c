@@ -1,16 +1,14 @@
-/* crf.c - records the conditional random field. The forward algorithm keeps the vector a_k: for each tag of word k, the log of the
- * sum of e^s over all tags of the words before, shifted so that log sum exp(a_k) is 0 and a_k stays small in long sentences. The
- * shift is what word k adds to the log of the sum over all paths. */
-#include "crf.h"
-
-vpps_status part_crf_declare(part_crf *c, vpps_model *model, const net_config *config) {
-    static const vpps_init zero = {.kind = VPPS_INIT_CONSTANT};
-    const uint32_t classes = c->classes = config->crf ? config->classes : 0;
-    if (!classes) return VPPS_OK;
-    vpps_status s = vpps_add_lookup(model, &c->transitions, "crf.transitions", 1, classes, classes, &zero);
-    if (s == VPPS_OK) s = vpps_add_vector(model, &c->begin, "crf.begin", classes, &zero);
-    return s == VPPS_OK ? vpps_add_vector(model, &c->end, "crf.end", classes, &zero) : s;
-}
+/* crf.c - a conditional random field over the tags of a sentence (Lafferty, McCallum and Pereira 2001), as in the
+ * taggers of Huang, Xu and Yu (2015) and Lample et al. (2016, section 2.2).
+ *
+ * For n words with scores e_1 .. e_n (vectors of C tags) and tags y_1 .. y_n:
+ *     s(y) = b[y_1] + sum over k of e_k[y_k] + sum over k > 1 of T[y_k-1, y_k] + f[y_n]      p(y) = e^s(y) / sum over all y' of e^s(y')
+ * T, b and f are the parameters crf.transitions (a table with one entry, C x C: preceding tag x tag), crf.begin and
+ * crf.end, initially zero.
+ *
+ * The forward algorithm keeps the vector a_k: for each tag of word k, the log of the sum of e^s over all tags of the words before, shifted
+ * so that log sum exp(a_k) is 0 and a_k stays small in long sentences. The shift is what word k adds to the log of the sum over all paths. */
+#include "parts.h"
 
 static vpps_node one_hot(const part_crf *c, vpps_graph *g, uint32_t tag) {
     return vpps_smooth_label(g, vpps_ones(g, c->classes, 1), tag, 0);
@@ -25,8 +23,7 @@ static void finish(vpps_graph *g, vpps_node a, vpps_node right) {
 
 static vpps_status record_first(part_crf *c, vpps_model *model) {
     vpps_graph *g;
-    const vpps_status s = vpps_cell_begin(model, "crf first", &g);
-    if (s != VPPS_OK) return s;
+    PART_TRY(vpps_cell_begin(model, "crf first", &g));
     const vpps_node a = vpps_add(g, vpps_pull(g, c->classes, 1), vpps_parameter(g, c->begin));
     finish(g, a, vpps_dot(g, a, one_hot(c, g, vpps_pull_index(g))));
     return vpps_cell_end(g, &c->first);
@@ -36,8 +33,7 @@ static vpps_status record_first(part_crf *c, vpps_model *model) {
  * Column i of T + a has the scores of each preceding tag if tag i follows it. */
 static vpps_status record_next(part_crf *c, vpps_model *model) {
     vpps_graph *g;
-    const vpps_status s = vpps_cell_begin(model, "crf next", &g);
-    if (s != VPPS_OK) return s;
+    PART_TRY(vpps_cell_begin(model, "crf next", &g));
     const uint32_t n = c->classes;
     const vpps_node before = vpps_gather(g, 0, 0, n, 1), e = vpps_pull(g, n, 1), T = vpps_lookup(g, c->transitions, 0);
     const vpps_node left = one_hot(c, g, vpps_pull_index(g)), tag = one_hot(c, g, vpps_pull_index(g));
@@ -49,19 +45,26 @@ static vpps_status record_next(part_crf *c, vpps_model *model) {
 
 static vpps_status record_last(part_crf *c, vpps_model *model) {
     vpps_graph *g;
-    const vpps_status s = vpps_cell_begin(model, "crf last", &g);
-    if (s != VPPS_OK) return s;
+    PART_TRY(vpps_cell_begin(model, "crf last", &g));
     const vpps_node before = vpps_gather(g, 0, 0, c->classes, 1), f = vpps_parameter(g, c->end);
     const vpps_node right = vpps_dot(g, f, one_hot(c, g, vpps_pull_index(g)));
     vpps_push(g, vpps_sub(g, vpps_log_sum_exp(g, vpps_add(g, before, f)), right));
     return vpps_cell_end(g, &c->last);
 }
 
-vpps_status part_crf_record(part_crf *c, vpps_model *model) {
-    if (!c->classes) return VPPS_OK;
-    vpps_status s = record_first(c, model);
-    if (s == VPPS_OK) s = record_next(c, model);
-    return s == VPPS_OK ? record_last(c, model) : s;
+vpps_status part_crf_make(part_crf *c, vpps_model *model, const net_config *config) {
+    static const vpps_init zero = {.kind = VPPS_INIT_CONSTANT};
+    const uint32_t classes = c->classes = config->crf ? config->classes : 0;
+    const part_parameter parameters[] = {
+        {&c->transitions, "crf.transitions", 1, classes, classes, &zero},
+        {&c->begin, "crf.begin", 0, classes, 0, &zero},
+        {&c->end, "crf.end", 0, classes, 0, &zero},
+    };
+    if (!classes) return VPPS_OK;
+    PART_TRY(parts_declare(model, parameters, PART_COUNT(parameters)));
+    PART_TRY(record_first(c, model));
+    PART_TRY(record_next(c, model));
+    return record_last(c, model);
 }
 
 static bool knows_all(const part_crf *c, uint32_t n, const uint32_t *tags) {
@@ -90,7 +93,8 @@ void part_crf_add(const part_crf *c, vpps_graph *g, uint32_t n, const uint32_t *
     scores->nll[n - 1] = vpps_add(g, scores->nll[n - 1], vpps_pushed(g, end, 0));
 }
 
-void part_crf_chain(const part_crf *c, vpps_graph *g, vpps_node chain[NET_CHAIN]) {
+void part_crf_chain(void *net, vpps_graph *g, vpps_node chain[NET_CHAIN]) {
+    const part_crf *c = &((const part_net *)net)->crf;
     chain[NET_CHAIN_NEXT] = vpps_lookup(g, c->transitions, 0);
     chain[NET_CHAIN_BEGIN] = vpps_parameter(g, c->begin);
     chain[NET_CHAIN_END] = vpps_parameter(g, c->end);

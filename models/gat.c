@@ -20,7 +20,6 @@
  */
 #include "parts.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { FORWARD, BACKWARD, DIRECTIONS };
@@ -39,7 +38,6 @@ typedef struct gat_net {
     vpps_param embedding, W_x, W_n, b_x;
     gat_round rounds[NET_LAYERS];
     vpps_cell word, mean;
-    part_vertices lists; /* scratch memory for the functions link_nodes and add_round */
 } gat_net;
 
 /* Numbers of the outputs of a node's cell: h, q, then v of each head. */
@@ -62,24 +60,7 @@ static vpps_status declare_round(gat_round *r, vpps_model *model, uint32_t numbe
         {&r->W_h, "W_h", 0, d, d, NULL},
         {&r->b_o, "b_o", 0, d, 0, NULL},
     };
-    return parts_declare_layer(model, "round", number, parameters, sizeof parameters / sizeof *parameters);
-}
-
-static vpps_status declare(void *net, vpps_model *model) {
-    gat_net *t = net;
-    const net_config *c = &t->base.config;
-    const part_parameter parameters[] = {
-        {&t->embedding, "embedding", c->words, c->embed, 1, &part_small},
-        {&t->W_x, "W_x", 0, c->hidden, c->embed, NULL},
-        {&t->b_x, "b_x", 0, c->hidden, 0, NULL},
-        {&t->W_n, "W_n", 0, c->hidden, c->numbers, NULL},
-    };
-    if (rounds_of(t) > NET_LAYERS || !c->heads || c->heads > PART_MOST_HEADS) return VPPS_ARGUMENT;
-    t->head = (c->hidden + c->heads - 1) / c->heads;
-    vpps_status s = parts_declare(model, parameters, c->numbers ? 4 : 3);
-    for (uint32_t l = 0; s == VPPS_OK && l < rounds_of(t); l++)
-        s = declare_round(&t->rounds[l], model, l, c, c->heads * t->head);
-    return s == VPPS_OK ? part_classifier_declare(&t->base.classifier, model, c, c->hidden, 0) : s;
+    return parts_declare_layer(model, "round", number, parameters, PART_COUNT(parameters));
 }
 
 /* ---------------------------------------------------------------- cells */
@@ -102,8 +83,7 @@ static void scatter_node(const gat_net *t, vpps_graph *g, const gat_round *r, vp
 static vpps_status record_word(gat_net *t, vpps_model *model) {
     const net_config *c = &t->base.config;
     vpps_graph *g;
-    const vpps_status s = vpps_cell_begin(model, "gat word", &g);
-    if (s != VPPS_OK) return s;
+    PART_TRY(vpps_cell_begin(model, "gat word", &g));
     const vpps_node x = part_dropout(c, g, vpps_lookup(g, t->embedding, vpps_pull_index(g)));
     const vpps_node h = c->numbers ? vpps_affine2(g, t->b_x, t->W_x, x, t->W_n, vpps_pull(g, c->numbers, 1))
                                    : vpps_affine1(g, t->b_x, t->W_x, x);
@@ -113,8 +93,7 @@ static vpps_status record_word(gat_net *t, vpps_model *model) {
 
 static vpps_status record_type(const gat_net *t, vpps_model *model, gat_round *r, int direction) {
     vpps_graph *g;
-    const vpps_status s = vpps_cell_begin(model, direction == FORWARD ? "gat type" : "gat type backward", &g);
-    if (s != VPPS_OK) return s;
+    PART_TRY(vpps_cell_begin(model, direction == FORWARD ? "gat type" : "gat type backward", &g));
     const vpps_node type = vpps_lookup(g, r->types[direction], vpps_pull_index(g));
     for (uint32_t k = 0; k < t->base.config.heads; k++) vpps_push(g, rows_of(t, g, type, k));
     return vpps_cell_end(g, &r->type[direction]);
@@ -138,8 +117,7 @@ static vpps_status record_node(gat_net *t, vpps_model *model, uint32_t number) {
     const net_config *c = &t->base.config;
     gat_round *r = &t->rounds[number];
     vpps_graph *g;
-    const vpps_status s = vpps_cell_begin(model, "gat node", &g);
-    if (s != VPPS_OK) return s;
+    PART_TRY(vpps_cell_begin(model, "gat node", &g));
     const vpps_node h = vpps_gather(g, 0, NODE_H, c->hidden, 1);
     const vpps_node m = attend(t, g, r, vpps_gather(g, 0, NODE_Q, c->heads * t->head, 1));
     const vpps_node more = vpps_elu(g, vpps_affine2(g, r->b_o, r->W_o, m, r->W_h, h), 1);
@@ -149,41 +127,37 @@ static vpps_status record_node(gat_net *t, vpps_model *model, uint32_t number) {
 
 static vpps_status record_mean(gat_net *t, vpps_model *model) {
     vpps_graph *g;
-    const vpps_status s = vpps_cell_begin(model, "gat graph", &g);
-    if (s != VPPS_OK) return s;
+    PART_TRY(vpps_cell_begin(model, "gat graph", &g));
     const vpps_node h = vpps_gather_list(g, NODE_H, t->base.config.hidden, 1);
     vpps_push(g, vpps_average(g, 1, &h));
     return vpps_cell_end(g, &t->mean);
 }
 
-static vpps_status record(void *net, vpps_model *model) {
+static vpps_status build(void *net, vpps_model *model) {
     gat_net *t = net;
-    vpps_status s = record_word(t, model);
-    for (uint32_t l = 0; s == VPPS_OK && l < rounds_of(t); l++) {
-        s = record_type(t, model, &t->rounds[l], FORWARD);
-        if (s == VPPS_OK) s = record_type(t, model, &t->rounds[l], BACKWARD);
-        if (s == VPPS_OK) s = record_node(t, model, l);
+    const net_config *c = &t->base.config;
+    const part_parameter parameters[] = {
+        {&t->embedding, "embedding", c->words, c->embed, 1, &part_small},
+        {&t->W_x, "W_x", 0, c->hidden, c->embed, NULL},
+        {&t->b_x, "b_x", 0, c->hidden, 0, NULL},
+        {&t->W_n, "W_n", 0, c->hidden, c->numbers, NULL},
+    };
+    if (rounds_of(t) > NET_LAYERS || !c->heads || c->heads > PART_MOST_HEADS) return VPPS_ARGUMENT;
+    t->head = (c->hidden + c->heads - 1) / c->heads;
+    PART_TRY(parts_declare(model, parameters, c->numbers ? 4 : 3));
+    for (uint32_t l = 0; l < rounds_of(t); l++) PART_TRY(declare_round(&t->rounds[l], model, l, c, c->heads * t->head));
+    PART_TRY(record_word(t, model));
+    for (uint32_t l = 0; l < rounds_of(t); l++) {
+        PART_TRY(record_type(t, model, &t->rounds[l], FORWARD));
+        PART_TRY(record_type(t, model, &t->rounds[l], BACKWARD));
+        PART_TRY(record_node(t, model, l));
     }
-    return s == VPPS_OK ? part_classifier_record(&t->base.classifier, model) : s;
+    return part_classifier_make(&t->base.classifier, model, c, c->hidden, 0);
 }
 
-static vpps_status record_classifier(void *net, vpps_model *model) {
-    const vpps_status s = record(net, model);
-    return s == VPPS_OK ? record_mean(net, model) : s;
-}
-
-static vpps_status create(void **net, vpps_model *model, const net_config *config) {
-    return part_create(net, sizeof(gat_net), model, config, declare, record);
-}
-
-static vpps_status create_classifier(void **net, vpps_model *model, const net_config *config) {
-    return part_create(net, sizeof(gat_net), model, config, declare, record_classifier);
-}
-
-static void destroy(void *net) {
-    gat_net *t = net;
-    if (t) free(t->lists.at);
-    part_destroy(t);
+static vpps_status build_classifier(void *net, vpps_model *model) {
+    PART_TRY(build(net, model));
+    return record_mean(net, model);
 }
 
 /* ---------------------------------------------------------------- a graph */
@@ -229,7 +203,7 @@ static bool link_nodes(gat_net *t, const net_example *x, linked *l) {
                    words = 3 * (uint64_t)n + 2 + 2 * ends + DIRECTIONS * (uint64_t)c->edge_types,
                    room = words + 1 + ends + c->heads * ends;
     if (room > UINT32_MAX) return false;
-    uint32_t *at = part_reserve_vertices(&t->lists, (uint32_t)room);
+    uint32_t *at = part_reserve(t->base.scratch, (size_t)room);
     if (!at) return false;
     l->n = n;
     l->at = at;
@@ -290,21 +264,15 @@ static vpps_status add_rounds(gat_net *t, vpps_graph *g, const net_example *x, l
 static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
     gat_net *t = net;
     linked l;
-    const vpps_status s = add_rounds(t, g, x, &l);
-    for (uint32_t i = 0; s == VPPS_OK && i < l.n; i++) {
-        const vpps_node h = vpps_scattered(g, l.at[i], NODE_H);
-        part_classify(&t->base.classifier, g, i, &h, x->sentence.tags ? x->sentence.tags[i] : VPPS_NO_WORD, heads,
-                      scores);
-    }
-    return s == VPPS_OK ? vpps_graph_status(g) : s;
+    PART_TRY(add_rounds(t, g, x, &l));
+    return part_classify_words(&t->base, g, l.n, l.at, NULL, x->sentence.tags, heads, scores);
 }
 
 static vpps_status add_classifier(void *net, vpps_graph *g, const net_example *x, net_heads heads,
                                   const net_scores *scores) {
     gat_net *t = net;
     linked l;
-    const vpps_status s = add_rounds(t, g, x, &l);
-    if (s != VPPS_OK) return s;
+    PART_TRY(add_rounds(t, g, x, &l));
     const vpps_vertex mean = vpps_apply(g, VPPS_APPLICATION(.cell = t->mean, .n_children = l.n, .children = l.at));
     const vpps_node h = vpps_pushed(g, mean, 0);
     part_classify(&t->base.classifier, g, 0, &h, x->label, heads, scores);
@@ -323,7 +291,6 @@ static const option_row options[] = {
     {0},
 };
 
-extern const network gat, gat_classifier;
 const network gat = {
     .name = "gat",
     .summary = "graph attention over edges with types: labels nodes",
@@ -332,9 +299,9 @@ const network gat = {
     .embedding = "embedding",
     .kind = NET_NODES,
     .defaults = {.embed = 64, .hidden = 64, .layers = 2, .heads = 4},
-    .create = create,
+    .bytes = sizeof(gat_net),
+    .build = build,
     .add = add,
-    .destroy = destroy,
 };
 const network gat_classifier = {
     .name = "gat-classifier",
@@ -344,7 +311,7 @@ const network gat_classifier = {
     .embedding = "embedding",
     .kind = NET_GRAPHS,
     .defaults = {.embed = 64, .hidden = 64, .layers = 2, .heads = 4},
-    .create = create_classifier,
+    .bytes = sizeof(gat_net),
+    .build = build_classifier,
     .add = add_classifier,
-    .destroy = destroy,
 };

@@ -26,29 +26,10 @@ typedef struct lattice_gru_net {
     vpps_cell merge;
 } lattice_gru_net;
 
-static vpps_status declare(void *net, vpps_model *model) {
-    lattice_gru_net *t = net;
-    const net_config *c = &t->base.base.config;
-    const part_parameter gate[] = {
-        {&t->U_g, "encoder.U_g", 0, c->hidden, c->hidden, NULL},
-        {&t->b_g, "encoder.b_g", 0, c->hidden, 0, NULL},
-    };
-    vpps_status s = part_embedding_declare(&t->characters, model, "characters", c->characters, c->embed);
-    if (s == VPPS_OK) s = part_embedding_declare(&t->words, model, "words", c->words, c->embed);
-    if (s == VPPS_OK) s = part_recurrent_declare(&t->encoder, PART_GRU, model, "encoder", c->embed, c->hidden);
-    if (s == VPPS_OK) s = parts_declare(model, gate, sizeof gate / sizeof *gate);
-    const part_stack_shape decoder = {.unit = PART_GRU, .inputs = c->embed, .hidden = c->hidden};
-    if (s == VPPS_OK) s = translate_declare(&t->base, model, decoder);
-    return s;
-}
-
-/* ---------------------------------------------------------------- cells */
-
 /* Records the cell that merges the states of the arcs into a node, which are the cell's children. */
 static vpps_status record_merge(lattice_gru_net *t, vpps_model *model) {
     vpps_graph *g;
-    const vpps_status s = vpps_cell_begin(model, "lattice-gru merge", &g);
-    if (s != VPPS_OK) return s;
+    PART_TRY(vpps_cell_begin(model, "lattice-gru merge", &g));
     vpps_node h = vpps_gather_list(g, 0, t->base.base.config.hidden, 1);
 
     vpps_node gate = vpps_sigmoid(g, vpps_affine1(g, t->b_g, t->U_g, h));
@@ -58,19 +39,21 @@ static vpps_status record_merge(lattice_gru_net *t, vpps_model *model) {
     return vpps_cell_end(g, &t->merge);
 }
 
-static vpps_status record(void *net, vpps_model *model) {
+static vpps_status build(void *net, vpps_model *model) {
     lattice_gru_net *t = net;
     const net_config *c = &t->base.base.config;
-    vpps_status s = part_embedding_record(&t->characters, c, model, "characters");
-    if (s == VPPS_OK) s = part_embedding_record(&t->words, c, model, "words");
-    if (s == VPPS_OK) s = part_recurrent_record(&t->encoder, model, "lattice-gru step");
-    if (s == VPPS_OK) s = record_merge(t, model);
-    if (s == VPPS_OK) s = translate_record(&t->base, model);
-    return s;
-}
-
-static vpps_status create(void **net, vpps_model *model, const net_config *config) {
-    return part_create(net, sizeof(lattice_gru_net), model, config, declare, record);
+    const part_parameter gate[] = {
+        {&t->U_g, "encoder.U_g", 0, c->hidden, c->hidden, NULL},
+        {&t->b_g, "encoder.b_g", 0, c->hidden, 0, NULL},
+    };
+    const part_stack_shape decoder = {.unit = PART_GRU, .inputs = c->embed, .hidden = c->hidden};
+    t->encoder = (part_recurrent){.unit = PART_GRU, .inputs = c->embed, .hidden = c->hidden};
+    PART_TRY(part_embedding_make(&t->characters, c, model, "characters", c->characters, c->embed, "characters"));
+    PART_TRY(part_embedding_make(&t->words, c, model, "words", c->words, c->embed, "words"));
+    PART_TRY(part_recurrent_make(&t->encoder, model, "encoder", "lattice-gru step"));
+    PART_TRY(parts_declare(model, gate, PART_COUNT(gate)));
+    PART_TRY(record_merge(t, model));
+    return translate_make(&t->base, model, decoder);
 }
 
 /* ---------------------------------------------------------------- a lattice */
@@ -91,7 +74,7 @@ static vpps_status encode(void *net, vpps_graph *g, const net_example *x, net_de
     lattice_gru_net *t = net;
     const vpps_lattice *lattice = x->lattice;
     const uint32_t n = lattice->n_nodes;
-    vpps_vertex *at = part_reserve_vertices(&t->base.base.scratch, n + lattice->first_arc[n]);
+    vpps_vertex *at = part_reserve(t->base.base.scratch, (size_t)n + lattice->first_arc[n]);
     if (!at) return VPPS_MEMORY;
 
     at[0] = part_recurrent_start(&t->encoder, g);
@@ -111,7 +94,6 @@ static const option_row options[] = {
     {0},
 };
 
-extern const network lattice_gru;
 const network lattice_gru = {
     .name = "lattice-gru",
     .summary = "translator; its GRU reads lattices of words",
@@ -120,10 +102,10 @@ const network lattice_gru = {
     .embedding = "words",
     .kind = NET_LATTICE_PAIRS,
     .defaults = {.embed = 256, .hidden = 256, .attention = true},
-    .create = create,
+    .bytes = sizeof(lattice_gru_net),
+    .build = build,
     .add = add,
     .encode = encode,
     .decode = translate_decode,
     .greedy = translate_greedy,
-    .destroy = translate_destroy,
 };

@@ -20,10 +20,9 @@
  * LSTM step for every arc, and states summed.
  *
  * Parameters, with A characters, V words, C classes, d = hidden, e = embed: (A + V) e + 8 d (e + d + 1) + C d + C; with a
- * hidden layer of m = mlp in the classifier, d m + m + C m + C instead of the last two. With --crf (crf.h), which the paper has,
+ * hidden layer of m = mlp in the classifier, d m + m + C m + C instead of the last two. With --crf (crf.c), which the paper has,
  * C (C + 2) more.
  */
-#include "crf.h"
 #include "sequence.h"
 
 enum { I, F, O, U };          /* gates of a character, in part_recurrent's order */
@@ -34,34 +33,10 @@ typedef struct lattice_lstm_net {
     part_embedding characters;
     vpps_param words;
     part_recurrent step; /* LSTM step of a character at which no word ends */
-    vpps_param W[4], U[4], b[4];
+    part_gates word_gates;
     /* cells at a node where words end. character: reads the character; word: reads a word; join: combines the results */
     vpps_cell character, word, join;
-    part_crf crf;
 } lattice_lstm_net;
-
-/* ---------------------------------------------------------------- parameters */
-
-static vpps_status declare(void *net, vpps_model *model) {
-    lattice_lstm_net *t = net;
-    const net_config *c = &t->base.config;
-    const uint32_t d = c->hidden, e = c->embed;
-    const part_parameter of_words[] = {
-        {&t->words, "words", c->words, e, 1, &part_small}, {&t->W[W_I], "word.W_i", 0, d, e, NULL},
-        {&t->U[W_I], "word.U_i", 0, d, d, NULL},           {&t->b[W_I], "word.b_i", 0, d, 0, NULL},
-        {&t->W[W_F], "word.W_f", 0, d, e, NULL},           {&t->U[W_F], "word.U_f", 0, d, d, NULL},
-        {&t->b[W_F], "word.b_f", 0, d, 0, &part_one},      {&t->W[W_U], "word.W_u", 0, d, e, NULL},
-        {&t->U[W_U], "word.U_u", 0, d, d, NULL},           {&t->b[W_U], "word.b_u", 0, d, 0, NULL},
-        {&t->W[LINK], "word.W_l", 0, d, e, NULL},          {&t->U[LINK], "word.U_l", 0, d, d, NULL},
-        {&t->b[LINK], "word.b_l", 0, d, 0, NULL},
-    };
-    vpps_status s = part_embedding_declare(&t->characters, model, "characters", c->characters, e);
-    if (s == VPPS_OK) s = part_recurrent_declare(&t->step, PART_LSTM, model, "char", e, d);
-    if (s == VPPS_OK) s = parts_declare(model, of_words, sizeof of_words / sizeof *of_words);
-    if (s == VPPS_OK) s = part_classifier_declare(&t->base.classifier, model, c, d, c->mlp);
-    if (s == VPPS_OK) s = part_crf_declare(&t->crf, model, c);
-    return s;
-}
 
 /* ---------------------------------------------------------------- cells
  *
@@ -79,13 +54,12 @@ static vpps_status scatter_share(vpps_graph *g, vpps_node gate, vpps_node cell) 
 static vpps_status record_character(lattice_lstm_net *t, vpps_model *model) {
     const part_recurrent *p = &t->step;
     vpps_graph *g;
-    const vpps_status s = vpps_cell_begin(model, "lattice-lstm character", &g);
-    if (s != VPPS_OK) return s;
+    PART_TRY(vpps_cell_begin(model, "lattice-lstm character", &g));
     vpps_node h = vpps_gather(g, 0, 0, p->hidden, 1), x = vpps_pull(g, p->inputs, 1);
 
-    vpps_node i = vpps_sigmoid(g, vpps_affine2(g, p->b[I], p->W[I], x, p->U[I], h));
-    vpps_node o = vpps_sigmoid(g, vpps_affine2(g, p->b[O], p->W[O], x, p->U[O], h));
-    vpps_node u = vpps_tanh(g, vpps_affine2(g, p->b[U], p->W[U], x, p->U[U], h));
+    vpps_node i = vpps_sigmoid(g, part_gate(&p->gates, g, I, x, h));
+    vpps_node o = vpps_sigmoid(g, part_gate(&p->gates, g, O, x, h));
+    vpps_node u = vpps_tanh(g, part_gate(&p->gates, g, U, x, h));
 
     scatter_share(g, i, u);
     vpps_scatter(g, o);
@@ -97,17 +71,16 @@ static vpps_status record_word(lattice_lstm_net *t, vpps_model *model) {
     const net_config *config = &t->base.config;
     const uint32_t d = config->hidden;
     vpps_graph *g;
-    const vpps_status s = vpps_cell_begin(model, "lattice-lstm word", &g);
-    if (s != VPPS_OK) return s;
+    PART_TRY(vpps_cell_begin(model, "lattice-lstm word", &g));
     vpps_node h = vpps_gather(g, 0, 0, d, 1), c = vpps_gather(g, 0, 1, d, 1);
     vpps_node word = part_dropout(config, g, vpps_lookup(g, t->words, vpps_pull_index(g)));
     vpps_node x = vpps_pull(g, config->embed, 1);
 
-    vpps_node i = vpps_sigmoid(g, vpps_affine2(g, t->b[W_I], t->W[W_I], word, t->U[W_I], h));
-    vpps_node f = vpps_sigmoid(g, vpps_affine2(g, t->b[W_F], t->W[W_F], word, t->U[W_F], h));
-    vpps_node u = vpps_tanh(g, vpps_affine2(g, t->b[W_U], t->W[W_U], word, t->U[W_U], h));
+    vpps_node i = vpps_sigmoid(g, part_gate(&t->word_gates, g, W_I, word, h));
+    vpps_node f = vpps_sigmoid(g, part_gate(&t->word_gates, g, W_F, word, h));
+    vpps_node u = vpps_tanh(g, part_gate(&t->word_gates, g, W_U, word, h));
     vpps_node c_w = vpps_add(g, vpps_mul(g, i, u), vpps_mul(g, f, c));
-    vpps_node l = vpps_sigmoid(g, vpps_affine2(g, t->b[LINK], t->W[LINK], x, t->U[LINK], c_w));
+    vpps_node l = vpps_sigmoid(g, part_gate(&t->word_gates, g, LINK, x, c_w));
 
     scatter_share(g, l, c_w);
     return vpps_cell_end(g, &t->word);
@@ -117,8 +90,7 @@ static vpps_status record_word(lattice_lstm_net *t, vpps_model *model) {
 static vpps_status record_join(lattice_lstm_net *t, vpps_model *model) {
     const uint32_t d = t->base.config.hidden;
     vpps_graph *g;
-    const vpps_status s = vpps_cell_begin(model, "lattice-lstm join", &g);
-    if (s != VPPS_OK) return s;
+    PART_TRY(vpps_cell_begin(model, "lattice-lstm join", &g));
     const vpps_node weights = vpps_gather_list(g, 0, d, 1), cells = vpps_gather_list(g, 1, d, 1);
     vpps_node o = vpps_gather(g, 0, 2, d, 1);
 
@@ -129,20 +101,20 @@ static vpps_status record_join(lattice_lstm_net *t, vpps_model *model) {
     return vpps_cell_end(g, &t->join);
 }
 
-static vpps_status record(void *net, vpps_model *model) {
+static vpps_status build(void *net, vpps_model *model) {
     lattice_lstm_net *t = net;
-    vpps_status s = part_embedding_record(&t->characters, &t->base.config, model, "lattice-lstm embedding");
-    if (s == VPPS_OK) s = part_recurrent_record(&t->step, model, "lattice-lstm step");
-    if (s == VPPS_OK) s = record_character(t, model);
-    if (s == VPPS_OK) s = record_word(t, model);
-    if (s == VPPS_OK) s = record_join(t, model);
-    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, model);
-    if (s == VPPS_OK) s = part_crf_record(&t->crf, model);
-    return s;
-}
-
-static vpps_status create(void **net, vpps_model *model, const net_config *config) {
-    return part_create(net, sizeof(lattice_lstm_net), model, config, declare, record);
+    const net_config *c = &t->base.config;
+    t->step = (part_recurrent){.unit = PART_LSTM, .inputs = c->embed, .hidden = c->hidden};
+    PART_TRY(
+        part_embedding_make(&t->characters, c, model, "characters", c->characters, c->embed, "lattice-lstm embedding"));
+    PART_TRY(part_recurrent_make(&t->step, model, "char", "lattice-lstm step"));
+    PART_TRY(vpps_add_lookup(model, &t->words, "words", c->words, c->embed, 1, &part_small));
+    PART_TRY(part_gates_declare(&t->word_gates, model, "word", "iful", c->embed, c->hidden));
+    PART_TRY(record_character(t, model));
+    PART_TRY(record_word(t, model));
+    PART_TRY(record_join(t, model));
+    PART_TRY(part_classifier_make(&t->base.classifier, model, c, c->hidden, c->mlp));
+    return part_crf_make(&t->base.crf, model, c);
 }
 
 /* ---------------------------------------------------------------- a lattice */
@@ -169,8 +141,8 @@ static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads
     lattice_lstm_net *t = net;
     const vpps_lattice *lattice = x->lattice;
     const uint32_t n = lattice->n_nodes;
-    const net_heads asked = part_crf_heads(&t->crf, heads);
-    vpps_vertex *at = part_reserve_vertices(&t->base.scratch, n + lattice->first_arc[n]);
+    const net_heads asked = part_crf_heads(&t->base.crf, heads);
+    vpps_vertex *at = part_reserve(t->base.scratch, (size_t)n + lattice->first_arc[n]);
     if (!at) return VPPS_MEMORY;
 
     at[0] = part_recurrent_start(&t->step, g);
@@ -179,13 +151,8 @@ static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads
         const vpps_node h = vpps_scattered(g, at[k], 0);
         part_classify(&t->base.classifier, g, k - 1, &h, lattice->tags[k], asked, scores);
     }
-    part_crf_add(&t->crf, g, n - 1, lattice->tags + 1, scores);
+    part_crf_add(&t->base.crf, g, n - 1, lattice->tags + 1, scores);
     return vpps_graph_status(g);
-}
-
-static void chain(void *net, vpps_graph *g, vpps_node nodes[NET_CHAIN]) {
-    const lattice_lstm_net *t = net;
-    part_crf_chain(&t->crf, g, nodes);
 }
 
 static const option_row options[] = {
@@ -198,7 +165,6 @@ static const option_row options[] = {
     {0},
 };
 
-extern const network lattice_lstm;
 const network lattice_lstm = {
     .name = "lattice-lstm",
     .summary = "tagger; its LSTM reads lattices of a lexicon's words",
@@ -207,8 +173,8 @@ const network lattice_lstm = {
     .embedding = "words",
     .kind = NET_LATTICES,
     .defaults = {.embed = 50, .hidden = 200}, /* the paper's sizes */
-    .create = create,
+    .bytes = sizeof(lattice_lstm_net),
+    .build = build,
     .add = add,
-    .chain = chain,
-    .destroy = part_destroy,
+    .chain = part_crf_chain,
 };

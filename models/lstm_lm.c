@@ -7,10 +7,14 @@
  *     p(w_t+1 | w_0 .. w_t) = softmax(W_s D(h_t) + b_s)                   D: dropout
  * With --layers, each further LSTM reads D(h_t) of the preceding one; h_t in p is the last one's.
  *
+ * lstm-lm-fixed is the same network on pieces of text that are all equally long, the Fixed-LSTM of Xu et al., which has 64 steps. The text is
+ * one sequence, cut into pieces. Each piece starts from zero, or with --carry from the state at the end of the preceding piece, as in
+ * Zaremba, Sutskever and Vinyals (2014), section 4.1.
+ *
  * Parameters, with V words, C classes (the words again), e = embed, d = hidden, L = layers:
  *     V e + 4 d (e + d + 1) + (L - 1) 4 d (2 d + 1) + C d + C.
  */
-#include "lstm_lm.h"
+#include "sequence.h"
 
 typedef struct lstm_lm_net {
     part_net base;
@@ -18,25 +22,12 @@ typedef struct lstm_lm_net {
     part_stack lstm;
 } lstm_lm_net;
 
-static vpps_status declare(void *net, vpps_model *model) {
+static vpps_status build(void *net, vpps_model *model) {
     lstm_lm_net *n = net;
     const net_config *c = &n->base.config;
-    vpps_status s = part_embedding_declare(&n->embedding, model, "embedding", c->words, c->embed);
-    if (s == VPPS_OK) s = part_stack_declare(&n->lstm, model, "lstm", part_lstm_layers(c));
-    if (s == VPPS_OK) s = part_classifier_declare(&n->base.classifier, model, c, c->hidden, 0);
-    return s;
-}
-
-static vpps_status record(void *net, vpps_model *model) {
-    lstm_lm_net *n = net;
-    vpps_status s = part_embedding_record(&n->embedding, &n->base.config, model, "embedding");
-    if (s == VPPS_OK) s = part_stack_record(&n->lstm, model, "lstm");
-    if (s == VPPS_OK) s = part_classifier_record(&n->base.classifier, model);
-    return s;
-}
-
-vpps_status lstm_lm_create(void **net, vpps_model *model, const net_config *config) {
-    return part_create(net, sizeof(lstm_lm_net), model, config, declare, record);
+    PART_TRY(part_embedding_make(&n->embedding, c, model, "embedding", c->words, c->embed, "embedding"));
+    PART_TRY(part_stack_make(&n->lstm, model, "lstm", "lstm", part_lstm_layers(c)));
+    return part_classifier_make(&n->base.classifier, model, c, c->hidden, 0);
 }
 
 /* Starts the LSTMs from the states in d, or from zeros if d is NULL or has no states. */
@@ -48,7 +39,7 @@ static void begin(const lstm_lm_net *n, vpps_graph *g, const net_decoding *d, vp
     }
 }
 
-vpps_status lstm_lm_add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
+static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
     const lstm_lm_net *n = net;
     const vpps_sentence *words = &x->sentence;
     vpps_vertex at[NET_LAYERS];
@@ -61,7 +52,8 @@ vpps_status lstm_lm_add(void *net, vpps_graph *g, const net_example *x, net_head
     return vpps_graph_status(g);
 }
 
-vpps_status lstm_lm_decode(void *net, vpps_graph *g, uint32_t word, net_decoding *d) {
+/* Without states in d, the step is the first. */
+static vpps_status decode(void *net, vpps_graph *g, uint32_t word, net_decoding *d) {
     const lstm_lm_net *n = net;
     vpps_vertex at[NET_LAYERS];
     vpps_node nll;
@@ -73,9 +65,20 @@ vpps_status lstm_lm_decode(void *net, vpps_graph *g, uint32_t word, net_decoding
     return vpps_graph_status(g);
 }
 
-static const option_row options[] = {LSTM_LM_OPTIONS, {0}};
+#define LSTM_LM_OPTIONS                                                                                                \
+    PART_HIDDEN("Size of the LSTM's states"), PART_EMBED("Size of a word's embedding"),                                \
+        PART_LAYERS("Layers of LSTMs, each reads the one below"),                                                      \
+        PART_DROPOUT("Dropout on embeddings, between layers and before the output layer")
 
-extern const network lstm_lm;
+static const option_row options[] = {LSTM_LM_OPTIONS, {0}};
+static const option_row fixed_options[] = {
+    LSTM_LM_OPTIONS,
+    {"steps", "N", "Words of an example", OPTION_U32, offsetof(net_config, steps), 1, 65536, true},
+    {"carry", NULL, "Let a piece of text begin with the states that the piece before it has left", OPTION_FLAG,
+     offsetof(net_config, carry), 0, 0, false},
+    {0},
+};
+
 const network lstm_lm = {
     .name = "lstm-lm",
     .summary = "LSTM language model, a sentence an example",
@@ -84,8 +87,21 @@ const network lstm_lm = {
     .embedding = "embedding",
     .kind = NET_TEXT,
     .defaults = {.embed = 256, .hidden = 256, .layers = 1},
-    .create = lstm_lm_create,
-    .add = lstm_lm_add,
-    .decode = lstm_lm_decode,
-    .destroy = part_destroy,
+    .bytes = sizeof(lstm_lm_net),
+    .build = build,
+    .add = add,
+    .decode = decode,
+};
+const network lstm_lm_fixed = {
+    .name = "lstm-lm-fixed",
+    .summary = "LSTM language model, pieces of equal length",
+    .source = "Zaremba, Sutskever and Vinyals 2014, section 3; Xu et al. 2018 (Fixed-LSTM)",
+    .options = fixed_options,
+    .embedding = "embedding",
+    .kind = NET_TEXT,
+    .defaults = {.embed = 256, .hidden = 256, .layers = 1, .steps = 64},
+    .bytes = sizeof(lstm_lm_net),
+    .build = build,
+    .add = add,
+    .decode = decode,
 };

@@ -19,31 +19,18 @@ typedef struct lstm_nmt_net {
     part_stack encoder;
 } lstm_nmt_net;
 
-static vpps_status declare(void *net, vpps_model *model) {
+static vpps_status build(void *net, vpps_model *model) {
     lstm_nmt_net *n = net;
     const net_config *c = &n->base.base.config;
-    vpps_status s = part_embedding_declare(&n->source, model, "source", c->words, c->embed);
-    if (s == VPPS_OK) s = part_stack_declare(&n->encoder, model, "encoder", part_lstm_layers(c));
-    if (s == VPPS_OK) s = translate_declare(&n->base, model, part_lstm_layers(c));
-    return s;
-}
-
-static vpps_status record(void *net, vpps_model *model) {
-    lstm_nmt_net *n = net;
-    vpps_status s = part_embedding_record(&n->source, &n->base.base.config, model, "source");
-    if (s == VPPS_OK) s = part_stack_record(&n->encoder, model, "encoder");
-    if (s == VPPS_OK) s = translate_record(&n->base, model);
-    return s;
-}
-
-static vpps_status create(void **net, vpps_model *model, const net_config *config) {
-    return part_create(net, sizeof(lstm_nmt_net), model, config, declare, record);
+    PART_TRY(part_embedding_make(&n->source, c, model, "source", c->words, c->embed, "source"));
+    PART_TRY(part_stack_make(&n->encoder, model, "encoder", "encoder", part_lstm_layers(c)));
+    return translate_make(&n->base, model, part_lstm_layers(c));
 }
 
 static vpps_status encode(void *net, vpps_graph *g, const net_example *x, net_decoding *d) {
     lstm_nmt_net *n = net;
     const uint32_t n_words = x->sentence.n_words;
-    vpps_vertex *at = part_reserve_vertices(&n->base.base.scratch, n_words + 1);
+    vpps_vertex *at = part_reserve(n->base.base.scratch, (size_t)n_words + 1);
     if (!at) return VPPS_MEMORY;
     vpps_vertex last[NET_LAYERS];
     const vpps_vertex *top = &last[n->encoder.n - 1];
@@ -72,7 +59,6 @@ static const option_row options[] = {
     {0},
 };
 
-extern const network lstm_nmt;
 const network lstm_nmt = {
     .name = "lstm-nmt",
     .summary = "LSTM translator, with attention if asked for",
@@ -81,10 +67,10 @@ const network lstm_nmt = {
     .embedding = "source",
     .kind = NET_PAIRS,
     .defaults = {.embed = 256, .hidden = 256, .layers = 1},
-    .create = create,
+    .bytes = sizeof(lstm_nmt_net),
+    .build = build,
     .add = add,
     .encode = encode,
     .decode = translate_decode,
     .greedy = translate_greedy,
-    .destroy = translate_destroy,
 };

@@ -65,7 +65,7 @@ struct net_decoding;
  * whole example); VPPS_NO_NODE: the position is not selected. */
 typedef struct net_scores {
     vpps_node *logits; /* each position's vector of `classes` logits */
-    vpps_node *nll;    /* each position's loss -log softmax(logits)[label], or terms of crf.h; only for known labels */
+    vpps_node *nll;    /* each position's loss -log softmax(logits)[label], or terms of crf.c; only for known labels */
     /* May be NULL; one entry: a scalar that is added to the example's training loss, or VPPS_NO_NODE. */
     vpps_node *cost;
     uint32_t *labels; /* for each position: the label to which its nll belongs; VPPS_NO_WORD: no nll; NULL is allowed */
@@ -128,7 +128,7 @@ typedef struct net_config {
     float ponder;   /* adaptive computation: the loss added for each reading of a word */
     bool attention;
     bool input_feeding; /* whether the decoder also reads its latest attention output; needs attention */
-    bool crf;           /* taggers: whether a conditional random field (crf.h) chooses a sentence's tags */
+    bool crf;           /* taggers: whether a conditional random field (crf.c) chooses a sentence's tags */
     float dropout;
     float label_smoothing;    /* label smoothing of the training loss (vpps_cross_entropy_with) */
     bool weighted;            /* whether the training loss weights classes by class_weights */
@@ -171,8 +171,9 @@ typedef struct network {
     bool parity;             /* sentence classifiers: whether generated data are signs + and -, labelled by parity */
     bool spells;             /* taggers: whether embeddings of rare words are made of their characters */
 
-    /* Declares the parameters and records the cells on `model`; the caller frees *net with destroy. */
-    vpps_status (*create)(void **net, vpps_model *model, const net_config *config);
+    size_t bytes; /* size of the network's struct, which begins with a part_net (parts.h) */
+    /* Declares the parameters and records the cells on `model`; the struct's config is set, the rest of it zero. */
+    vpps_status (*build)(void *net, vpps_model *model);
     /* Adds an example to a graph of the model. */
     vpps_status (*add)(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores);
     /* Generation of words, for PAIRS and LATTICE_PAIRS, else NULL. `encode` adds the encoder, and sets d's states and memory, which live until the
@@ -185,11 +186,14 @@ typedef struct network {
     vpps_status (*greedy)(void *net, vpps_graph *g, const net_decoding *d, net_greedy *out);
     /* Only taggers may have `chain`; else NULL. With net_config.crf, sets chain[] to the nodes that score pairs of successive tags. */
     void (*chain)(void *net, vpps_graph *g, vpps_node chain[NET_CHAIN]);
-    void (*destroy)(void *net);
 } network;
 
 /* The table of all networks; ends with NULL. */
 extern const network *const networks[];
+
+/* Builds a network on `model`; the caller frees *net with network_destroy, which takes NULL, too. */
+vpps_status network_create(const network *n, void **net, vpps_model *model, const net_config *config);
+void network_destroy(void *net);
 
 /* Finds a network by its name. Returns NULL when there is none. */
 const network *network_find(const char *name);

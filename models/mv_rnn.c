@@ -12,25 +12,49 @@ typedef struct mv_rnn_net {
     part_net base;
     vpps_param vectors, matrices;      /* lookup tables with an entry per word: vectors of n, and matrices n x n */
     vpps_param W_l, W_r, W_M_l, W_M_r; /* matrices n x n */
-    vpps_cell leaf, inner;
 } mv_rnn_net;
-
-/* ---------------------------------------------------------------- parameters */
 
 /* Adds `factor` to the diagonals of a parameter's n x n matrices. Of a lookup table that is sharded over processes, changes this process's
  * entries only. */
 static vpps_status add_identity(vpps_model *model, vpps_param param, uint32_t n, float factor) {
     vpps_param_info info = {.size = sizeof info};
     float *values = vpps_param_values(model, param);
-    const vpps_status s = vpps_param_describe(model, param, &info);
-    if (s != VPPS_OK) return s;
+    PART_TRY(vpps_param_describe(model, param, &info));
     for (uint32_t m = info.first; m < info.count; m += info.step, values += (size_t)n * n) {
         for (uint32_t i = 0; i < n; i++) values[i * (n + 1)] += factor;
     }
     return VPPS_OK;
 }
 
-static vpps_status declare(void *net, vpps_model *model) {
+static vpps_status record_leaf(mv_rnn_net *t, vpps_model *model) {
+    vpps_graph *g;
+    PART_TRY(vpps_cell_begin(model, "mv-rnn leaf", &g));
+    const uint32_t word = vpps_pull_index(g);
+    const vpps_node a = part_dropout(&t->base.config, g, vpps_lookup(g, t->vectors, word));
+    vpps_scatter(g, a);
+    vpps_scatter(g, vpps_lookup(g, t->matrices, word));
+    part_classifier_add(&t->base.classifier, g, a);
+    return vpps_cell_end(g, &t->base.leaf);
+}
+
+static vpps_status record_inner(mv_rnn_net *t, vpps_model *model) {
+    const uint32_t n = t->base.config.hidden;
+    vpps_graph *g;
+    PART_TRY(vpps_cell_begin(model, "mv-rnn inner", &g));
+    vpps_node a = vpps_gather(g, 0, 0, n, 1), A = vpps_gather(g, 0, 1, n, n);
+    vpps_node b = vpps_gather(g, 1, 0, n, 1), B = vpps_gather(g, 1, 1, n, n);
+
+    /* eq. (2): p = tanh(W [B a; A b]) */
+    vpps_node Ba = vpps_matmul(g, B, a), Ab = vpps_matmul(g, A, b);
+    const vpps_node p = vpps_tanh(g, vpps_affine2(g, VPPS_NO_PARAM, t->W_l, Ba, t->W_r, Ab));
+    vpps_scatter(g, p);
+    /* eq. (3): P = W_M [A; B] */
+    vpps_scatter(g, vpps_affine2(g, VPPS_NO_PARAM, t->W_M_l, A, t->W_M_r, B));
+    part_classifier_add(&t->base.classifier, g, p);
+    return vpps_cell_end(g, &t->base.inner[0]);
+}
+
+static vpps_status build(void *net, vpps_model *model) {
     mv_rnn_net *t = net;
     const uint32_t n = t->base.config.hidden, words = t->base.config.words;
     const vpps_init noise = {.kind = VPPS_INIT_NORMAL, .a = 0, .b = 0.01f};
@@ -42,76 +66,25 @@ static vpps_status declare(void *net, vpps_model *model) {
         {&t->W_M_l, "W_M_l", 0, n, n, &noise},
         {&t->W_M_r, "W_M_r", 0, n, n, &noise},
     };
-    vpps_status s = parts_declare(model, parameters, sizeof parameters / sizeof *parameters);
+    PART_TRY(parts_declare(model, parameters, PART_COUNT(parameters)));
     /* Section 2.1: a word's matrix begins as the identity and a little noise, so that at first it changes nothing. A
      * phrase's matrix begins as the mean of its children's; the paper does not say how W_M begins. */
-    if (s == VPPS_OK) s = add_identity(model, t->matrices, n, 1);
-    if (s == VPPS_OK) s = add_identity(model, t->W_M_l, n, 0.5f);
-    if (s == VPPS_OK) s = add_identity(model, t->W_M_r, n, 0.5f);
-    if (s != VPPS_OK) return s;
-    return part_classifier_declare(&t->base.classifier, model, &t->base.config, t->base.config.hidden, 0);
+    PART_TRY(add_identity(model, t->matrices, n, 1));
+    PART_TRY(add_identity(model, t->W_M_l, n, 0.5f));
+    PART_TRY(add_identity(model, t->W_M_r, n, 0.5f));
+    PART_TRY(part_classifier_declare(&t->base.classifier, model, &t->base.config, t->base.config.hidden, 0));
+    PART_TRY(record_leaf(t, model));
+    return record_inner(t, model);
 }
-
-/* ---------------------------------------------------------------- cells */
-
-static vpps_status record_leaf(mv_rnn_net *t, vpps_model *model) {
-    vpps_graph *g;
-    vpps_status s = vpps_cell_begin(model, "mv-rnn leaf", &g);
-    if (s != VPPS_OK) return s;
-    const uint32_t word = vpps_pull_index(g);
-    const vpps_node a = part_dropout(&t->base.config, g, vpps_lookup(g, t->vectors, word));
-    vpps_scatter(g, a);
-    vpps_scatter(g, vpps_lookup(g, t->matrices, word));
-    part_classifier_add(&t->base.classifier, g, a);
-    return vpps_cell_end(g, &t->leaf);
-}
-
-static vpps_status record_inner(mv_rnn_net *t, vpps_model *model) {
-    const uint32_t n = t->base.config.hidden;
-    vpps_graph *g;
-    vpps_status s = vpps_cell_begin(model, "mv-rnn inner", &g);
-    if (s != VPPS_OK) return s;
-    vpps_node a = vpps_gather(g, 0, 0, n, 1), A = vpps_gather(g, 0, 1, n, n);
-    vpps_node b = vpps_gather(g, 1, 0, n, 1), B = vpps_gather(g, 1, 1, n, n);
-
-    /* eq. (2): p = tanh(W [B a; A b]) */
-    vpps_node Ba = vpps_matmul(g, B, a), Ab = vpps_matmul(g, A, b);
-    const vpps_node p = vpps_tanh(g, vpps_affine2(g, VPPS_NO_PARAM, t->W_l, Ba, t->W_r, Ab));
-    vpps_scatter(g, p);
-    /* eq. (3): P = W_M [A; B] */
-    vpps_scatter(g, vpps_affine2(g, VPPS_NO_PARAM, t->W_M_l, A, t->W_M_r, B));
-    part_classifier_add(&t->base.classifier, g, p);
-    return vpps_cell_end(g, &t->inner);
-}
-
-static vpps_status record(void *net, vpps_model *model) {
-    mv_rnn_net *t = net;
-    const vpps_status s = record_leaf(t, model);
-    return s == VPPS_OK ? record_inner(t, model) : s;
-}
-
-static vpps_status create(void **net, vpps_model *model, const net_config *config) {
-    return part_create(net, sizeof(mv_rnn_net), model, config, declare, record);
-}
-
-static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
-    mv_rnn_net *t = net;
-    return part_add_tree(g, x->tree, t->leaf, &t->inner, 1, NULL, &t->base.classifier, heads, scores, &t->base.scratch);
-}
-
-/* ---------------------------------------------------------------- the table row */
 
 static const option_row options[] = {
     {"hidden", "N", "Size of a vector; a matrix has its square", OPTION_U32, offsetof(net_config, hidden), 1, 4096,
      true},
-    {"dropout", "P", "Dropout on words' vectors and before the classifier", OPTION_F32, offsetof(net_config, dropout),
-     0, 0.99, false},
-    {"loss", "nodes|root", "Train on every labelled node, or on the root alone", OPTION_CHOICE,
-     offsetof(net_config, loss), 0, 0, false},
+    PART_DROPOUT("Dropout on words' vectors and before the classifier"),
+    PART_LOSS,
     {0},
 };
 
-extern const network mv_rnn;
 const network mv_rnn = {
     .name = "mv-rnn",
     .summary = "recursive network with a vector and a matrix a word",
@@ -119,7 +92,7 @@ const network mv_rnn = {
     .options = options,
     .embedding = "vectors",
     .defaults = {.hidden = 25, .loss = NET_HEADS_LABELLED},
-    .create = create,
-    .add = add,
-    .destroy = part_destroy,
+    .bytes = sizeof(mv_rnn_net),
+    .build = build,
+    .add = part_tree_add,
 };

@@ -9,34 +9,60 @@ const vpps_init part_small = {.kind = VPPS_INIT_UNIFORM, .a = -0.05f, .b = 0.05f
 const vpps_init part_one = {.kind = VPPS_INIT_CONSTANT, .a = 1.0f};
 
 vpps_status parts_declare(vpps_model *model, const part_parameter *parameters, size_t n) {
-    vpps_status s = VPPS_OK;
-    for (const part_parameter *p = parameters; s == VPPS_OK && p < parameters + n; p++) {
-        if (p->count) {
-            s = vpps_add_lookup(model, p->param, p->name, p->count, p->rows, p->cols ? p->cols : 1, p->init);
-        } else if (p->cols) {
-            s = vpps_add_matrix(model, p->param, p->name, p->rows, p->cols, p->init);
-        } else {
-            s = vpps_add_vector(model, p->param, p->name, p->rows, p->init);
-        }
+    for (const part_parameter *p = parameters; p < parameters + n; p++) {
+        PART_TRY(p->count ? vpps_add_lookup(model, p->param, p->name, p->count, p->rows, p->cols ? p->cols : 1, p->init)
+                 : p->cols ? vpps_add_matrix(model, p->param, p->name, p->rows, p->cols, p->init)
+                           : vpps_add_vector(model, p->param, p->name, p->rows, p->init));
     }
-    return s;
+    return VPPS_OK;
 }
 
-vpps_status parts_declare_layer(vpps_model *model, const char *name, uint32_t number, const part_parameter *parameters,
+part_name part_layer_name(const char *name, uint32_t layer) {
+    part_name n;
+    snprintf(n.text, sizeof n.text, layer ? "%s%u" : "%s", name, layer + 1);
+    return n;
+}
+
+vpps_status parts_declare_layer(vpps_model *model, const char *name, uint32_t layer, const part_parameter *parameters,
                                 size_t n) {
-    vpps_status s = VPPS_OK;
-    for (const part_parameter *p = parameters; s == VPPS_OK && p < parameters + n; p++) {
-        char text[64];
+    for (const part_parameter *p = parameters; p < parameters + n; p++) {
+        char text[96];
         part_parameter named = *p;
-        if (number) {
-            snprintf(text, sizeof text, "%s%u.%s", name, number + 1, p->name);
-        } else {
-            snprintf(text, sizeof text, "%s.%s", name, p->name);
-        }
+        snprintf(text, sizeof text, "%s.%s", part_layer_name(name, layer).text, p->name);
         named.name = text;
-        s = parts_declare(model, &named, 1);
+        PART_TRY(parts_declare(model, &named, 1));
     }
-    return s;
+    return VPPS_OK;
+}
+
+vpps_status part_gates_declare(part_gates *p, vpps_model *model, const char *name, const char *gates, uint32_t inputs,
+                               uint32_t hidden) {
+    for (int k = 0; gates[k]; k++) {
+        char names[3][96];
+        for (int i = 0; i < 3; i++)
+            snprintf(names[i], sizeof names[i], "%s%s%c_%c", name, *name ? "." : "", "WUb"[i], gates[k]);
+        const part_parameter parameters[] = {
+            {&p->W[k], names[0], 0, hidden, inputs, NULL},
+            {&p->U[k], names[1], 0, hidden, hidden, NULL},
+            {&p->b[k], names[2], 0, hidden, 0, gates[k] == 'f' ? &part_one : NULL},
+        };
+        PART_TRY(parts_declare(model, parameters, PART_COUNT(parameters)));
+    }
+    return VPPS_OK;
+}
+
+vpps_node part_gate(const part_gates *p, vpps_graph *g, int k, vpps_node x, vpps_node h) {
+    return vpps_affine2(g, p->b[k], p->W[k], x, p->U[k], h);
+}
+
+vpps_status part_pairs_declare(part_pair *U, vpps_model *model, const char *const *gates, size_t n, uint32_t size,
+                               const char *suffix) {
+    for (size_t i = 0; i < 2 * n; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "U_%s%c%s", gates[i / 2], "lr"[i % 2], suffix);
+        PART_TRY(vpps_add_matrix(model, &U[i / 2][i % 2], name, size, size, NULL));
+    }
+    return VPPS_OK;
 }
 
 vpps_node part_dropout(const net_config *c, vpps_graph *g, vpps_node x) {
@@ -86,10 +112,11 @@ void part_classifier_add(const part_classifier *c, vpps_graph *recorder, vpps_no
     vpps_push(recorder, vpps_cross_entropy_with(recorder, logits, label, weights, c->config->label_smoothing));
 }
 
-vpps_status part_classifier_record(part_classifier *c, vpps_model *model) {
+vpps_status part_classifier_make(part_classifier *c, vpps_model *model, const net_config *config, uint32_t inputs,
+                                 uint32_t mlp) {
     vpps_graph *g;
-    const vpps_status s = vpps_cell_begin(model, "classifier", &g);
-    if (s != VPPS_OK) return s;
+    PART_TRY(part_classifier_declare(c, model, config, inputs, mlp));
+    PART_TRY(vpps_cell_begin(model, "classifier", &g));
     part_classifier_add(c, g, pull_input(c, g));
     return vpps_cell_end(g, &c->cell);
 }
@@ -118,70 +145,107 @@ void part_classify(const part_classifier *c, vpps_graph *g, uint32_t k, const vp
     take_scores(c, g, k, head, label, heads, scores);
 }
 
-uint32_t part_label(const vpps_tree *tree, uint32_t k, net_heads heads) {
+/* Returns the label of node k of a tree, VPPS_NO_WORD if the node has no loss; with NET_HEADS_ROOT only the root has a loss. */
+static uint32_t label_of(const vpps_tree *tree, uint32_t k, net_heads heads) {
     const bool counts = heads != NET_HEADS_ROOT || k + 1 == tree->n_nodes;
     return counts ? (uint32_t)tree->nodes[k].label : VPPS_NO_WORD;
 }
 
-/* ---------------------------------------------------------------- vertices */
+/* ---------------------------------------------------------------- a network */
 
-vpps_vertex *part_reserve_vertices(part_vertices *v, uint32_t n) {
-    if (n > v->n) {
-        vpps_vertex *grown = realloc(v->at, n * sizeof *grown);
-        if (!grown) return NULL;
-        v->at = grown;
-        v->n = n;
+vpps_status network_create(const network *n, void **net, vpps_model *model, const net_config *config) {
+    part_net *made = calloc(1, n->bytes);
+    if (!made) return VPPS_MEMORY;
+    made->name = n->name;
+    made->config = *config;
+    const vpps_status s = n->build(made, model);
+    if (s == VPPS_OK) {
+        *net = made;
+    } else {
+        network_destroy(made);
     }
-    return v->at;
+    return s;
+}
+
+void network_destroy(void *net) {
+    part_net *n = net;
+    for (size_t i = 0; n && i < PART_COUNT(n->scratch); i++) free(n->scratch[i].at);
+    free(n);
+}
+
+void *part_reserve(part_memory *m, size_t n) {
+    if (n > m->n) {
+        void *grown = realloc(m->at, n * sizeof(uint32_t));
+        if (!grown) return NULL;
+        *m = (part_memory){grown, n};
+    }
+    return m->at;
+}
+
+vpps_status part_classify_words(const part_net *net, vpps_graph *g, uint32_t n, const vpps_vertex *at,
+                                const vpps_vertex *also, const uint32_t *tags, net_heads heads,
+                                const net_scores *scores) {
+    const net_heads asked = part_crf_heads(&net->crf, heads);
+    for (uint32_t k = 0; k < n; k++) {
+        vpps_node h[2] = {vpps_scattered(g, at[k], 0)};
+        if (also) h[1] = vpps_scattered(g, also[k], 0);
+        part_classify(&net->classifier, g, k, h, tags ? tags[k] : VPPS_NO_WORD, asked, scores);
+    }
+    part_crf_add(&net->crf, g, n, tags, scores);
+    return vpps_graph_status(g);
 }
 
 /* ---------------------------------------------------------------- a tree */
 
-vpps_status part_add_tree(vpps_graph *g, const vpps_tree *tree, vpps_cell leaf, const vpps_cell *inner,
-                          uint32_t n_inner, uint32_t (*choose)(const vpps_tree *, uint32_t node),
-                          const part_classifier *classifier, net_heads heads, const net_scores *scores,
-                          part_vertices *scratch) {
-    vpps_vertex *at = part_reserve_vertices(scratch, tree->n_nodes);
+vpps_status part_tree_end(const part_net *net, vpps_graph *recorder, vpps_node h, vpps_cell *cell) {
+    vpps_scatter(recorder, h);
+    part_classifier_add(&net->classifier, recorder, h);
+    return vpps_cell_end(recorder, cell);
+}
+
+vpps_status part_tree_add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
+    part_net *n = net;
+    const vpps_tree *tree = x->tree;
+    vpps_vertex *at = part_reserve(n->scratch, tree->n_nodes);
     if (!at) return VPPS_MEMORY;
     for (uint32_t k = 0; k < tree->n_nodes; k++) { /* children come before parents */
         const vpps_tree_node *node = &tree->nodes[k];
-        const uint32_t label = part_label(tree, k, heads);
-        const uint32_t indices[] = {node->word, knows(classifier, label) ? label : 0};
+        const uint32_t label = label_of(tree, k, heads);
+        const uint32_t indices[] = {node->word, knows(&n->classifier, label) ? label : 0};
         if (node->left < 0) {
-            at[k] = vpps_apply(g, VPPS_APPLICATION(.cell = leaf, .n_indices = 2, .indices = indices));
+            at[k] = vpps_apply(g, VPPS_APPLICATION(.cell = n->leaf, .n_indices = 2, .indices = indices));
         } else {
             const vpps_vertex children[] = {at[node->left], at[node->right]};
-            const vpps_cell cell = inner[choose ? choose(tree, k) % n_inner : 0];
+            const vpps_cell cell = n->inner[n->choose ? n->choose(tree, k) : 0];
             at[k] = vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_children = 2, .children = children, .n_indices = 1,
                                                    .indices = indices + 1));
         }
-        take_scores(classifier, g, k, at[k], label, heads, scores);
+        take_scores(&n->classifier, g, k, at[k], label, heads, scores);
     }
     return vpps_graph_status(g);
 }
 
-/* ---------------------------------------------------------------- a network's memory */
-
-vpps_status part_create(void **net, size_t bytes, vpps_model *model, const net_config *config, part_step *declare,
-                        part_step *record) {
-    part_net *n = calloc(1, bytes);
-    if (!n) return VPPS_MEMORY;
-    n->config = *config;
-    vpps_status s = declare(n, model);
-    if (s == VPPS_OK) s = record(n, model);
-    if (s != VPPS_OK) {
-        part_destroy(n);
-        return s;
+vpps_status part_pyramid_add(void *net, vpps_graph *g, const net_example *x, net_heads heads,
+                             const net_scores *scores) {
+    part_net *base = net;
+    const vpps_tree *tree = x->tree;
+    vpps_vertex *at = part_reserve(base->scratch, tree->n_leaves);
+    if (!at) return VPPS_MEMORY;
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < tree->n_nodes; k++) {
+        const vpps_tree_node *node = &tree->nodes[k];
+        scores->logits[k] = scores->nll[k] = VPPS_NO_NODE;
+        if (node->left < 0)
+            at[n++] = vpps_apply(g, VPPS_APPLICATION(.cell = base->leaf, .n_indices = 1, .indices = &node->word));
     }
-    *net = n;
-    return VPPS_OK;
-}
-
-void part_destroy(void *net) {
-    part_net *n = net;
-    if (!n) return;
-    free(n->scratch.at);
-    free(n);
+    for (; n > 1; n--) { /* at[i] is overwritten at once: the next pair of neighbours begins at at[i + 1] */
+        for (uint32_t i = 0; i + 1 < n; i++)
+            at[i] = vpps_apply(g, VPPS_APPLICATION(.cell = base->inner[0], .n_children = 2, .children = &at[i]));
+    }
+    const uint32_t root = tree->n_nodes - 1;
+    const vpps_node h = vpps_scattered(g, at[0], 0);
+    part_classify(&base->classifier, g, root, &h, label_of(tree, root, heads), heads, scores);
+    return vpps_graph_status(g);
 }
 
 /* ---------------------------------------------------------------- options */
@@ -190,11 +254,6 @@ void part_destroy(void *net) {
     PART_HIDDEN("Size of a vertex's representation"), PART_EMBED("Size of a word's embedding"),                        \
         PART_DROPOUT("Dropout on embeddings and before the classifier")
 
-const option_row part_options[] = {
-    SHAPE_OPTIONS,
-    {"loss", "nodes|root", "Train on every labelled node, or on the root alone", OPTION_CHOICE,
-     offsetof(net_config, loss), 0, 0, false},
-    {0},
-};
+const option_row part_options[] = {SHAPE_OPTIONS, PART_LOSS, {0}};
 
 const option_row part_root_options[] = {SHAPE_OPTIONS, {0}};

@@ -4,6 +4,14 @@
 
 #include "models.h"
 
+/* Returns the status from the enclosing function if a call fails. */
+#define PART_TRY(call)                                                                                                 \
+    do {                                                                                                               \
+        const vpps_status part_status_ = (call);                                                                       \
+        if (part_status_ != VPPS_OK) return part_status_;                                                              \
+    } while (0)
+#define PART_COUNT(array) (sizeof(array) / sizeof *(array))
+
 /* ---------------------------------------------------------------- parameters */
 
 /* A parameter to declare: a vector if cols is 0, a lookup table of `count` entries if count > 0, else a matrix. */
@@ -15,9 +23,32 @@ typedef struct part_parameter {
 } part_parameter;
 
 vpps_status parts_declare(vpps_model *model, const part_parameter *parameters, size_t n);
-/* Declares a layer's parameters, named NAME.W, ... in the first layer (`number` 0), NAME2.W, ... in the second. */
-vpps_status parts_declare_layer(vpps_model *model, const char *name, uint32_t number, const part_parameter *parameters,
+/* Returns NAME for layer 0, NAME2 for layer 1, and so on: the beginning of the names of a layer's parameters and cells. */
+typedef struct part_name {
+    char text[64];
+} part_name;
+part_name part_layer_name(const char *name, uint32_t layer);
+/* Declares a layer's parameters, named NAME.W, ... in layer 0, NAME2.W, ... in layer 1. */
+vpps_status parts_declare_layer(vpps_model *model, const char *name, uint32_t layer, const part_parameter *parameters,
                                 size_t n);
+
+/* Weights and biases of up to four gates; gate k of an input x and a state h is W[k] x + U[k] h + b[k]. */
+enum { PART_GATES = 4 };
+typedef struct part_gates {
+    vpps_param W[PART_GATES], U[PART_GATES], b[PART_GATES];
+} part_gates;
+/* Declares NAME.W_i, NAME.U_i and NAME.b_i (NAME "": W_i, ...) for a gate i, and so on for each letter of `gates`. A forget gate f begins open
+ * (part_one). */
+vpps_status part_gates_declare(part_gates *p, vpps_model *model, const char *name, const char *gates, uint32_t inputs,
+                               uint32_t hidden);
+/* Records a gate. x or h may be a list, such as of children's states; then the result is a list, too. */
+vpps_node part_gate(const part_gates *p, vpps_graph *g, int k, vpps_node x, vpps_node h);
+
+/* The matrices of a gate of a vertex with two children, of which each multiplies the h of one. */
+typedef vpps_param part_pair[2];
+/* Declares n pairs of `size` rows and columns; gate "i_" has U_i_lSUFFIX for the left child and U_i_rSUFFIX for the right one. */
+vpps_status part_pairs_declare(part_pair *U, vpps_model *model, const char *const *gates, size_t n, uint32_t size,
+                               const char *suffix);
 
 /* Initial embeddings: uniform in +-0.05, in place of the GloVe vectors of Tai, Socher and Manning (2015). */
 extern const vpps_init part_small;
@@ -42,10 +73,12 @@ typedef struct part_classifier {
 } part_classifier;
 
 /* Declares the parameters of a classifier of an input vector h. If h is the concatenation of several vectors, the caller sets n_pulls,
- * their number. A network that needs another order of parameters declares them itself and sets `config`, `inputs` and `mlp`. */
+ * their number. A network that needs another order of parameters declares them itself and sets `config` and `inputs`. */
 vpps_status part_classifier_declare(part_classifier *c, vpps_model *model, const net_config *config, uint32_t inputs,
                                     uint32_t mlp);
-vpps_status part_classifier_record(part_classifier *c, vpps_model *model);
+/* Declares the parameters, and records the classifier's cell. */
+vpps_status part_classifier_make(part_classifier *c, vpps_model *model, const net_config *config, uint32_t inputs,
+                                 uint32_t mlp);
 
 /* Records the computation of logits from h in a cell that is being recorded, and returns the logits. */
 vpps_node part_logits(const part_classifier *c, vpps_graph *recorder, vpps_node h);
@@ -59,40 +92,68 @@ void part_classifier_add(const part_classifier *c, vpps_graph *recorder, vpps_no
 void part_classify(const part_classifier *c, vpps_graph *g, uint32_t k, const vpps_node *h, uint32_t label,
                    net_heads heads, const net_scores *scores);
 
-/* Returns the label of node k of a tree, or UINT32_MAX if the node has no loss; with NET_HEADS_ROOT only the root has a loss. */
-uint32_t part_label(const vpps_tree *tree, uint32_t k, net_heads heads);
+/* ---------------------------------------------------------------- a conditional random field (crf.c) */
 
-/* ---------------------------------------------------------------- vertices */
+typedef struct part_crf {
+    uint32_t classes; /* number of tags; 0: there is no random field */
+    vpps_param transitions, begin, end;
+    vpps_cell first, next, last;
+} part_crf;
 
-/* Scratch memory for n vertices. part_reserve_vertices returns the array, NULL when out of memory. */
-typedef struct part_vertices {
-    vpps_vertex *at;
-    uint32_t n;
-} part_vertices;
-vpps_vertex *part_reserve_vertices(part_vertices *v, uint32_t n);
+/* Declares the random field's parameters and records its cells; does nothing unless net_config.crf. */
+vpps_status part_crf_make(part_crf *c, vpps_model *model, const net_config *config);
 
-/* Adds a tree's vertices to a graph, bottom-up, with cells that contain the classifier: leaf(word, label) at leaves,
- * inner(left, right; label) at inner nodes. `choose` picks the inner cell of a node; NULL: the first. */
-vpps_status part_add_tree(vpps_graph *g, const vpps_tree *tree, vpps_cell leaf, const vpps_cell *inner,
-                          uint32_t n_inner, uint32_t (*choose)(const vpps_tree *, uint32_t node),
-                          const part_classifier *classifier, net_heads heads, const net_scores *scores,
-                          part_vertices *scratch);
+/* Returns which positions need logits: NET_HEADS_ALL if there is a conditional random field, else `heads`. */
+net_heads part_crf_heads(const part_crf *c, net_heads heads);
 
-/* ---------------------------------------------------------------- a network's memory */
+/* Replaces the losses of a sentence's n words by terms whose sum is -log p(y); all words must have logits. Removes the
+ * losses if a word's tag is unknown. */
+void part_crf_add(const part_crf *c, vpps_graph *g, uint32_t n, const uint32_t *tags, const net_scores *scores);
 
-/* The first member of most networks' structs. */
+/* A tagger's function `chain` (models.h). */
+void part_crf_chain(void *net, vpps_graph *g, vpps_node chain[NET_CHAIN]);
+
+/* ---------------------------------------------------------------- a network */
+
+/* Scratch memory for n numbers of 32 bits, such as vertices. part_reserve makes room for n, keeps the content, and returns the memory; NULL:
+ * out of memory. */
+typedef struct part_memory {
+    void *at;
+    size_t n;
+} part_memory;
+void *part_reserve(part_memory *m, size_t n);
+
+/* The first member of every network's struct. A network uses what it needs. */
 typedef struct part_net {
+    const char *name; /* the network's name */
     net_config config;
     part_classifier classifier;
-    part_vertices scratch;
+    part_crf crf;
+    vpps_cell leaf, inner[2]; /* networks on trees: cells of leaves and of inner nodes */
+    /* networks on trees: returns which inner cell a node has; NULL: all have the first */
+    uint32_t (*choose)(const vpps_tree *tree, uint32_t node);
+    part_memory scratch[2];
 } part_net;
 
-typedef vpps_status part_step(void *net, vpps_model *model);
-/* Creates a network: allocates its struct of `bytes` zeros, sets its config, calls `declare` for the parameters, then `record` for the cells. */
-vpps_status part_create(void **net, size_t bytes, vpps_model *model, const net_config *config, part_step *declare,
-                        part_step *record);
-/* Destroys a network that part_create made. */
-void part_destroy(void *net);
+/* Classifies n words or nodes: word k by output 0 of vertex at[k] and, unless `also` is NULL, that of also[k], with the label tags[k] (tags NULL:
+ * none). Adds the losses of the conditional random field, if there is one. */
+vpps_status part_classify_words(const part_net *net, vpps_graph *g, uint32_t n, const vpps_vertex *at,
+                                const vpps_vertex *also, const uint32_t *tags, net_heads heads,
+                                const net_scores *scores);
+
+/* ---------------------------------------------------------------- a tree */
+
+/* Ends a cell of a tree that outputs h first: scatters h, and adds the classifier of h. */
+vpps_status part_tree_end(const part_net *net, vpps_graph *recorder, vpps_node h, vpps_cell *cell);
+
+/* A network's `add`: adds a tree's vertices to a graph, bottom-up, with cells that contain the classifier: leaf(word, label) at leaves,
+ * inner(left, right; label) at inner nodes. */
+vpps_status part_tree_add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores);
+
+/* The `add` of time-delay networks: adds one vertex per word of the tree to a graph; then, level by level, one vertex per two neighbours of the
+ * preceding level, until one vertex is left: n words make n (n - 1) / 2 inner vertices. Only the last vertex, the root, gets scores. The
+ * cells are leaf(word) and inner(left, right), whose first output is the representation. */
+vpps_status part_pyramid_add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores);
 
 /* ---------------------------------------------------------------- options */
 
@@ -117,5 +178,16 @@ extern const option_row part_root_options[]; /* options of networks on whole sen
     }
 #define PART_DROPOUT(help)                                                                                             \
     { "dropout", "P", help, OPTION_F32, offsetof(net_config, dropout), 0, 0.99, false }
+#define PART_LOSS                                                                                                      \
+    {                                                                                                                  \
+        "loss", "nodes|root", "Train on every labelled node, or on the root alone", OPTION_CHOICE,                     \
+            offsetof(net_config, loss), 0, 0, false                                                                    \
+    }
+/* The row of --crf in a tagger's table of command-line options. */
+#define PART_CRF                                                                                                       \
+    {                                                                                                                  \
+        "crf", NULL, "Learn which tag follows which, too: a conditional random field over a sentence's tags",          \
+            OPTION_FLAG, offsetof(net_config, crf), 0, 0, true                                                         \
+    }
 
 #endif

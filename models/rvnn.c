@@ -21,10 +21,26 @@ typedef struct rvnn_net {
     vpps_param W_leaf;   /* hidden x embed */
     vpps_param W_l, W_r; /* hidden x hidden */
     vpps_param b_leaf, b;
-    vpps_cell leaf, inner;
 } rvnn_net;
 
-static vpps_status declare(void *net, vpps_model *model) {
+static vpps_status record_leaf(rvnn_net *r, vpps_model *model) {
+    vpps_graph *g;
+    PART_TRY(vpps_cell_begin(model, "rvnn leaf", &g));
+    vpps_node x = part_dropout(&r->base.config, g, vpps_lookup(g, r->embedding, vpps_pull_index(g)));
+    const vpps_node h = vpps_tanh(g, vpps_affine1(g, r->b_leaf, r->W_leaf, x));
+    return part_tree_end(&r->base, g, h, &r->base.leaf);
+}
+
+static vpps_status record_inner(rvnn_net *r, vpps_model *model) {
+    const uint32_t d = r->base.config.hidden;
+    vpps_graph *g;
+    PART_TRY(vpps_cell_begin(model, "rvnn inner", &g));
+    vpps_node h_l = vpps_gather(g, 0, 0, d, 1), h_r = vpps_gather(g, 1, 0, d, 1);
+    const vpps_node h = vpps_tanh(g, vpps_affine2(g, r->b, r->W_l, h_l, r->W_r, h_r));
+    return part_tree_end(&r->base, g, h, &r->base.inner[0]);
+}
+
+static vpps_status build(void *net, vpps_model *model) {
     rvnn_net *r = net;
     const net_config *c = &r->base.config;
     const uint32_t d = c->hidden, e = c->embed;
@@ -36,49 +52,12 @@ static vpps_status declare(void *net, vpps_model *model) {
         {&r->b_leaf, "b_leaf", 0, d, 0, NULL},
         {&r->b, "b", 0, d, 0, NULL},
     };
-    const vpps_status s = parts_declare(model, parameters, sizeof parameters / sizeof *parameters);
-    return s == VPPS_OK ? part_classifier_declare(&r->base.classifier, model, c, c->hidden, 0) : s;
+    PART_TRY(parts_declare(model, parameters, PART_COUNT(parameters)));
+    PART_TRY(part_classifier_declare(&r->base.classifier, model, c, c->hidden, 0));
+    PART_TRY(record_leaf(r, model));
+    return record_inner(r, model);
 }
 
-static vpps_status record_leaf(rvnn_net *r, vpps_model *model) {
-    vpps_graph *g;
-    const vpps_status s = vpps_cell_begin(model, "rvnn leaf", &g);
-    if (s != VPPS_OK) return s;
-    vpps_node x = part_dropout(&r->base.config, g, vpps_lookup(g, r->embedding, vpps_pull_index(g)));
-    const vpps_node h = vpps_tanh(g, vpps_affine1(g, r->b_leaf, r->W_leaf, x));
-    vpps_scatter(g, h);
-    part_classifier_add(&r->base.classifier, g, h);
-    return vpps_cell_end(g, &r->leaf);
-}
-
-static vpps_status record_inner(rvnn_net *r, vpps_model *model) {
-    const uint32_t d = r->base.config.hidden;
-    vpps_graph *g;
-    const vpps_status s = vpps_cell_begin(model, "rvnn inner", &g);
-    if (s != VPPS_OK) return s;
-    vpps_node h_l = vpps_gather(g, 0, 0, d, 1), h_r = vpps_gather(g, 1, 0, d, 1);
-    const vpps_node h = vpps_tanh(g, vpps_affine2(g, r->b, r->W_l, h_l, r->W_r, h_r));
-    vpps_scatter(g, h);
-    part_classifier_add(&r->base.classifier, g, h);
-    return vpps_cell_end(g, &r->inner);
-}
-
-static vpps_status record(void *net, vpps_model *model) {
-    rvnn_net *r = net;
-    const vpps_status s = record_leaf(r, model);
-    return s == VPPS_OK ? record_inner(r, model) : s;
-}
-
-static vpps_status create(void **net, vpps_model *model, const net_config *config) {
-    return part_create(net, sizeof(rvnn_net), model, config, declare, record);
-}
-
-static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
-    rvnn_net *r = net;
-    return part_add_tree(g, x->tree, r->leaf, &r->inner, 1, NULL, &r->base.classifier, heads, scores, &r->base.scratch);
-}
-
-extern const network rvnn;
 const network rvnn = {
     .name = "rvnn",
     .summary = "recursive network: one tanh layer an inner vertex",
@@ -86,7 +65,7 @@ const network rvnn = {
     .options = part_options,
     .embedding = "embedding",
     .defaults = {.embed = 512, .hidden = 512, .loss = NET_HEADS_LABELLED},
-    .create = create,
-    .add = add,
-    .destroy = part_destroy,
+    .bytes = sizeof(rvnn_net),
+    .build = build,
+    .add = part_tree_add,
 };

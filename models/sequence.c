@@ -3,15 +3,11 @@
 
 /* ---------------------------------------------------------------- embeddings */
 
-vpps_status part_embedding_declare(part_embedding *e, vpps_model *model, const char *name, uint32_t count,
-                                   uint32_t size) {
-    return vpps_add_lookup(model, &e->table, name, count, size, 1, &part_small);
-}
-
-vpps_status part_embedding_record(part_embedding *e, const net_config *config, vpps_model *model, const char *name) {
+vpps_status part_embedding_make(part_embedding *e, const net_config *config, vpps_model *model, const char *table,
+                                uint32_t count, uint32_t size, const char *cell) {
     vpps_graph *g;
-    const vpps_status s = vpps_cell_begin(model, name, &g);
-    if (s != VPPS_OK) return s;
+    PART_TRY(vpps_add_lookup(model, &e->table, table, count, size, 1, &part_small));
+    PART_TRY(vpps_cell_begin(model, cell, &g));
     vpps_push(g, part_dropout(config, g, vpps_lookup(g, e->table, vpps_pull_index(g))));
     return vpps_cell_end(g, &e->cell);
 }
@@ -25,43 +21,12 @@ vpps_node part_embed(const part_embedding *e, vpps_graph *g, uint32_t index) {
 enum { I, F, O, LSTM_U }; /* gates of an LSTM */
 enum { R, Z, GRU_U };     /* gates of a GRU */
 
-static const struct {
-    uint32_t n_gates;
-    const char *gates;
-} units[] = {[PART_LSTM] = {4, "ifou"}, [PART_GRU] = {3, "rzu"}};
-
-vpps_status part_recurrent_declare(part_recurrent *r, part_unit unit, vpps_model *model, const char *name,
-                                   uint32_t inputs, uint32_t hidden) {
-    r->unit = unit;
-    r->inputs = inputs;
-    r->hidden = hidden;
-    r->dropout = NULL;
-    vpps_status s = VPPS_OK;
-    for (uint32_t k = 0; k < units[unit].n_gates; k++) {
-        char names[3][64];
-        for (int i = 0; i < 3; i++)
-            snprintf(names[i], sizeof names[i], "%s.%c_%c", name, "WUb"[i], units[unit].gates[k]);
-        const vpps_init *bias = unit == PART_LSTM && k == F ? &part_one : NULL;
-        const part_parameter parameters[] = {
-            {&r->W[k], names[0], 0, hidden, inputs, NULL},
-            {&r->U[k], names[1], 0, hidden, hidden, NULL},
-            {&r->b[k], names[2], 0, hidden, 0, bias},
-        };
-        if (s == VPPS_OK) s = parts_declare(model, parameters, 3);
-    }
-    return s;
-}
-
-static vpps_node gate(const part_recurrent *r, vpps_graph *g, int k, vpps_node x, vpps_node h) {
-    return vpps_affine2(g, r->b[k], r->W[k], x, r->U[k], h);
-}
-
 static void next_lstm(const part_recurrent *p, vpps_graph *g, vpps_node x, vpps_node *states) {
     const vpps_node h = states[0], c = states[1];
-    vpps_node i = vpps_sigmoid(g, gate(p, g, I, x, h));
-    vpps_node f = vpps_sigmoid(g, gate(p, g, F, x, h));
-    vpps_node o = vpps_sigmoid(g, gate(p, g, O, x, h));
-    vpps_node u = vpps_tanh(g, gate(p, g, LSTM_U, x, h));
+    vpps_node i = vpps_sigmoid(g, part_gate(&p->gates, g, I, x, h));
+    vpps_node f = vpps_sigmoid(g, part_gate(&p->gates, g, F, x, h));
+    vpps_node o = vpps_sigmoid(g, part_gate(&p->gates, g, O, x, h));
+    vpps_node u = vpps_tanh(g, part_gate(&p->gates, g, LSTM_U, x, h));
     vpps_node next = vpps_add(g, vpps_mul(g, i, u), vpps_mul(g, f, c));
     states[0] = vpps_mul(g, o, vpps_tanh(g, next));
     states[1] = next;
@@ -69,9 +34,9 @@ static void next_lstm(const part_recurrent *p, vpps_graph *g, vpps_node x, vpps_
 
 static void next_gru(const part_recurrent *p, vpps_graph *g, vpps_node x, vpps_node *states) {
     const vpps_node h = states[0];
-    vpps_node r = vpps_sigmoid(g, gate(p, g, R, x, h));
-    vpps_node z = vpps_sigmoid(g, gate(p, g, Z, x, h));
-    vpps_node u = vpps_tanh(g, gate(p, g, GRU_U, x, vpps_mul(g, r, h)));
+    vpps_node r = vpps_sigmoid(g, part_gate(&p->gates, g, R, x, h));
+    vpps_node z = vpps_sigmoid(g, part_gate(&p->gates, g, Z, x, h));
+    vpps_node u = vpps_tanh(g, part_gate(&p->gates, g, GRU_U, x, vpps_mul(g, r, h)));
     states[0] = vpps_add(g, u, vpps_mul(g, z, vpps_sub(g, h, u))); /* h' = z h + (1 - z) u */
 }
 
@@ -85,10 +50,13 @@ void part_recurrent_next(const part_recurrent *r, vpps_graph *recorder, vpps_nod
     }
 }
 
-vpps_status part_recurrent_record(part_recurrent *r, vpps_model *model, const char *name) {
+static vpps_status declare(part_recurrent *r, vpps_model *model, const char *name) {
+    return part_gates_declare(&r->gates, model, name, r->unit == PART_LSTM ? "ifou" : "rzu", r->inputs, r->hidden);
+}
+
+static vpps_status record(part_recurrent *r, vpps_model *model, const char *cell) {
     vpps_graph *g;
-    const vpps_status s = vpps_cell_begin(model, name, &g);
-    if (s != VPPS_OK) return s;
+    PART_TRY(vpps_cell_begin(model, cell, &g));
     const uint32_t n = part_recurrent_states(r);
     vpps_node states[2] = {vpps_gather(g, 0, 0, r->hidden, 1)};
     vpps_node x = vpps_pull(g, r->inputs, 1);
@@ -97,6 +65,11 @@ vpps_status part_recurrent_record(part_recurrent *r, vpps_model *model, const ch
     part_recurrent_next(r, g, x, states);
     for (uint32_t i = 0; i < n; i++) vpps_scatter(g, states[i]);
     return vpps_cell_end(g, &r->cell);
+}
+
+vpps_status part_recurrent_make(part_recurrent *r, vpps_model *model, const char *name, const char *cell) {
+    PART_TRY(declare(r, model, name));
+    return record(r, model, cell);
 }
 
 vpps_vertex part_recurrent_start(const part_recurrent *r, vpps_graph *g) {
@@ -112,43 +85,23 @@ vpps_vertex part_recurrent_step(const part_recurrent *r, vpps_graph *g, vpps_ver
 
 /* ---------------------------------------------------------------- layers of them */
 
-typedef struct layer_name {
-    char text[64];
-} layer_name;
-
-/* Returns NAME, NAME2, NAME3, ...: the beginning of the names of a layer's parameters and cells. */
-static layer_name name_layer(const char *name, uint32_t layer) {
-    layer_name n;
-    if (layer) {
-        snprintf(n.text, sizeof n.text, "%s%u", name, layer + 1);
-    } else {
-        snprintf(n.text, sizeof n.text, "%s", name);
-    }
-    return n;
-}
-
 part_stack_shape part_lstm_layers(const net_config *c) {
     return (part_stack_shape){PART_LSTM, c->layers, c->embed, c->hidden, c->hidden, c};
 }
 
-vpps_status part_stack_declare(part_stack *s, vpps_model *model, const char *name, part_stack_shape shape) {
+vpps_status part_stack_make(part_stack *s, vpps_model *model, const char *name, const char *cell,
+                            part_stack_shape shape) {
     if (shape.layers > NET_LAYERS) return VPPS_ARGUMENT;
-    vpps_status status = VPPS_OK;
     s->n = shape.layers ? shape.layers : 1;
-    for (uint32_t l = 0; status == VPPS_OK && l < s->n; l++) {
-        status = part_recurrent_declare(&s->layers[l], shape.unit, model, name_layer(name, l).text,
-                                        l ? shape.between : shape.inputs, shape.hidden);
-        if (l) s->layers[l].dropout = shape.dropout;
+    for (uint32_t l = 0; l < s->n; l++) {
+        s->layers[l] = (part_recurrent){.unit = shape.unit,
+                                        .inputs = l ? shape.between : shape.inputs,
+                                        .hidden = shape.hidden,
+                                        .dropout = l ? shape.dropout : NULL};
+        PART_TRY(declare(&s->layers[l], model, part_layer_name(name, l).text));
+        if (cell) PART_TRY(record(&s->layers[l], model, part_layer_name(cell, l).text));
     }
-    return status;
-}
-
-vpps_status part_stack_record(part_stack *s, vpps_model *model, const char *name) {
-    vpps_status status = VPPS_OK;
-    for (uint32_t l = 0; status == VPPS_OK && l < s->n; l++) {
-        status = part_recurrent_record(&s->layers[l], model, name_layer(name, l).text);
-    }
-    return status;
+    return VPPS_OK;
 }
 
 void part_stack_start(const part_stack *s, vpps_graph *g, vpps_vertex *at) {

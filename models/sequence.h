@@ -10,9 +10,8 @@ typedef struct part_embedding {
     vpps_cell cell;
 } part_embedding;
 
-vpps_status part_embedding_declare(part_embedding *e, vpps_model *model, const char *name, uint32_t count,
-                                   uint32_t size);
-vpps_status part_embedding_record(part_embedding *e, const net_config *config, vpps_model *model, const char *name);
+vpps_status part_embedding_make(part_embedding *e, const net_config *config, vpps_model *model, const char *table,
+                                uint32_t count, uint32_t size, const char *cell);
 vpps_node part_embed(const part_embedding *e, vpps_graph *g, uint32_t index);
 
 /* ---------------------------------------------------------------- recurrent steps
@@ -27,21 +26,17 @@ vpps_node part_embed(const part_embedding *e, vpps_graph *g, uint32_t index);
 
 typedef enum part_unit { PART_LSTM, PART_GRU } part_unit;
 
-#define PART_GATES 4
-
 typedef struct part_recurrent {
     part_unit unit;
     uint32_t inputs, hidden;
     /* settings of dropout, which applies to the input x; NULL: no dropout */
     const net_config *dropout;
-    vpps_param W[PART_GATES], U[PART_GATES], b[PART_GATES]; /* weights and biases by gate, in the equations' order */
-    vpps_cell cell; /* cell of one step; inputs: the preceding step's states, x; outputs: h (and c) */
+    part_gates gates; /* in the equations' order */
+    vpps_cell cell;   /* cell of one step; inputs: the preceding step's states, x; outputs: h (and c) */
 } part_recurrent;
 
-/* Declares the unit's parameters NAME.W_i and so on. For dropout on x, set `dropout` before part_recurrent_record. */
-vpps_status part_recurrent_declare(part_recurrent *r, part_unit unit, vpps_model *model, const char *name,
-                                   uint32_t inputs, uint32_t hidden);
-vpps_status part_recurrent_record(part_recurrent *r, vpps_model *model, const char *name);
+/* Declares the parameters NAME.W_i and so on of a unit whose `unit`, `inputs`, `hidden` and `dropout` are set, and records its cell. */
+vpps_status part_recurrent_make(part_recurrent *r, vpps_model *model, const char *name, const char *cell);
 
 /* Returns the number of a unit's states: 2 for an LSTM (h and c), 1 for a GRU (h). */
 uint32_t part_recurrent_states(const part_recurrent *r);
@@ -72,9 +67,10 @@ typedef struct part_stack_shape {
 
 /* Returns the shape of LSTM layers by the options embed, hidden and layers, with dropout between the layers. */
 part_stack_shape part_lstm_layers(const net_config *c);
-/* Declares the parameters of all layers. Fails with ARGUMENT for more than NET_LAYERS layers. */
-vpps_status part_stack_declare(part_stack *s, vpps_model *model, const char *name, part_stack_shape shape);
-vpps_status part_stack_record(part_stack *s, vpps_model *model, const char *name);
+/* Declares the parameters of all layers and, if `cell` is not NULL, records their cells CELL, CELL2 and so on. Fails with ARGUMENT for more
+ * than NET_LAYERS layers. */
+vpps_status part_stack_make(part_stack *s, vpps_model *model, const char *name, const char *cell,
+                            part_stack_shape shape);
 
 /* part_stack_start and part_stack_resume set at[] to one vertex per layer, which stands before the first step. The vertices' states are
  * zero (_start), or the part_stack_states() given states of an earlier step (_resume). */

@@ -17,13 +17,11 @@
  * A word is a vertex of each layer. It reads its own x and q, and the list of k and v of all words.
  *
  * Parameters, with V words, C classes, d = hidden, f = feed-forward (4 d where it is 0), r = H s, L = layers:
- *     V d + L (4 r d + 2 r + d + 2 f d + f + d + 4 d) + 2 d + C (d + 1); with --crf (crf.h) C (C + 2) more.
+ *     V d + L (4 r d + 2 r + d + 2 f d + f + d + 4 d) + 2 d + C (d + 1); with --crf (crf.c) C (C + 2) more.
  */
-#include "crf.h"
 #include "parts.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The parameters of a layer normalisation. */
@@ -45,10 +43,8 @@ typedef struct transformer_net {
     vpps_param embedding;
     layer layers[NET_LAYERS];
     norm last;
-    part_crf crf;
-    vpps_cell word; /* a word's cell before the first layer; input: its position's vector; outputs: x, q, k, v */
-    float *positions;
-    uint32_t n_positions;
+    vpps_cell word;       /* a word's cell before the first layer; input: its position's vector; outputs: x, q, k, v */
+    uint32_t n_positions; /* number of position vectors in scratch[1] */
 } transformer_net;
 
 /* Numbers of a word's outputs: the vector x, the query q, then the key k and value v of each head. The cells of all layers number their
@@ -77,26 +73,7 @@ static vpps_status declare_layer(layer *l, vpps_model *model, uint32_t number, u
         {&l->W_2, "W_2", 0, d, f, NULL},
         {&l->b_2, "b_2", 0, d, 0, NULL},
     };
-    return parts_declare_layer(model, "layer", number, parameters, sizeof parameters / sizeof *parameters);
-}
-
-static vpps_status declare(void *net, vpps_model *model) {
-    transformer_net *t = net;
-    const net_config *c = &t->base.config;
-    const uint32_t d = c->hidden, f = c->feed_forward ? c->feed_forward : 4 * d;
-    const part_parameter last[] = {
-        {&t->last.gain, "gain", 0, d, 0, &part_one},
-        {&t->last.bias, "bias", 0, d, 0, NULL},
-    };
-    t->n_layers = c->layers ? c->layers : 1;
-    if (t->n_layers > NET_LAYERS || !c->heads || c->heads > PART_MOST_HEADS) return VPPS_ARGUMENT;
-    t->head = (d + c->heads - 1) / c->heads;
-    vpps_status s = vpps_add_lookup(model, &t->embedding, "embedding", c->words, d, 1, &part_small);
-    for (uint32_t l = 0; s == VPPS_OK && l < t->n_layers; l++)
-        s = declare_layer(&t->layers[l], model, l, d, c->heads * t->head, f);
-    if (s == VPPS_OK) s = parts_declare(model, last, 2);
-    if (s == VPPS_OK) s = part_classifier_declare(&t->base.classifier, model, c, d, 0);
-    return s == VPPS_OK ? part_crf_declare(&t->crf, model, c) : s;
+    return parts_declare_layer(model, "layer", number, parameters, PART_COUNT(parameters));
 }
 
 /* ---------------------------------------------------------------- cells */
@@ -121,8 +98,7 @@ static void scatter_word(const transformer_net *t, vpps_graph *g, const layer *l
 static vpps_status record_word(transformer_net *t, vpps_model *model) {
     const uint32_t d = t->base.config.hidden;
     vpps_graph *g;
-    const vpps_status s = vpps_cell_begin(model, "transformer-tagger word", &g);
-    if (s != VPPS_OK) return s;
+    PART_TRY(vpps_cell_begin(model, "transformer-tagger word", &g));
     const vpps_node e = vpps_lookup(g, t->embedding, vpps_pull_index(g)), p = vpps_pull(g, d, 1);
     const vpps_node x = vpps_add(g, vpps_scale(g, e, sqrtf((float)d)), p);
     scatter_word(t, g, t->layers, part_dropout(&t->base.config, g, x));
@@ -146,8 +122,7 @@ static vpps_status record_layer(transformer_net *t, vpps_model *model, uint32_t 
     const uint32_t d = c->hidden, r = c->heads * t->head;
     layer *l = &t->layers[number];
     vpps_graph *g;
-    const vpps_status s = vpps_cell_begin(model, "transformer-tagger layer", &g);
-    if (s != VPPS_OK) return s;
+    PART_TRY(vpps_cell_begin(model, "transformer-tagger layer", &g));
     const vpps_node x = vpps_gather(g, 0, X, d, 1), q = vpps_gather(g, 0, Q, r, 1);
     const vpps_node a = vpps_affine1(g, l->b_o, l->W_o, attend(t, g, q));
     const vpps_node y = vpps_add(g, x, part_dropout(c, g, a));
@@ -162,41 +137,40 @@ static vpps_status record_layer(transformer_net *t, vpps_model *model, uint32_t 
     return vpps_cell_end(g, &l->cell);
 }
 
-static vpps_status record(void *net, vpps_model *model) {
+static vpps_status build(void *net, vpps_model *model) {
     transformer_net *t = net;
-    vpps_status s = record_word(t, model);
-    for (uint32_t l = 0; s == VPPS_OK && l < t->n_layers; l++) s = record_layer(t, model, l);
-    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, model);
-    return s == VPPS_OK ? part_crf_record(&t->crf, model) : s;
-}
-
-static vpps_status create(void **net, vpps_model *model, const net_config *config) {
-    return part_create(net, sizeof(transformer_net), model, config, declare, record);
-}
-
-static void destroy(void *net) {
-    transformer_net *t = net;
-    if (t) free(t->positions);
-    part_destroy(t);
+    const net_config *c = &t->base.config;
+    const uint32_t d = c->hidden, f = c->feed_forward ? c->feed_forward : 4 * d;
+    const part_parameter last[] = {
+        {&t->last.gain, "gain", 0, d, 0, &part_one},
+        {&t->last.bias, "bias", 0, d, 0, NULL},
+    };
+    t->n_layers = c->layers ? c->layers : 1;
+    if (t->n_layers > NET_LAYERS || !c->heads || c->heads > PART_MOST_HEADS) return VPPS_ARGUMENT;
+    t->head = (d + c->heads - 1) / c->heads;
+    PART_TRY(vpps_add_lookup(model, &t->embedding, "embedding", c->words, d, 1, &part_small));
+    for (uint32_t l = 0; l < t->n_layers; l++)
+        PART_TRY(declare_layer(&t->layers[l], model, l, d, c->heads * t->head, f));
+    PART_TRY(parts_declare(model, last, PART_COUNT(last)));
+    PART_TRY(record_word(t, model));
+    for (uint32_t l = 0; l < t->n_layers; l++) PART_TRY(record_layer(t, model, l));
+    PART_TRY(part_classifier_make(&t->base.classifier, model, c, d, 0));
+    return part_crf_make(&t->base.crf, model, c);
 }
 
 /* ---------------------------------------------------------------- a sentence */
 
-/* Computes the position vectors p_k of the first n words for all sentences. Returns false when out of memory. */
-static bool reserve_positions(transformer_net *t, uint32_t n) {
+/* Returns the position vectors p_k of the first n words for all sentences, NULL when out of memory. */
+static const float *positions_of(transformer_net *t, uint32_t n) {
     const uint32_t d = t->base.config.hidden;
-    if (n <= t->n_positions) return true;
-    float *grown = realloc(t->positions, (size_t)n * d * sizeof *grown);
-    if (!grown) return false;
-    for (uint32_t k = t->n_positions; k < n; k++) {
+    float *positions = part_reserve(&t->base.scratch[1], (size_t)n * d);
+    for (uint32_t k = t->n_positions; positions && k < n; k++, t->n_positions++) {
         for (uint32_t i = 0; i < d; i++) {
             const double angle = k / pow(10000, (double)(i - i % 2) / d);
-            grown[(size_t)k * d + i] = (float)(i % 2 ? cos(angle) : sin(angle));
+            positions[(size_t)k * d + i] = (float)(i % 2 ? cos(angle) : sin(angle));
         }
     }
-    t->positions = grown;
-    t->n_positions = n;
-    return true;
+    return positions;
 }
 
 /* Adds a layer over n words, and replaces the preceding layer's vertices at[] by the new ones. `children` has room for n + 1 vertices. */
@@ -212,27 +186,17 @@ static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads
     transformer_net *t = net;
     const vpps_sentence *s = &x->sentence;
     const uint32_t n = s->n_words;
-    const net_heads asked = part_crf_heads(&t->crf, heads);
-    vpps_vertex *at = part_reserve_vertices(&t->base.scratch, 2 * n + 1);
-    if (!at || !reserve_positions(t, n)) return VPPS_MEMORY;
-    const vpps_node first = vpps_input_many(g, n, t->base.config.hidden, 1, t->positions);
+    const float *positions = positions_of(t, n);
+    vpps_vertex *at = part_reserve(t->base.scratch, 2 * (size_t)n + 1);
+    if (!at || !positions) return VPPS_MEMORY;
+    const vpps_node first = vpps_input_many(g, n, t->base.config.hidden, 1, positions);
     for (uint32_t k = 0; k < n; k++) {
         const vpps_node position = first + k;
         at[k] = vpps_apply(g, VPPS_APPLICATION(.cell = t->word, .n_pulls = 1, .pulls = &position, .n_indices = 1,
                                                .indices = &s->words[k]));
     }
     for (uint32_t l = 0; l < t->n_layers; l++) add_layer(&t->layers[l], g, n, at, at + n);
-    for (uint32_t k = 0; k < n; k++) {
-        const vpps_node h = vpps_scattered(g, at[k], X);
-        part_classify(&t->base.classifier, g, k, &h, s->tags ? s->tags[k] : VPPS_NO_WORD, asked, scores);
-    }
-    part_crf_add(&t->crf, g, n, s->tags, scores);
-    return vpps_graph_status(g);
-}
-
-static void chain(void *net, vpps_graph *g, vpps_node nodes[NET_CHAIN]) {
-    const transformer_net *t = net;
-    part_crf_chain(&t->crf, g, nodes);
+    return part_classify_words(&t->base, g, n, at, NULL, s->tags, heads, scores);
 }
 
 static const option_row options[] = {
@@ -247,7 +211,6 @@ static const option_row options[] = {
     {0},
 };
 
-extern const network transformer_tagger;
 const network transformer_tagger = {
     .name = "transformer-tagger",
     .summary = "transformer encoder that tags every word",
@@ -256,8 +219,8 @@ const network transformer_tagger = {
     .embedding = "embedding",
     .kind = NET_TAGGING,
     .defaults = {.hidden = 256, .layers = 1, .heads = 4},
-    .create = create,
+    .bytes = sizeof(transformer_net),
+    .build = build,
     .add = add,
-    .chain = chain,
-    .destroy = destroy,
+    .chain = part_crf_chain,
 };

@@ -28,24 +28,6 @@ static uint32_t n_handed(const translate_net *t) {
     return part_stack_states(&t->decoder) + t->base.config.input_feeding;
 }
 
-/* ---------------------------------------------------------------- parameters */
-
-vpps_status translate_declare(translate_net *t, vpps_model *model, part_stack_shape decoder) {
-    const net_config *c = &t->base.config;
-    if (c->input_feeding) decoder.inputs += c->hidden;
-    vpps_status s = part_embedding_declare(&t->target, model, "target", c->classes, c->embed);
-    if (s == VPPS_OK) s = part_stack_declare(&t->decoder, model, "decoder", decoder);
-    if (s == VPPS_OK && attends(t)) s = vpps_add_matrix(model, &t->W_a, "W_a", c->hidden, 2 * c->hidden, NULL);
-    if (s == VPPS_OK) s = part_classifier_declare(&t->base.classifier, model, c, c->hidden, 0);
-    return s;
-}
-
-void translate_destroy(void *net) {
-    translate_net *t = net;
-    if (t) free(t->remembered);
-    part_destroy(t);
-}
-
 /* ---------------------------------------------------------------- cells */
 
 /* Records attention of the decoder's state s over h, a list of the encoder's states, and returns the attentional vector s~. */
@@ -59,8 +41,7 @@ static vpps_node attend(const translate_net *t, vpps_graph *g, vpps_node h, vpps
 static vpps_status record_attention(translate_net *t, vpps_model *model) {
     const net_config *c = &t->base.config;
     vpps_graph *g;
-    const vpps_status status = vpps_cell_begin(model, "attention", &g);
-    if (status != VPPS_OK) return status;
+    PART_TRY(vpps_cell_begin(model, "attention", &g));
     vpps_node h = vpps_pull_list(g, c->hidden, 1), s = vpps_pull(g, c->hidden, 1);
     vpps_push(g, attend(t, g, h, s));
     return vpps_cell_end(g, &t->attention);
@@ -78,8 +59,7 @@ static vpps_status record_fed_step(translate_net *t, vpps_model *model) {
     const uint32_t hidden = t->base.config.hidden, n = n_handed(t);
     vpps_node handed[NET_STATES] = {0};
     vpps_graph *g;
-    const vpps_status status = vpps_cell_begin(model, "decoder", &g);
-    if (status != VPPS_OK) return status;
+    PART_TRY(vpps_cell_begin(model, "decoder", &g));
     for (uint32_t i = 0; i < n; i++) handed[i] = vpps_gather(g, 0, i, hidden, 1);
     const vpps_node top = next_top(t, g, true, vpps_pull(g, t->base.config.embed, 1), handed);
     handed[n - 1] = attend(t, g, vpps_pull_list(g, hidden, 1), top);
@@ -97,8 +77,7 @@ static vpps_status record_turn(translate_net *t, vpps_model *model) {
     const net_config *c = &t->base.config;
     const uint32_t n = n_handed(t);
     vpps_graph *g;
-    const vpps_status status = vpps_cell_begin(model, "greedy turn", &g);
-    if (status != VPPS_OK) return status;
+    PART_TRY(vpps_cell_begin(model, "greedy turn", &g));
     vpps_node before[STATES + NET_STATES] = {0}, handed[NET_STATES] = {0};
     for (uint32_t i = 0; i < STATES + n; i++)
         before[i] = vpps_gather(g, 0, i, i < EMBEDDING ? 1 : i == EMBEDDING ? c->embed : c->hidden, 1);
@@ -120,26 +99,20 @@ static vpps_status record_turn(translate_net *t, vpps_model *model) {
     return vpps_cell_end(g, &t->turn);
 }
 
-vpps_status translate_record(translate_net *t, vpps_model *model) {
-    vpps_status s = part_embedding_record(&t->target, &t->base.config, model, "target");
-    if (s == VPPS_OK && t->base.config.input_feeding) s = record_fed_step(t, model);
-    if (s == VPPS_OK && !t->base.config.input_feeding) s = part_stack_record(&t->decoder, model, "decoder");
-    if (s == VPPS_OK && attends(t) && !t->base.config.input_feeding) s = record_attention(t, model);
-    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, model);
-    if (s == VPPS_OK) s = record_turn(t, model);
-    return s;
+vpps_status translate_make(translate_net *t, vpps_model *model, part_stack_shape decoder) {
+    const net_config *c = &t->base.config;
+    const bool fed = c->input_feeding;
+    if (fed) decoder.inputs += c->hidden;
+    PART_TRY(part_embedding_make(&t->target, c, model, "target", c->classes, c->embed, "target"));
+    PART_TRY(part_stack_make(&t->decoder, model, "decoder", fed ? NULL : "decoder", decoder));
+    if (attends(t)) PART_TRY(vpps_add_matrix(model, &t->W_a, "W_a", c->hidden, 2 * c->hidden, NULL));
+    if (fed) PART_TRY(record_fed_step(t, model));
+    if (attends(t) && !fed) PART_TRY(record_attention(t, model));
+    PART_TRY(part_classifier_make(&t->base.classifier, model, c, c->hidden, 0));
+    return record_turn(t, model);
 }
 
 /* ---------------------------------------------------------------- what the encoder leaves */
-
-static vpps_status reserve(translate_net *t, uint32_t n) {
-    if (n <= t->n_remembered) return VPPS_OK;
-    vpps_node *grown = realloc(t->remembered, n * sizeof *grown);
-    if (!grown) return VPPS_MEMORY;
-    t->remembered = grown;
-    t->n_remembered = n;
-    return VPPS_OK;
-}
 
 vpps_status translate_encoded(translate_net *t, vpps_graph *g, const vpps_vertex *at, uint32_t n,
                               const vpps_vertex *last, net_decoding *d) {
@@ -149,11 +122,11 @@ vpps_status translate_encoded(translate_net *t, vpps_graph *g, const vpps_vertex
     if (t->base.config.input_feeding) d->states[d->n_states++] = vpps_zeros(g, t->base.config.hidden, 1);
     if (!attends(t)) return vpps_graph_status(g);
 
-    const vpps_status s = reserve(t, n);
-    if (s != VPPS_OK) return s;
-    d->memory = t->remembered;
+    vpps_node *memory = part_reserve(&t->base.scratch[1], n);
+    if (!memory) return VPPS_MEMORY;
+    d->memory = memory;
     d->n_memory = n - first;
-    for (uint32_t k = first; k < n; k++) t->remembered[k - first] = vpps_scattered(g, at[k], 0);
+    for (uint32_t k = first; k < n; k++) memory[k - first] = vpps_scattered(g, at[k], 0);
     return vpps_graph_status(g);
 }
 
@@ -204,20 +177,19 @@ vpps_status translate_add(void *net, vpps_graph *g, const net_example *x, transl
     const vpps_sentence *target = &x->target;
     net_decoding d;
     place p;
-    vpps_status s = encode(net, g, x, &d);
-    if (s == VPPS_OK) s = begin(t, g, &d, &p);
-    for (uint32_t k = 0; s == VPPS_OK && k + 1 < target->n_words; k++) {
+    PART_TRY(encode(net, g, x, &d));
+    PART_TRY(begin(t, g, &d, &p));
+    for (uint32_t k = 0; k + 1 < target->n_words; k++) {
         const vpps_node output = read_word(t, g, target->words[k], &p);
         part_classify(&t->base.classifier, g, k, &output, target->words[k + 1], heads, scores);
     }
-    return s == VPPS_OK ? vpps_graph_status(g) : s;
+    return vpps_graph_status(g);
 }
 
 vpps_status translate_decode(void *net, vpps_graph *g, uint32_t word, net_decoding *d) {
     translate_net *t = net;
     place p;
-    const vpps_status s = begin(t, g, d, &p);
-    if (s != VPPS_OK) return s;
+    PART_TRY(begin(t, g, d, &p));
     vpps_node nll;
     const vpps_node output = read_word(t, g, word, &p);
     part_classify(&t->base.classifier, g, 0, &output, VPPS_NO_WORD, NET_HEADS_ALL,

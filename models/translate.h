@@ -13,17 +13,13 @@ typedef struct translate_net {
     part_stack decoder;
     vpps_param W_a; /* exists with attention */
     vpps_cell attention;
-    vpps_cell fed_step;    /* the cell, with input feeding, of the decoder's layers and attention together */
-    vpps_cell turn;        /* greedy search: the cell that chooses one word */
-    vpps_node *remembered; /* the encoder's vectors of the latest source sentence, which attention reads */
-    uint32_t n_remembered;
+    vpps_cell fed_step; /* the cell, with input feeding, of the decoder's layers and attention together */
+    vpps_cell turn;     /* greedy search: the cell that chooses one word */
 } translate_net;
 
-/* Declares the parameters target (table), decoder.*, W_a (with attention), W_s and b_s. base.config must be set, as by
- * part_create. `decoder` is the shape of the decoder's layers, which read words of the target. */
-vpps_status translate_declare(translate_net *t, vpps_model *model, part_stack_shape decoder);
-vpps_status translate_record(translate_net *t, vpps_model *model);
-void translate_destroy(void *net);
+/* Declares the parameters target (table), decoder.*, W_a (with attention), W_s and b_s, and records the cells. `decoder` is the shape of the
+ * decoder's layers, which read words of the target. */
+vpps_status translate_make(translate_net *t, vpps_model *model, part_stack_shape decoder);
 
 /* Sets d to the values that the decoder reads from an encoder's vertices, which scatter (output) an LSTM's h and c, or a GRU's h. The
  * decoder starts from `last`, one vertex per layer. Attention reads h of at[1] .. at[n - 1], or of at[0], the start, if n is 1. */

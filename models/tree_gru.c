@@ -20,104 +20,69 @@
  */
 #include "parts.h"
 
+enum { R_L, R_R, Z_L, Z_R, Z, U, GATES };
+
 typedef struct tree_gru_net {
     part_net base;
     vpps_param embedding;
     vpps_param W_z, W_u; /* hidden x embed */
-    /* hidden x hidden matrices; names end with the gate and the child (l: left, r: right) whose h they multiply */
-    vpps_param U_rl_l, U_rl_r, U_rr_l, U_rr_r;
-    vpps_param U_zl_l, U_zl_r, U_zr_l, U_zr_r, U_z_l, U_z_r; /* matrices of the update gates z_l, z_r and z */
-    vpps_param U_u_l, U_u_r;
-    vpps_param b_rl, b_rr, b_zl, b_zr, b_z, b_u; /* vectors of `hidden` */
-    vpps_cell leaf, inner;
+    part_pair U[GATES];
+    vpps_param b[GATES];
 } tree_gru_net;
-
-static vpps_status declare(void *net, vpps_model *model) {
-    tree_gru_net *t = net;
-    const net_config *c = &t->base.config;
-    const uint32_t d = c->hidden, e = c->embed;
-    const part_parameter parameters[] = {
-        {&t->embedding, "embedding", c->words, e, 1, &part_small},
-        {&t->W_z, "W_z", 0, d, e, NULL},
-        {&t->W_u, "W_u", 0, d, e, NULL},
-        {&t->U_rl_l, "U_rl_l", 0, d, d, NULL},
-        {&t->U_rl_r, "U_rl_r", 0, d, d, NULL},
-        {&t->U_rr_l, "U_rr_l", 0, d, d, NULL},
-        {&t->U_rr_r, "U_rr_r", 0, d, d, NULL},
-        {&t->U_zl_l, "U_zl_l", 0, d, d, NULL},
-        {&t->U_zl_r, "U_zl_r", 0, d, d, NULL},
-        {&t->U_zr_l, "U_zr_l", 0, d, d, NULL},
-        {&t->U_zr_r, "U_zr_r", 0, d, d, NULL},
-        {&t->U_z_l, "U_z_l", 0, d, d, NULL},
-        {&t->U_z_r, "U_z_r", 0, d, d, NULL},
-        {&t->U_u_l, "U_u_l", 0, d, d, NULL},
-        {&t->U_u_r, "U_u_r", 0, d, d, NULL},
-        {&t->b_rl, "b_rl", 0, d, 0, NULL},
-        {&t->b_rr, "b_rr", 0, d, 0, NULL},
-        {&t->b_zl, "b_zl", 0, d, 0, NULL},
-        {&t->b_zr, "b_zr", 0, d, 0, NULL},
-        {&t->b_z, "b_z", 0, d, 0, NULL},
-        {&t->b_u, "b_u", 0, d, 0, NULL},
-    };
-    const vpps_status s = parts_declare(model, parameters, sizeof parameters / sizeof *parameters);
-    return s == VPPS_OK ? part_classifier_declare(&t->base.classifier, model, c, c->hidden, 0) : s;
-}
-
-/* ---------------------------------------------------------------- cells */
 
 static vpps_status record_leaf(tree_gru_net *t, vpps_model *model) {
     vpps_graph *g;
-    const vpps_status s = vpps_cell_begin(model, "tree-gru leaf", &g);
-    if (s != VPPS_OK) return s;
+    PART_TRY(vpps_cell_begin(model, "tree-gru leaf", &g));
     vpps_node x = part_dropout(&t->base.config, g, vpps_lookup(g, t->embedding, vpps_pull_index(g)));
+    vpps_node z = vpps_sigmoid(g, vpps_affine1(g, t->b[Z], t->W_z, x));
+    vpps_node u = vpps_tanh(g, vpps_affine1(g, t->b[U], t->W_u, x));
+    return part_tree_end(&t->base, g, vpps_mul(g, z, u), &t->base.leaf);
+}
 
-    vpps_node z = vpps_sigmoid(g, vpps_affine1(g, t->b_z, t->W_z, x));
-    vpps_node u = vpps_tanh(g, vpps_affine1(g, t->b_u, t->W_u, x));
-
-    const vpps_node h = vpps_mul(g, z, u);
-    vpps_scatter(g, h);
-    part_classifier_add(&t->base.classifier, g, h);
-    return vpps_cell_end(g, &t->leaf);
+static vpps_node gate(const tree_gru_net *t, vpps_graph *g, int k, vpps_node h_l, vpps_node h_r) {
+    return vpps_affine2(g, t->b[k], t->U[k][0], h_l, t->U[k][1], h_r);
 }
 
 static vpps_status record_inner(tree_gru_net *t, vpps_model *model) {
     const uint32_t d = t->base.config.hidden;
     vpps_graph *g;
-    const vpps_status s = vpps_cell_begin(model, "tree-gru inner", &g);
-    if (s != VPPS_OK) return s;
+    PART_TRY(vpps_cell_begin(model, "tree-gru inner", &g));
     vpps_node h_l = vpps_gather(g, 0, 0, d, 1), h_r = vpps_gather(g, 1, 0, d, 1);
 
-    vpps_node r_l = vpps_sigmoid(g, vpps_affine2(g, t->b_rl, t->U_rl_l, h_l, t->U_rl_r, h_r));
-    vpps_node r_r = vpps_sigmoid(g, vpps_affine2(g, t->b_rr, t->U_rr_l, h_l, t->U_rr_r, h_r));
-    vpps_node z_l = vpps_sigmoid(g, vpps_affine2(g, t->b_zl, t->U_zl_l, h_l, t->U_zl_r, h_r));
-    vpps_node z_r = vpps_sigmoid(g, vpps_affine2(g, t->b_zr, t->U_zr_l, h_l, t->U_zr_r, h_r));
-    vpps_node z = vpps_sigmoid(g, vpps_affine2(g, t->b_z, t->U_z_l, h_l, t->U_z_r, h_r));
+    vpps_node r_l = vpps_sigmoid(g, gate(t, g, R_L, h_l, h_r));
+    vpps_node r_r = vpps_sigmoid(g, gate(t, g, R_R, h_l, h_r));
+    vpps_node z_l = vpps_sigmoid(g, gate(t, g, Z_L, h_l, h_r));
+    vpps_node z_r = vpps_sigmoid(g, gate(t, g, Z_R, h_l, h_r));
+    vpps_node z = vpps_sigmoid(g, gate(t, g, Z, h_l, h_r));
     vpps_node kept_l = vpps_mul(g, r_l, h_l), kept_r = vpps_mul(g, r_r, h_r);
-    vpps_node u = vpps_tanh(g, vpps_affine2(g, t->b_u, t->U_u_l, kept_l, t->U_u_r, kept_r));
+    vpps_node u = vpps_tanh(g, gate(t, g, U, kept_l, kept_r));
 
     const vpps_node products[] = {vpps_mul(g, z_l, h_l), vpps_mul(g, z_r, h_r), vpps_mul(g, z, u)};
-    const vpps_node h = vpps_sum(g, 3, products);
-    vpps_scatter(g, h);
-    part_classifier_add(&t->base.classifier, g, h);
-    return vpps_cell_end(g, &t->inner);
+    return part_tree_end(&t->base, g, vpps_sum(g, 3, products), &t->base.inner[0]);
 }
 
-static vpps_status record(void *net, vpps_model *model) {
+static vpps_status build(void *net, vpps_model *model) {
+    static const char *const gates[GATES] = {"rl_", "rr_", "zl_", "zr_", "z_", "u_"};
     tree_gru_net *t = net;
-    const vpps_status s = record_leaf(t, model);
-    return s == VPPS_OK ? record_inner(t, model) : s;
+    const net_config *c = &t->base.config;
+    const uint32_t d = c->hidden, e = c->embed;
+    const part_parameter words[] = {
+        {&t->embedding, "embedding", c->words, e, 1, &part_small},
+        {&t->W_z, "W_z", 0, d, e, NULL},
+        {&t->W_u, "W_u", 0, d, e, NULL},
+    };
+    const part_parameter biases[] = {
+        {&t->b[R_L], "b_rl", 0, d, 0, NULL}, {&t->b[R_R], "b_rr", 0, d, 0, NULL}, {&t->b[Z_L], "b_zl", 0, d, 0, NULL},
+        {&t->b[Z_R], "b_zr", 0, d, 0, NULL}, {&t->b[Z], "b_z", 0, d, 0, NULL},    {&t->b[U], "b_u", 0, d, 0, NULL},
+    };
+    PART_TRY(parts_declare(model, words, PART_COUNT(words)));
+    PART_TRY(part_pairs_declare(t->U, model, gates, GATES, d, ""));
+    PART_TRY(parts_declare(model, biases, PART_COUNT(biases)));
+    PART_TRY(part_classifier_declare(&t->base.classifier, model, c, d, 0));
+    PART_TRY(record_leaf(t, model));
+    return record_inner(t, model);
 }
 
-static vpps_status create(void **net, vpps_model *model, const net_config *config) {
-    return part_create(net, sizeof(tree_gru_net), model, config, declare, record);
-}
-
-static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
-    tree_gru_net *t = net;
-    return part_add_tree(g, x->tree, t->leaf, &t->inner, 1, NULL, &t->base.classifier, heads, scores, &t->base.scratch);
-}
-
-extern const network tree_gru;
 const network tree_gru = {
     .name = "tree-gru",
     .summary = "binary Tree-GRU with two gates a child: labels trees",
@@ -125,7 +90,7 @@ const network tree_gru = {
     .options = part_options,
     .embedding = "embedding",
     .defaults = {.embed = 256, .hidden = 256, .loss = NET_HEADS_LABELLED},
-    .create = create,
-    .add = add,
-    .destroy = part_destroy,
+    .bytes = sizeof(tree_gru_net),
+    .build = build,
+    .add = part_tree_add,
 };

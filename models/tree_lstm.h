@@ -4,6 +4,9 @@
 
 #include "parts.h"
 
+/* The gates. Each child has a forget gate of its own: TREE_F_L and TREE_F_R, with one bias b_f (eq. 10 of Tai et al.). */
+enum { TREE_I, TREE_O, TREE_F_L, TREE_F_R, TREE_U, TREE_GATES };
+
 typedef struct tree_lstm_leaf {
     vpps_param embedding;
     vpps_param W_i, W_o, W_u; /* hidden x embed matrices, applied to the embedding of the leaf's word */
@@ -11,15 +14,27 @@ typedef struct tree_lstm_leaf {
 } tree_lstm_leaf;
 
 typedef struct tree_lstm_inner {
-    /* hidden x hidden matrices, named by the gate and the child whose h they multiply (l: left, r: right) */
-    vpps_param U_i_l, U_i_r, U_o_l, U_o_r;
-    /* U_kl of eq. 10 of Tai et al.: in the forget gate of child k (first letter), the matrix that multiplies h of child l (second
-     * letter) */
-    vpps_param U_f_ll, U_f_lr, U_f_rl, U_f_rr;
-    vpps_param U_u_l, U_u_r;
-    /* bias vectors of the gates; the forget gates of both children share b_f (eq. 10 of Tai et al.) */
-    vpps_param b_i, b_o, b_f, b_u;
+    /* U_kl of eq. 10: in the forget gate of child k, U[k] has the matrix that multiplies h of child l */
+    part_pair U[TREE_GATES];
+    vpps_param b[TREE_GATES];
 } tree_lstm_inner;
+
+/* A Tree-LSTM with one kind of inner cell. */
+typedef struct tree_lstm_net {
+    part_net base;
+    tree_lstm_leaf leaf;
+    tree_lstm_inner inner;
+} tree_lstm_net;
+
+/* Declare the parameters embedding and W_i, W_o, W_u; U_i_l and so on; b_i, b_o, b_f, b_u. The names of the last two groups end with
+ * `suffix`. `forget`: initial values of b_f. */
+vpps_status tree_lstm_declare_words(tree_lstm_leaf *p, vpps_model *model, const net_config *config,
+                                    const vpps_init *embedding);
+vpps_status tree_lstm_declare_matrices(tree_lstm_inner *p, vpps_model *model, uint32_t hidden, const char *suffix);
+vpps_status tree_lstm_declare_biases(tree_lstm_inner *p, vpps_model *model, uint32_t hidden, const char *suffix,
+                                     const vpps_init *forget);
+/* Lets leaves have the biases of inner nodes. */
+void tree_lstm_share_biases(tree_lstm_net *t);
 
 /* tree_lstm_record_leaf records the cell of leaves, tree_lstm_record_inner that of inner nodes. Both scatter (output) h and c; with a
  * classifier they also classify h. */

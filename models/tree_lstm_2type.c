@@ -17,65 +17,7 @@ typedef struct two_type_net {
     part_net base;
     tree_lstm_leaf leaf;
     tree_lstm_inner inner[KINDS];
-    vpps_cell leaf_cell, inner_cells[KINDS];
 } two_type_net;
-
-/* Declares the parameters of one kind of inner cell. Their names end with the kind's number: U_i_l_1 and U_i_l_2. */
-static vpps_status declare_inner(tree_lstm_inner *p, vpps_model *model, uint32_t d, uint32_t kind) {
-    part_parameter parameters[] = {
-        {&p->U_i_l, "U_i_l", 0, d, d, NULL},   {&p->U_i_r, "U_i_r", 0, d, d, NULL},
-        {&p->U_o_l, "U_o_l", 0, d, d, NULL},   {&p->U_o_r, "U_o_r", 0, d, d, NULL},
-        {&p->U_f_ll, "U_f_ll", 0, d, d, NULL}, {&p->U_f_lr, "U_f_lr", 0, d, d, NULL},
-        {&p->U_f_rl, "U_f_rl", 0, d, d, NULL}, {&p->U_f_rr, "U_f_rr", 0, d, d, NULL},
-        {&p->U_u_l, "U_u_l", 0, d, d, NULL},   {&p->U_u_r, "U_u_r", 0, d, d, NULL},
-        {&p->b_i, "b_i", 0, d, 0, NULL},       {&p->b_o, "b_o", 0, d, 0, NULL},
-        {&p->b_f, "b_f", 0, d, 0, &part_one},  {&p->b_u, "b_u", 0, d, 0, NULL},
-    };
-    enum { N = sizeof parameters / sizeof *parameters };
-    char names[N][16];
-    for (uint32_t i = 0; i < N; i++) {
-        snprintf(names[i], sizeof names[i], "%s_%u", parameters[i].name, kind + 1);
-        parameters[i].name = names[i];
-    }
-    return parts_declare(model, parameters, N);
-}
-
-static vpps_status declare(void *net, vpps_model *model) {
-    two_type_net *t = net;
-    const net_config *c = &t->base.config;
-    const uint32_t d = c->hidden, e = c->embed;
-    const part_parameter of_leaf[] = {
-        {&t->leaf.embedding, "embedding", c->words, e, 1, &part_small},
-        {&t->leaf.W_i, "W_i", 0, d, e, NULL},
-        {&t->leaf.W_o, "W_o", 0, d, e, NULL},
-        {&t->leaf.W_u, "W_u", 0, d, e, NULL},
-        {&t->leaf.b_i, "b_i", 0, d, 0, NULL},
-        {&t->leaf.b_o, "b_o", 0, d, 0, NULL},
-        {&t->leaf.b_u, "b_u", 0, d, 0, NULL},
-    };
-    vpps_status s = parts_declare(model, of_leaf, sizeof of_leaf / sizeof *of_leaf);
-    for (uint32_t kind = 0; s == VPPS_OK && kind < KINDS; kind++) {
-        s = declare_inner(&t->inner[kind], model, d, kind);
-    }
-    if (s == VPPS_OK) s = part_classifier_declare(&t->base.classifier, model, c, c->hidden, 0);
-    return s;
-}
-
-static vpps_status record(void *net, vpps_model *model) {
-    static const char *const names[KINDS] = {"tree-lstm inner, kind 1", "tree-lstm inner, kind 2"};
-    two_type_net *t = net;
-    const net_config *config = &t->base.config;
-    const part_classifier *c = &t->base.classifier;
-    vpps_status s = tree_lstm_record_leaf(&t->leaf, config, c, model, "tree-lstm leaf", &t->leaf_cell);
-    for (uint32_t kind = 0; s == VPPS_OK && kind < KINDS; kind++) {
-        s = tree_lstm_record_inner(&t->inner[kind], config, c, model, names[kind], &t->inner_cells[kind]);
-    }
-    return s;
-}
-
-static vpps_status create(void **net, vpps_model *model, const net_config *config) {
-    return part_create(net, sizeof(two_type_net), model, config, declare, record);
-}
 
 /* Mixes bits as SplitMix64 does (Steele, Lea and Flood 2014). */
 static uint64_t mix(uint64_t z) {
@@ -89,13 +31,31 @@ static uint32_t kind_of(const vpps_tree *tree, uint32_t node) {
     return (uint32_t)(mix(mix(tree->n_nodes) + place) >> 63);
 }
 
-static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
+/* The names of parameters of inner cells end with the kind's number: U_i_l_1 and U_i_l_2. */
+static vpps_status build(void *net, vpps_model *model) {
+    static const char *const suffixes[KINDS] = {"_1", "_2"}, *const names[KINDS] = {"tree-lstm inner, kind 1",
+                                                                                    "tree-lstm inner, kind 2"};
     two_type_net *t = net;
-    return part_add_tree(g, x->tree, t->leaf_cell, t->inner_cells, KINDS, kind_of, &t->base.classifier, heads, scores,
-                         &t->base.scratch);
+    const net_config *config = &t->base.config;
+    const uint32_t d = config->hidden;
+    part_classifier *c = &t->base.classifier;
+    const part_parameter biases[] = {{&t->leaf.b_i, "b_i", 0, d, 0, NULL},
+                                     {&t->leaf.b_o, "b_o", 0, d, 0, NULL},
+                                     {&t->leaf.b_u, "b_u", 0, d, 0, NULL}};
+    t->base.choose = kind_of;
+    PART_TRY(tree_lstm_declare_words(&t->leaf, model, config, &part_small));
+    PART_TRY(parts_declare(model, biases, PART_COUNT(biases)));
+    for (int k = 0; k < KINDS; k++) {
+        PART_TRY(tree_lstm_declare_matrices(&t->inner[k], model, d, suffixes[k]));
+        PART_TRY(tree_lstm_declare_biases(&t->inner[k], model, d, suffixes[k], &part_one));
+    }
+    PART_TRY(part_classifier_declare(c, model, config, d, 0));
+    PART_TRY(tree_lstm_record_leaf(&t->leaf, config, c, model, "tree-lstm leaf", &t->base.leaf));
+    for (int k = 0; k < KINDS; k++)
+        PART_TRY(tree_lstm_record_inner(&t->inner[k], config, c, model, names[k], &t->base.inner[k]));
+    return VPPS_OK;
 }
 
-extern const network tree_lstm_2type;
 const network tree_lstm_2type = {
     .name = "tree-lstm-2type",
     .summary = "Tree-LSTM with two kinds of inner cell",
@@ -103,7 +63,7 @@ const network tree_lstm_2type = {
     .options = part_options,
     .embedding = "embedding",
     .defaults = {.embed = 256, .hidden = 256, .loss = NET_HEADS_LABELLED},
-    .create = create,
-    .add = add,
-    .destroy = part_destroy,
+    .bytes = sizeof(two_type_net),
+    .build = build,
+    .add = part_tree_add,
 };

@@ -11,7 +11,7 @@ cp models/models.c "$work/models"
 named() { (cd "$work" && bash -c "$(sed -n 's/^    \(sed -i .*\)/\1/p' "$doc")" && grep -q 'X(tree_sum)' models/models.c); }
 check "it is named in the table as the text says" named
 
-objects=$(find "$BUILD/obj/src/cli" "$BUILD/obj/models" -name '*.o' ! -name models.o)
+objects=$(find src/cli models -name '*.[cS]' ! -name models.c | sed "s|.*|$BUILD/obj/&|; s|[cS]\$|o|")
 libs=$(sed -n 's/^LIBS *:= *//p' Makefile)
 # shellcheck disable=SC2086
 check "it compiles without a warning, and links" "$CC" -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Werror -Iinclude -Imodels -pthread \

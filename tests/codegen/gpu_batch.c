@@ -50,7 +50,7 @@ void gpu_batch_tree_lstm(gpu_batch *b, const gpu_shape *shape, uint32_t hidden, 
     vpps_node logits[N], nll[N];
     *b = (gpu_batch){.net = network_find("tree-lstm")};
     TEST_OK(vpps_model_create(&b->model, 1));
-    TEST_OK(b->net->create(&b->instance, b->model, &config));
+    TEST_OK(network_create(b->net, &b->instance, b->model, &config));
     TEST_OK(vpps_graph_create(&b->g, b->model));
     TEST_OK(b->net->add(b->instance, b->g, &example, NET_HEADS_LABELLED, &(net_scores){.logits = logits, .nll = nll}));
     schedule(b, shape, vpps_sum(b->g, N, nll));
@@ -60,7 +60,7 @@ void gpu_batch_close(gpu_batch *b) {
     vpps_gpu_layout_free(&b->layout);
     vpps_handle_destroy(b->handle);
     if (b->net) {
-        b->net->destroy(b->instance);
+        network_destroy(b->instance);
         vpps_graph_destroy(b->g);
         vpps_model_destroy(b->model);
     } else {

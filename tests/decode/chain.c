@@ -2,7 +2,6 @@
 #include "chain.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #define E 1e-9 /* so that no word is impossible */
 
@@ -19,15 +18,11 @@ static float logit(int which, int before, int word) {
     return (float)log(probabilities[which][before][word]);
 }
 
-/* Creates the network. A table's entry is a matrix: for a preceding word, a column of logits for each chain. Logits are the entry times the chain's
+/* Builds the network. A table's entry is a matrix: for a preceding word, a column of logits for each chain. Logits are the entry times the chain's
  * unit vector; for the infinite chain, times 10. */
-static vpps_status create(void **net, vpps_model *model, const net_config *config) {
-    (void)config;
-    chain_net *c = calloc(1, sizeof *c);
-    if (!c) return VPPS_MEMORY;
-    *net = c;
-    const vpps_status s = vpps_add_lookup(model, &c->table, "chains", CHAIN_CLASSES, CHAIN_CLASSES, CHAINS, NULL);
-    if (s != VPPS_OK) return s;
+static vpps_status build(void *net, vpps_model *model) {
+    chain_net *c = net;
+    PART_TRY(vpps_add_lookup(model, &c->table, "chains", CHAIN_CLASSES, CHAIN_CLASSES, CHAINS, NULL));
     float *to = vpps_param_values(model, c->table);
     for (int before = 0; before < CHAIN_CLASSES; before++) {
         for (int k = 0; k < CHAINS; k++) {
@@ -54,8 +49,6 @@ static vpps_status decode(void *net, vpps_graph *g, uint32_t word, net_decoding 
     return vpps_graph_status(g);
 }
 
-static void destroy(void *net) { free(net); }
-
-#define CHAIN_ROWS .create = create, .encode = encode, .decode = decode, .destroy = destroy
+#define CHAIN_ROWS .bytes = sizeof(chain_net), .build = build, .encode = encode, .decode = decode
 const network chain = {.name = "chain", .kind = NET_PAIRS, CHAIN_ROWS};
 const network lattice_chain = {.name = "lattice-chain", .kind = NET_LATTICE_PAIRS, CHAIN_ROWS};

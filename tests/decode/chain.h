@@ -2,7 +2,7 @@
  * reaches the decoder as memory, in one array for all sources. There are no states. */
 #pragma once
 
-#include "models.h"
+#include "parts.h"
 
 enum { CHAIN_CLASSES = 4, CHAINS = 4 };
 enum {
@@ -13,6 +13,7 @@ enum {
 };
 
 typedef struct chain_net {
+    part_net base;
     vpps_param table;
     vpps_node memory[1];
     uint32_t n_decoded; /* steps added */

@@ -67,7 +67,7 @@ static void open(fixture *f, const network *net, const net_config *config, bool 
     f->given.fails_at = NO_FAILURE;
     f->d = (decoder){.net = net, .classes = config->classes, .options = {.beam = 1}};
     TEST_OK(vpps_model_create(&f->model, test_seed()));
-    TEST_OK(net->create(&f->d.instance, f->model, config));
+    TEST_OK(network_create(net, &f->d.instance, f->model, config));
     uint64_t random = test_seed() + 5;
     for (uint32_t p = 0; draw && p < vpps_param_count(f->model); p++) {
         vpps_param_info info = {.size = sizeof info};
@@ -84,7 +84,7 @@ static void close(fixture *f) {
     decoded_destroy(&f->out);
     vpps_handle_destroy(f->d.handle);
     vpps_graph_destroy(f->d.graph);
-    f->d.net->destroy(f->d.instance);
+    network_destroy(f->d.instance);
     vpps_model_destroy(f->model);
 }
 

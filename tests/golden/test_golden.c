@@ -75,14 +75,14 @@ static void open_network(trained *t, const golden *from, const vpps_options *o) 
     t->type = network_find(from->network);
     ck_assert_msg(t->type != NULL, "no network %s", from->network);
     TEST_OK(vpps_model_create(&t->model, 1));
-    TEST_OK(t->type->create(&t->net, t->model, &from->config));
+    TEST_OK(network_create(t->type, &t->net, t->model, &from->config));
     set_parameters(from, t->model);
     TEST_OK(vpps_graph_create(&t->g, t->model));
     TEST_OK(vpps_handle_create(&t->h, t->model, o));
 }
 
 static void close_network(trained *t) {
-    t->type->destroy(t->net);
+    network_destroy(t->net);
     vpps_handle_destroy(t->h);
     vpps_graph_destroy(t->g);
     vpps_model_destroy(t->model);

@@ -23,7 +23,7 @@ gpu_trees trees_of(uint32_t hidden, uint32_t embed) {
     config.words = vpps_vocab_size(vpps_treebank_vocab(t.bank));
     config.classes = CLASSES;
     TEST_OK(vpps_model_create(&t.model, 11));
-    TEST_OK(n->create(&t.net, t.model, &config));
+    TEST_OK(network_create(n, &t.net, t.model, &config));
     TEST_OK(vpps_graph_create(&t.g, t.model));
     return t;
 }
@@ -42,7 +42,7 @@ gpu_trees trees_driven_by(const struct vpps_driver_table *driver, uint32_t hidde
 }
 
 void trees_close(gpu_trees *t) {
-    network_find("tree-lstm")->destroy(t->net);
+    network_destroy(t->net);
     training_end(&(training){t->model, t->g, t->h});
     vpps_treebank_destroy(t->bank);
 }

@@ -316,7 +316,7 @@ TEST(a_tree_lstm_costs_its_formula) {
     const net_config config = {.words = words, .classes = CLASSES, .embed = EMBED, .hidden = HIDDEN};
     void *instance;
     AT_END(training_end) training t = training_of(1);
-    TEST_OK(net->create(&instance, t.model, &config));
+    TEST_OK(network_create(net, &instance, t.model, &config));
 
     uint64_t leaves = 0, inner = 0;
     bool *seen = calloc(words, 1);
@@ -339,7 +339,7 @@ TEST(a_tree_lstm_costs_its_formula) {
     ck_assert_uint_eq(c.product_flops, 6 * (leaves * 3 * d * e + inner * 10 * d * d + (leaves + inner) * CLASSES * d));
     ck_assert_uint_eq(c.parameter_bytes, 8 * (used * e + 3 * d * e + 10 * d * d + 4 * d + CLASSES * d + CLASSES));
     free(seen);
-    net->destroy(instance);
+    network_destroy(instance);
 }
 
 TEST(errors) {

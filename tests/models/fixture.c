@@ -79,12 +79,12 @@ void fixture_open(fixture *f, int i, const examples *e, uint32_t hidden, uint32_
     f->config.dropout = dropout;
     ck_assert_uint_le(f->e->n, MOST_EXAMPLES);
     TEST_OK(vpps_model_create(&f->model, test_seed()));
-    TEST_OK(f->net->create(&f->state, f->model, &f->config));
+    TEST_OK(network_create(f->net, &f->state, f->model, &f->config));
     TEST_OK(vpps_graph_create(&f->g, f->model));
 }
 
 void fixture_close(fixture *f) {
-    f->net->destroy(f->state);
+    network_destroy(f->state);
     vpps_graph_destroy(f->g);
     vpps_model_destroy(f->model);
 }

@@ -32,7 +32,7 @@ TEST_EACH(a_row_is_complete, 0, n_networks()) {
     ck_assert_uint_eq(examples_of(n->kind)->kind, n->kind);
     ck_assert(HAS_OPTION(n, hidden) && n->defaults.hidden > 0);
     for (const option_row *o = n->options; o->name; o++) check_option(n, o);
-    ck_assert_msg(n->create && n->add && n->destroy, "%s", n->name);
+    ck_assert_msg(n->bytes && n->build && n->add, "%s", n->name);
     ck_assert_msg((n->encode != NULL) == pairs, "%s", n->name);
     ck_assert_msg((n->decode != NULL) == (pairs || n->kind == NET_TEXT), "%s", n->name);
     ck_assert_msg(n->embedding != NULL, "%s", n->name);

@@ -10,7 +10,7 @@ void networks_open(networks_batch *b, const char *name, uint32_t words, uint32_t
     config.classes = classes;
     config.embed = config.hidden = size;
     TEST_OK(vpps_model_create(&b->model, 1));
-    TEST_OK(b->net->create(&b->data, b->model, &config));
+    TEST_OK(network_create(b->net, &b->data, b->model, &config));
     TEST_OK(vpps_graph_create(&b->g, b->model));
 }
 
@@ -30,7 +30,7 @@ void networks_add(networks_batch *b, const net_example *x) {
 void networks_close(networks_batch *b) {
     VPPS_FREE_ARRAYS(b->logits);
     VPPS_FREE_ARRAYS(b->losses);
-    b->net->destroy(b->data);
+    network_destroy(b->data);
     vpps_graph_destroy(b->g);
     vpps_model_destroy(b->model);
 }

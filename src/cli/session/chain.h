@@ -1,4 +1,4 @@
-/* chain.h - tags of a sentence that depend on each other: through a network's scores of successive tags (models/crf.h),
+/* chain.h - tags of a sentence that depend on each other: through a network's scores of successive tags (models/crf.c),
  * or through the rules of a tag scheme such as IOB2. */
 #pragma once
 

@@ -6,13 +6,12 @@
 
 /* Records a network on its own model with small vocabularies, so that it is made quickly. */
 static vpps_status make_model(const settings *s, const net_config *config, vpps_model **model) {
-    const network *net = s->network;
     net_config own = *config;
     void *instance = NULL;
     VPPS_TRY(vpps_model_create(model, 1));
     if (s->class_weights) VPPS_TRY(parameters_declare_weights(*model, &own));
-    const vpps_status status = net->create(&instance, *model, &own);
-    if (status == VPPS_OK) net->destroy(instance);
+    const vpps_status status = network_create(s->network, &instance, *model, &own);
+    network_destroy(instance);
     return status;
 }
 

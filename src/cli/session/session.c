@@ -78,7 +78,7 @@ vpps_status session_open(session *x, const settings *s, const corpus *c) {
     net_config net = s->net;
     if (s->class_weights) VPPS_TRY(parameters_declare_weights(x->model, &net));
     x->class_weights = net.class_weights;
-    VPPS_TRY(s->network->create(&x->net, x->model, &net));
+    VPPS_TRY(network_create(s->network, &x->net, x->model, &net));
     VPPS_TRY(vectors_load(x, c));
     if (s->init) {
         char *taken;
@@ -145,7 +145,7 @@ vpps_status session_check_scores(const session *x) {
 }
 
 void session_close(session *x) {
-    if (x->settings) x->settings->network->destroy(x->net);
+    network_destroy(x->net);
     vpps_handle_destroy(x->handle);
     vpps_graph_destroy(x->graph);
     vpps_model_destroy(x->model);
