@@ -17,6 +17,3 @@ struct vpps_constituents {
 
 /* Sets the line number that messages name to `line` for all trees from number `first` on. */
 void vpps_constituents_set_line(vpps_constituents *c, uint32_t first, uint32_t line);
-
-/* Returns a label's length without the function tags and indices at its end: 2 for NP-SBJ-1. */
-size_t vpps_label_without_tags(const char *label, size_t len);

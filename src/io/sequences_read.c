@@ -1,9 +1,26 @@
-/* sequences_read.c - reads sentences from lines: word|TAG tokens, a label and a sentence, or plain text. */
+/* sequences_read.c - reads sentences from lines: word|TAG tokens, a label and a sentence, plain text, or the lines of two files that are
+ * translations of each other. */
 #include "sequences.h"
 
 #include "base/base.h"
 #include "file.h"
 #include "text.h"
+
+/* Reads one line of a text; `how`: the options of the text's format. */
+typedef vpps_status line_reader(vpps_sentences *s, const vpps_text *t, const vpps_line *line, const void *how);
+
+/* Reads a text line by line. Adds nothing on failure. */
+static vpps_status read_lines(vpps_sentences *s, const char *name, const char *text, size_t len,
+                              vpps_sentences_kind kind, line_reader *read, const void *how) {
+    const vpps_text t = vpps_text_of(name, text, len, "");
+    const vpps_sentences_mark before = vpps_sentences_extent(s);
+    vpps_line line = {0};
+    vpps_status status = vpps_text_check(&t);
+    if (status == VPPS_OK) status = vpps_sentences_begin(s, kind);
+    while (status == VPPS_OK && vpps_text_next_line(&t, &line)) status = read(s, &t, &line, how);
+    if (status != VPPS_OK) vpps_sentences_restore(s, before);
+    return status;
+}
 
 /* ---------------------------------------------------------------- word|TAG */
 
@@ -28,7 +45,8 @@ static vpps_status fail_bars(const vpps_text *t, const char *token, uint32_t bar
     return vpps_text_fail(t, token, expected, NULL);
 }
 
-static vpps_status read_barred_line(vpps_sentences *s, const vpps_text *t, const vpps_line *line, const vpps_bars *b) {
+static vpps_status read_barred(vpps_sentences *s, const vpps_text *t, const vpps_line *line, const void *how) {
+    const vpps_bars *b = how;
     const char *at = line->begin, *token;
     size_t len, before = s->n_words, word_len = 0, tag_len = 0;
     s->line = line->number;
@@ -43,20 +61,11 @@ static vpps_status read_barred_line(vpps_sentences *s, const vpps_text *t, const
     return s->n_words > before ? vpps_sentences_end(s, line->number, VPPS_NO_WORD) : VPPS_OK;
 }
 
-static vpps_status read_barred(vpps_sentences *s, const vpps_text *t, const vpps_bars *b) {
-    vpps_line line = {0};
-    if (b->word > b->n + 1 || b->tag > b->n + 1 || b->word == b->tag) {
-        return vpps_fail(VPPS_ARGUMENT, "%s%s: expected two of its %u columns, found %u for words and %u for tags",
-                         VPPS_PATH_ARGS(t->name), b->n + 1, b->word, b->tag);
-    }
-    VPPS_TRY(vpps_sentences_begin(s, VPPS_TAGGED));
-    while (vpps_text_next_line(t, &line)) VPPS_TRY(read_barred_line(s, t, &line, b));
-    return VPPS_OK;
-}
-
 /* ---------------------------------------------------------------- a label and a sentence */
 
-static vpps_status read_labelled_line(vpps_sentences *s, const vpps_text *t, const vpps_line *line) {
+static vpps_status read_labelled(vpps_sentences *s, const vpps_text *t, const vpps_line *line, const void *how) {
+    (void)how;
+    if (vpps_line_is_blank(line)) return VPPS_OK;
     const char *tab = memchr(line->begin, '\t', (size_t)(line->end - line->begin));
     if (!tab) return vpps_text_fail(t, line->begin, "a label, a tab and a sentence", "no tab in the line");
     const char *label = vpps_skip_blanks(line->begin, tab), *end = vpps_trim_blanks(label, tab);
@@ -71,15 +80,6 @@ static vpps_status read_labelled_line(vpps_sentences *s, const vpps_text *t, con
     VPPS_TRY(vpps_vocab_add_unchecked(s->tag_vocab, label, (size_t)(end - label), &id));
     while (vpps_text_next_word(&at, line->end, &word, &len)) VPPS_TRY(vpps_sentences_add_word(s, word, len, NULL, 0));
     return vpps_sentences_end(s, line->number, id);
-}
-
-static vpps_status read_labelled(vpps_sentences *s, const vpps_text *t) {
-    vpps_line line = {0};
-    VPPS_TRY(vpps_sentences_begin(s, VPPS_LABELLED));
-    while (vpps_text_next_line(t, &line)) {
-        if (!vpps_line_is_blank(&line)) VPPS_TRY(read_labelled_line(s, t, &line));
-    }
-    return VPPS_OK;
 }
 
 /* ---------------------------------------------------------------- plain lines */
@@ -108,27 +108,21 @@ vpps_status vpps_sentences_add_line(vpps_sentences *s, const vpps_line *line, co
     return vpps_sentences_end(s, line->number, VPPS_NO_WORD);
 }
 
-static vpps_status read_lines(vpps_sentences *s, const vpps_text *t, const vpps_lines *lines) {
-    vpps_line line = {0};
-    VPPS_TRY(vpps_sentences_check_end_word(lines->end_word));
-    VPPS_TRY(vpps_sentences_begin(s, VPPS_PLAIN));
-    while (vpps_text_next_line(t, &line)) {
-        if (!lines->keep_empty && vpps_line_is_blank(&line)) continue;
-        VPPS_TRY(vpps_sentences_add_line(s, &line, lines->end_word));
-    }
-    return VPPS_OK;
+static vpps_status read_plain(vpps_sentences *s, const vpps_text *t, const vpps_line *line, const void *how) {
+    const vpps_lines *lines = how;
+    (void)t;
+    return !lines->keep_empty && vpps_line_is_blank(line) ? VPPS_OK : vpps_sentences_add_line(s, line, lines->end_word);
 }
 
 /* ---------------------------------------------------------------- the public calls */
 
 vpps_status vpps_sentences_read_barred_text(vpps_sentences *s, const char *name, const char *text, size_t len,
-                                            const vpps_bars *bars) {
-    const vpps_text t = vpps_text_of(name, text, len, "");
-    const vpps_sentences_mark before = vpps_sentences_extent(s);
-    vpps_status status = vpps_text_check(&t);
-    if (status == VPPS_OK) status = read_barred(s, &t, bars);
-    if (status != VPPS_OK) vpps_sentences_restore(s, before);
-    return status;
+                                            const vpps_bars *b) {
+    if (b->word > b->n + 1 || b->tag > b->n + 1 || b->word == b->tag) {
+        return vpps_fail(VPPS_ARGUMENT, "%s%s: expected two of its %u columns, found %u for words and %u for tags",
+                         VPPS_PATH_ARGS(name), b->n + 1, b->word, b->tag);
+    }
+    return read_lines(s, name, text, len, VPPS_TAGGED, read_barred, b);
 }
 
 vpps_status vpps_sentences_read_tagged_text(vpps_sentences *s, const char *name, const char *text, size_t len) {
@@ -140,25 +134,17 @@ vpps_status vpps_sentences_read_tagged_text(vpps_sentences *s, const char *name,
 vpps_status vpps_sentences_read_labelled_text(vpps_sentences *s, const char *name, const char *text, size_t len) {
     VPPS_NEED(s, name);
     if (len) VPPS_NEED(text);
-    const vpps_text t = vpps_text_of(name, text, len, "");
-    const vpps_sentences_mark before = vpps_sentences_extent(s);
-    vpps_status status = vpps_text_check(&t);
-    if (status == VPPS_OK) status = read_labelled(s, &t);
-    if (status != VPPS_OK) vpps_sentences_restore(s, before);
-    return status;
+    return read_lines(s, name, text, len, VPPS_LABELLED, read_labelled, NULL);
 }
 
 vpps_status vpps_sentences_read_lines_text(vpps_sentences *s, const char *name, const char *text, size_t len,
                                            const vpps_lines *lines) {
+    static const vpps_lines defaults = {0};
     VPPS_NEED(s, name);
     if (len) VPPS_NEED(text);
-    static const vpps_lines defaults = {0};
-    const vpps_text t = vpps_text_of(name, text, len, "");
-    const vpps_sentences_mark before = vpps_sentences_extent(s);
-    vpps_status status = vpps_text_check(&t);
-    if (status == VPPS_OK) status = read_lines(s, &t, lines ? lines : &defaults);
-    if (status != VPPS_OK) vpps_sentences_restore(s, before);
-    return status;
+    if (!lines) lines = &defaults;
+    VPPS_TRY(vpps_sentences_check_end_word(lines->end_word));
+    return read_lines(s, name, text, len, VPPS_PLAIN, read_plain, lines);
 }
 
 vpps_status vpps_sentences_read_tagged_file(vpps_sentences *s, const char *path) {
@@ -177,4 +163,98 @@ vpps_status vpps_sentences_read_lines_file(vpps_sentences *s, const char *path, 
     VPPS_NEED(s, path);
     VPPS_TEXT_OF_FILE(path, text, len);
     return vpps_sentences_read_lines_text(s, path, text, len, lines);
+}
+
+/* ---------------------------------------------------------------- parallel text */
+
+/* Counts a text's lines, and the lines up to the last one that is not blank. */
+static size_t count_lines(const vpps_text *t, size_t *to_last) {
+    vpps_line line = {0};
+    size_t n = 0;
+    *to_last = 0;
+    while (vpps_text_next_line(t, &line)) {
+        n++;
+        if (!vpps_line_is_blank(&line)) *to_last = n;
+    }
+    return n;
+}
+
+/* Shortens a path, since two paths must fit into one message. */
+static const char *short_name(const char *name) {
+    const size_t len = strlen(name);
+    return len > 160 ? name + len - 160 : name;
+}
+
+static vpps_status check_line_counts(const vpps_text *source, const vpps_text *target) {
+    /* numbers of lines up to the last that is not blank; blank lines at the end pair with nothing */
+    size_t last_source, last_target;
+    const size_t n_source = count_lines(source, &last_source), n_target = count_lines(target, &last_target);
+    if (n_source == n_target || last_source == last_target) return VPPS_OK;
+    return vpps_fail(VPPS_FORMAT, "expected as many lines in both files, found %zu in %s and %zu in %s", n_source,
+                     short_name(source->name), n_target, short_name(target->name));
+}
+
+static vpps_status read_pairs(vpps_sentences *s, vpps_sentences *t, const vpps_text *source, const vpps_text *target,
+                              const vpps_parallel *options) {
+    vpps_line line[2] = {0};
+    VPPS_TRY(check_line_counts(source, target));
+    while (vpps_text_next_line(source, &line[0]) && vpps_text_next_line(target, &line[1])) {
+        const bool in_source = !vpps_line_is_blank(&line[0]);
+        const bool in_target = !vpps_line_is_blank(&line[1]);
+        if (in_source && in_target) {
+            VPPS_TRY(vpps_sentences_add_line(s, &line[0], NULL));
+            VPPS_TRY(vpps_sentences_add_line(t, &line[1], options->end_word));
+        } else if (!options->skip_empty) {
+            const int empty = in_source ? 1 : 0;
+            return vpps_text_fail(empty ? target : source, line[empty].begin, "a sentence (its line in the other file)",
+                                  "a line without words");
+        }
+    }
+    return VPPS_OK;
+}
+
+/* Checks the arguments of the call before anything is read. */
+static vpps_status check_call(vpps_sentences *source, vpps_sentences *target, const vpps_parallel *options) {
+    if (source == target) return vpps_fail(VPPS_ARGUMENT, "parallel text: expected two different vpps_sentences");
+    if (source->n_sentences != target->n_sentences) {
+        return vpps_fail(VPPS_STATE, "parallel text: expected as many sentences before on both sides, found %u and %u",
+                         source->n_sentences, target->n_sentences);
+    }
+    VPPS_TRY(vpps_sentences_check_end_word(options->end_word));
+    VPPS_TRY(vpps_sentences_begin(source, VPPS_PLAIN));
+    return vpps_sentences_begin(target, VPPS_PLAIN);
+}
+
+vpps_status vpps_sentences_read_parallel_texts(vpps_sentences *source, vpps_sentences *target, const char *source_name,
+                                               const char *source_text, size_t source_len, const char *target_name,
+                                               const char *target_text, size_t target_len,
+                                               const vpps_parallel *parallel) {
+    VPPS_NEED(source, target, source_name, target_name);
+    if (source_len) VPPS_NEED(source_text);
+    if (target_len) VPPS_NEED(target_text);
+    static const vpps_parallel defaults = {0};
+    const vpps_parallel *options = parallel ? parallel : &defaults;
+    const vpps_text s = vpps_text_of(source_name, source_text, source_len, "");
+    const vpps_text t = vpps_text_of(target_name, target_text, target_len, "");
+    const vpps_sentences_mark before = vpps_sentences_extent(source), target_before = vpps_sentences_extent(target);
+    vpps_status status = check_call(source, target, options);
+    if (status == VPPS_OK) status = vpps_text_check(&s);
+    if (status == VPPS_OK) status = vpps_text_check(&t);
+    if (status == VPPS_OK) status = read_pairs(source, target, &s, &t, options);
+    if (status != VPPS_OK) {
+        vpps_sentences_restore(source, before);
+        vpps_sentences_restore(target, target_before);
+    }
+    return status;
+}
+
+vpps_status vpps_sentences_read_parallel_files(vpps_sentences *source, vpps_sentences *target, const char *source_path,
+                                               const char *target_path, const vpps_parallel *parallel) {
+    VPPS_NEED(source, target, source_path, target_path);
+    VPPS_FREED char *source_text = NULL, *target_text = NULL;
+    size_t source_len, target_len;
+    VPPS_TRY(vpps_file_read_all(source_path, &source_text, &source_len));
+    VPPS_TRY(vpps_file_read_all(target_path, &target_text, &target_len));
+    return vpps_sentences_read_parallel_texts(source, target, source_path, source_text, source_len, target_path,
+                                              target_text, target_len, parallel);
 }

@@ -34,3 +34,9 @@ vpps_status vpps_treebank_add_tree(vpps_treebank *tb, size_t first, uint32_t lin
 
 /* Sets the line number that messages name to `line` for all trees from number `first` on. */
 void vpps_treebank_set_line(vpps_treebank *tb, uint32_t first, uint32_t line);
+
+/* Prints a label: its name; with `names` NULL, or without a name, its number. */
+void vpps_tree_print_label(FILE *file, int32_t label, const vpps_vocab *names);
+/* Prints a tree in brackets, with other labels than its own unless `labels` is NULL. Fails with MEMORY. */
+vpps_status vpps_tree_print(FILE *file, vpps_tree tree, const vpps_vocab *words, const int32_t *labels,
+                            const vpps_vocab *names);

@@ -10,6 +10,7 @@
 #include "cli/tasks/words.h"
 #include "io/file.h"
 #include "io/text.h"
+#include "io/treebank.h"
 
 #include <math.h>
 
@@ -177,64 +178,18 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
 
 /* ---------------------------------------------------------------- prediction */
 
-static void print_label(answers *a, int32_t label) {
-    const char *name = a->names && label >= 0 ? vpps_vocab_word(a->names, (uint32_t)label) : NULL;
-    if (name) {
-        fputs(name, a->file);
-    } else {
-        fprintf(a->file, "%d", label);
-    }
-}
-
-/* Prints a tree in brackets with other labels. Nodes are stored children first, so a stack holds what remains to be printed: nodes, and
- * (negative) closing brackets. The stack holds a node and a bracket per level, and one more child. */
-static vpps_status print_tree(answers *a, vpps_tree tree, const vpps_vocab *words, const int32_t *labels) {
-    int64_t *stack = malloc((2 * (size_t)tree.n_nodes + 2) * sizeof *stack);
-    if (!stack) return vpps_fail(VPPS_MEMORY, "no memory for printing a tree of %u nodes", tree.n_nodes);
-    size_t n = 0;
-    stack[n++] = tree.n_nodes - 1;
-    bool first = true;
-    while (n) {
-        const int64_t k = stack[--n];
-        if (k < 0) {
-            fputc(')', a->file);
-            continue;
-        }
-        const vpps_tree_node *node = &tree.nodes[k];
-        fputs(first ? "(" : " (", a->file);
-        print_label(a, labels[k]);
-        first = false;
-        if (node->left < 0) {
-            fprintf(a->file, " %s)", vpps_vocab_word(words, node->word));
-        } else {
-            stack[n++] = -1;
-            stack[n++] = node->right;
-            stack[n++] = node->left;
-        }
-    }
-    free(stack);
-    return VPPS_OK;
-}
-
 /* Returns the label that a node has in its text. */
 static json_t *gold_label(const answers *a, int32_t label) {
     return label < 0 ? json_null() : answer_label(a, (uint32_t)label);
 }
 
-/* Prints the text's own label or tree and a tab, before the network's answer. */
-static vpps_status print_gold(answers *a, vpps_tree tree, const vpps_vocab *words, bool whole) {
-    int32_t *labels = calloc((size_t)tree.n_nodes + 1, sizeof *labels);
-    if (!labels) return vpps_fail(VPPS_MEMORY, "no memory for a tree of %u nodes", tree.n_nodes);
-    for (uint32_t k = 0; k < tree.n_nodes; k++) labels[k] = tree.nodes[k].label;
-    vpps_status status = VPPS_OK;
-    if (whole) {
-        status = print_tree(a, tree, words, labels);
-    } else {
-        print_label(a, labels[tree.n_nodes - 1]);
-    }
-    fputc('\t', a->file);
-    free(labels);
-    return status;
+/* Prints a tree, or its root's label, with other labels than its own unless `labels` is NULL. */
+static vpps_status print_answer(answers *a, vpps_tree tree, const vpps_vocab *words, const int32_t *labels,
+                                bool whole) {
+    const uint32_t root = tree.n_nodes - 1;
+    if (whole) return vpps_tree_print(a->file, tree, words, labels, a->names);
+    vpps_tree_print_label(a->file, labels ? labels[root] : tree.nodes[root].label, a->names);
+    return VPPS_OK;
 }
 
 /* Makes the JSON answer: the root's class, and the class of each classified node with the range of the node's words: begin .. end - 1. */
@@ -282,16 +237,14 @@ static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t 
     int32_t *predicted = NULL;
     size_t at = 0;
     if (a->json) return predict_json(x, c, split, first, n, a);
+    const vpps_vocab *words = vpps_treebank_vocab(split->bank);
+    const bool whole = x->settings->output == OUTPUT_TREE;
     vpps_status status = session_predict(x, c, split, split->examples + first, n, NET_HEADS_ALL, &predicted);
     for (uint32_t i = first; i < first + n && status == VPPS_OK; i++) {
         const vpps_tree tree = vpps_treebank_tree(split->bank, i);
-        if (a->gold) status = print_gold(a, tree, vpps_treebank_vocab(split->bank), x->settings->output == OUTPUT_TREE);
-        if (status != VPPS_OK) break;
-        if (x->settings->output == OUTPUT_TREE) {
-            status = print_tree(a, tree, vpps_treebank_vocab(split->bank), predicted + at);
-        } else {
-            print_label(a, predicted[at + tree.n_nodes - 1]);
-        }
+        if (a->gold) status = print_answer(a, tree, words, NULL, whole);
+        if (a->gold) fputc('\t', a->file);
+        if (status == VPPS_OK) status = print_answer(a, tree, words, predicted + at, whole);
         if (status == VPPS_OK) status = answers_end(a);
         at += tree.n_nodes;
     }
