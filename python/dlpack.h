@@ -35,15 +35,8 @@ uintptr_t glue_capsule(vpps_array *array, float *data, int32_t gpu, int32_t ndim
     dlpack_own *own = calloc(1, sizeof *own);
     if (!own) return vpps_array_destroy(array), 0;
     *own = (dlpack_own){.sizes = {rows, cols, 1, rows}, .array = array, .managed.deleter = dlpack_delete};
-    own->managed.tensor = (glue_tensor){.data = data,
-                                        .device_type = 2,
-                                        .device_id = gpu,
-                                        .ndim = ndim,
-                                        .code = 2,
-                                        .bits = 32,
-                                        .lanes = 1,
-                                        .shape = own->sizes,
-                                        .strides = own->sizes + 2};
+    own->managed.tensor =
+        (glue_tensor){data, 2, gpu, ndim, 2, 32, 1, own->sizes, own->sizes + 2, 0}; /* CUDA, float32 */
     PyObject *capsule = PyCapsule_New(&own->managed, dlpack_name, dlpack_end);
     if (!capsule) dlpack_delete(&own->managed), PyErr_Clear();
     return (uintptr_t)capsule;

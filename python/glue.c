@@ -11,20 +11,16 @@ const char *glue_version(void) { return VPPS_VERSION; }
 
 /* ---------------------------------------------------------------- lifetimes */
 
-glue_model *glue_model_create(uint64_t seed, vpps_status *status) {
-    glue_model *m = calloc(1, sizeof *m);
-    *status = m ? vpps_model_create(&m->model, seed) : VPPS_MEMORY;
-    if (*status != VPPS_OK) {
-        free(m);
-        return NULL;
+vpps_status glue_model_create(uint64_t seed, glue_model **out) {
+    glue_model made = {.users = 1};
+    const vpps_status status = vpps_model_create(&made.model, seed);
+    *out = status == VPPS_OK ? malloc(sizeof **out) : NULL;
+    if (*out) {
+        **out = made;
+        return VPPS_OK;
     }
-    m->users = 1;
-    return m;
-}
-
-static glue_model *keep(glue_model *m) {
-    __atomic_fetch_add(&m->users, 1, __ATOMIC_SEQ_CST);
-    return m;
+    vpps_model_destroy(made.model);
+    return status == VPPS_OK ? VPPS_MEMORY : status;
 }
 
 void glue_model_release(void *p) {
@@ -34,56 +30,47 @@ void glue_model_release(void *p) {
     free(m);
 }
 
-glue_graph *glue_graph_create(glue_model *m, vpps_status *status) {
-    glue_graph *g = calloc(1, sizeof *g);
-    *status = g ? vpps_graph_create(&g->graph, m->model) : VPPS_MEMORY;
-    if (*status != VPPS_OK) {
-        free(g);
-        return NULL;
+/* Gives Python the graph or handle in `made`, which a call that returned `status` has created. */
+static vpps_status give(const glue_user *made, vpps_status status, glue_user **out) {
+    *out = status == VPPS_OK ? malloc(sizeof **out) : NULL;
+    if (*out) {
+        **out = *made;
+        __atomic_fetch_add(&made->model->users, 1, __ATOMIC_SEQ_CST);
+        return VPPS_OK;
     }
-    g->model = keep(m);
-    return g;
+    vpps_handle_destroy(made->handle);
+    vpps_graph_destroy(made->graph);
+    return status == VPPS_OK ? VPPS_MEMORY : status;
 }
 
-void glue_graph_destroy(void *p) {
-    glue_graph *g = p;
-    vpps_graph_destroy(g->graph);
-    glue_model_release(g->model);
-    free(g);
+vpps_status glue_graph_create(glue_model *m, glue_user **out) {
+    glue_user made = {.model = m};
+    const vpps_status status = vpps_graph_create(&made.graph, m->model);
+    return give(&made, status, out);
 }
 
-/* Wraps a vpps_handle that a call returned with *status for Python; destroys the handle if out of memory. */
-static glue_handle *wrap(vpps_handle *handle, glue_model *m, vpps_status *status) {
-    glue_handle *h = *status == VPPS_OK ? calloc(1, sizeof *h) : NULL;
-    if (h) {
-        h->handle = handle;
-        h->model = keep(m);
-        return h;
+vpps_status glue_handle_create(glue_model *m, const vpps_options *options, glue_user **out) {
+    glue_user made = {.model = m};
+    const vpps_status status = vpps_handle_create(&made.handle, m->model, options);
+    return give(&made, status, out);
+}
+
+vpps_status glue_inference_create(glue_user *trainer, const vpps_options *options, glue_user **out) {
+    glue_user made = {.model = trainer->model};
+    const vpps_status status = vpps_handle_create_inference(&made.handle, trainer->handle, options);
+    return give(&made, status, out);
+}
+
+void glue_user_destroy(void *p) {
+    glue_user *u = p;
+    if (u->handle) {
+        (void)vpps_step_drop(u->handle);       /* error ignored: there may be no open step */
+        (void)vpps_read_parameters(u->handle); /* error ignored: inference, a failed handle, or a child of fork() */
     }
-    if (*status == VPPS_OK) *status = VPPS_MEMORY;
-    vpps_handle_destroy(handle);
-    return NULL;
-}
-
-void glue_handle_create(glue_model *m, const vpps_options *options, glue_handle **out, vpps_status *status) {
-    vpps_handle *handle;
-    *status = vpps_handle_create(&handle, m->model, options);
-    *out = wrap(handle, m, status);
-}
-
-void glue_inference_create(glue_handle *trainer, const vpps_options *options, glue_handle **out, vpps_status *status) {
-    vpps_handle *handle;
-    *status = vpps_handle_create_inference(&handle, trainer->handle, options);
-    *out = wrap(handle, trainer->model, status);
-}
-
-void glue_handle_destroy(void *p) {
-    glue_handle *h = p;
-    (void)vpps_step_drop(h->handle);       /* error ignored: there may be no open step */
-    (void)vpps_read_parameters(h->handle); /* error ignored: inference, a failed handle, or a child of fork() */
-    vpps_handle_destroy(h->handle);
-    glue_model_release(h->model);
-    free(h);
+    vpps_handle_destroy(u->handle);
+    vpps_graph_destroy(u->graph);
+    glue_model_release(u->model);
+    free(u);
 }
 
 /* ---------------------------------------------------------------- graphs */

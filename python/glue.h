@@ -7,27 +7,23 @@ typedef struct glue_model {
     vpps_model *model;
     uint32_t users; /* atomic */
 } glue_model;
-/* Creates a model. Returns NULL on failure, with the reason in *status. */
-glue_model *glue_model_create(uint64_t seed, vpps_status *status);
 void glue_model_release(void *m);
 
-typedef struct glue_graph {
+/* A graph or a handle of a model; the other one is NULL. */
+typedef struct glue_user {
     vpps_graph *graph;
-    glue_model *model;
-} glue_graph;
-glue_graph *glue_graph_create(glue_model *m, vpps_status *status);
-void glue_graph_destroy(void *g);
-
-typedef struct glue_handle {
     vpps_handle *handle;
     glue_model *model;
-} glue_handle;
-/* glue_handle_create makes a handle that trains, glue_inference_create one for inference. *out is NULL on failure. The result is returned
- * through *out, because a Python exception such as Ctrl-C's may replace the call's return value. */
-void glue_handle_create(glue_model *m, const vpps_options *options, glue_handle **out, vpps_status *status);
-void glue_inference_create(glue_handle *trainer, const vpps_options *options, glue_handle **out, vpps_status *status);
-/* Copies a trainer's parameters to the model, then destroys the handle: the trained values stay with the model. */
-void glue_handle_destroy(void *h);
+} glue_user;
+/* Destroys a graph or a handle. The values that a handle trained stay with the model: its parameters are copied there before. */
+void glue_user_destroy(void *user);
+
+/* These calls make a model, a graph of it, a handle that trains, and one for inference. *out is NULL on failure. After a Python exception that
+ * replaces the call's return value, such as Ctrl-C's, *out tells whether there is an object. */
+vpps_status glue_model_create(uint64_t seed, glue_model **out);
+vpps_status glue_graph_create(glue_model *m, glue_user **out);
+vpps_status glue_handle_create(glue_model *m, const vpps_options *options, glue_user **out);
+vpps_status glue_inference_create(glue_user *trainer, const vpps_options *options, glue_user **out);
 
 /* Returns a node's shape as rows << 32 | cols, or 0 if there is no such node. */
 uint64_t glue_shape(const vpps_graph *g, vpps_node x);

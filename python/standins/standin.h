@@ -5,17 +5,12 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-/* Returns the function `name` of the library; NULL: the system has no such library, or the library no such function. */
-static inline void *standin_find(const char *library, const char *name) {
-    void *opened = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-    return opened ? dlsym(opened, name) : NULL;
-}
-
 /* Defines a function that calls the library's function of that name, or, without the library, returns `missing`. */
 #define STANDIN(library, result, name, parameters, arguments, missing)                                                 \
     static inline result name parameters {                                                                             \
         static result(*call) parameters;                                                                               \
-        if (!call) *(void **)&call = standin_find(library, #name);                                                     \
+        void *opened = call ? NULL : dlopen(library, RTLD_NOW | RTLD_LOCAL);                                           \
+        if (opened) *(void **)&call = dlsym(opened, #name);                                                            \
         return call ? call arguments : (missing);                                                                      \
     }
 

@@ -8,7 +8,7 @@ from typing import Any, Union
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import F32, pointer, u32_pointer
+from ._arrays import F32, U32, pointer, u32_pointer
 from ._vpps import ffi, lib
 from .errors import ArgumentError
 from .node import Node, Nodes, same_graph
@@ -16,10 +16,10 @@ from .node import Node, Nodes, same_graph
 Named = Union[Node, Nodes, Sequence[Node]]
 
 
-def shaped(columns: F32) -> F32:
-    """An array of cols x rows numbers, transposed and reduced to the dimensions of its node's shape."""
-    cols, rows = columns.shape
-    return columns.reshape(()) if rows == cols == 1 else columns[0] if cols == 1 else columns.T
+def shaped(columns: Any) -> Any:
+    """An array of cols x rows numbers, or several side by side, transposed and reduced to the dimensions of its node's shape."""
+    cols, rows = columns.shape[-2:]
+    return columns.reshape(columns.shape[:-2]) if rows == cols == 1 else columns[..., 0, :] if cols == 1 else columns.swapaxes(-1, -2)
 
 
 class Host:
@@ -41,41 +41,33 @@ class Places:
     def __init__(self, nodes: Any, what: str, memory: Any = Host) -> None:
         """`nodes` of one graph: one node, a list of nodes of any shapes, or `Nodes`. `what` names them in messages; `memory` allocates arrays."""
         self.many = isinstance(nodes, Nodes)
-        self._memory = memory
         if self.many:
-            self._many(nodes, what)
+            self.epoch, ids = nodes._e, nodes.ids
+            cols, rows = self._cols_and_rows(ids, what) if len(ids) else (1, 1)
+            out = memory.empty(len(ids), cols, rows)
+            self.result: Any = shaped(out)
+            addresses = addresses_of(memory.address(out), 4 * cols * rows * len(ids), len(ids))
         else:
             one = not isinstance(nodes, (list, tuple))
-            self._some([nodes] if one else list(nodes), one, what)
-        self.outs = ffi.cast("float *const *", ffi.from_buffer(self._addresses)) if self.n else ffi.NULL
+            made = same_graph([nodes] if one else nodes, what) if one or nodes else []
+            arrays = [memory.empty(cols, rows) for rows, cols in [x.shape for x in made]]
+            self.epoch, ids = made[0]._e if made else None, np.array([x.id for x in made], np.uint32)
+            self.result = shaped(arrays[0]) if one else [shaped(a) for a in arrays]
+            addresses = np.array([memory.address(a) for a in arrays], np.uintp)
+        self._point(ids, addresses)
 
-    def _some(self, nodes: list[Any], one: bool, what: str) -> None:
-        made = same_graph(nodes, what) if nodes else []
-        shapes = [x.shape for x in made]
-        arrays = [self._memory.empty(cols, rows) for rows, cols in shapes]
-        self.n = len(made)
-        self.epoch = made[0]._e if made else None
-        self.ids: Any = ffi.new("uint32_t[]", [x.id for x in made])
-        self._addresses = np.array([self._memory.address(a) for a in arrays], np.uintp)
-        self.result: Any = shaped(arrays[0]) if one else [shaped(a) for a in arrays]
+    def _point(self, ids: U32, addresses: NDArray[np.uintp]) -> None:
+        self.n, self._ids, self._addresses = len(ids), ids, addresses
+        self.ids = u32_pointer(ids)
+        self.outs = ffi.cast("float *const *", ffi.from_buffer(addresses)) if self.n else ffi.NULL
 
-    def _many(self, nodes: Nodes, what: str) -> None:
-        self.n = n = len(nodes)
-        self.epoch = e = nodes._e
-        self._nodes = nodes  # keeps the numbers that C reads alive
-        self.ids = u32_pointer(nodes.ids)
-        if not n:
-            self.result, self._addresses = self._memory.empty(0), np.empty(0, np.uintp)
-            return
-        shapes = np.empty(n, np.uint64)
-        if not lib.glue_shapes(e.p, n, self.ids, pointer(shapes, "uint64_t[]", written=True)):
-            raise e.failure()
+    def _cols_and_rows(self, ids: U32, what: str) -> tuple[int, int]:
+        shapes = np.empty(len(ids), np.uint64)
+        if not lib.glue_shapes(self.epoch.p, len(ids), u32_pointer(ids), pointer(shapes, "uint64_t[]", written=True)):
+            raise self.epoch.failure()
         if (shapes != shapes[0]).any():
             raise ArgumentError(f"{what}: nodes of several shapes; expected one, or a list of nodes")
-        rows, cols = int(shapes[0]) >> 32, int(shapes[0]) & 0xFFFFFFFF
-        out = self._memory.empty(n, cols, rows)
-        self._addresses = np.uintp(self._memory.address(out)) + np.arange(n, dtype=np.uintp) * np.uintp(4 * rows * cols)
-        self.result = out[:, 0, 0] if rows == cols == 1 else out[:, 0] if cols == 1 else out.swapaxes(1, 2)
+        return int(shapes[0]) & 0xFFFFFFFF, int(shapes[0]) >> 32
 
 
 def laid_out(a: F32, many: bool) -> F32:
@@ -88,18 +80,14 @@ def addresses_of(address: int, size: int, n: int) -> NDArray[np.uintp]:
     return np.uintp(address) + np.arange(n, dtype=np.uintp) * np.uintp(size // max(n, 1))
 
 
-class Joined:
+class Joined(Places):
     """Several nodes (each a `Node`, or `Nodes` of a graph) whose values one call reads; `result` has an array for each."""
 
     def __init__(self, nodes: Sequence[Any], what: str, memory: Any = Host) -> None:
         self.parts = [Places(x, what, memory) for x in nodes]
-        self.n = sum(p.n for p in self.parts)
-        self.result: list[F32] = [p.result for p in self.parts]
-        self.many = False
-        self.epoch: Any = self.parts[0].epoch if self.parts else None
-        self._ids = np.concatenate([x.ids if isinstance(x, Nodes) else np.array([x.id], np.uint32) for x in nodes] or [np.empty(0, np.uint32)])
-        self._all = np.concatenate([p._addresses for p in self.parts] or [np.empty(0, np.uintp)])
-        self.ids = u32_pointer(self._ids)
-        self.outs = ffi.cast("float *const *", ffi.from_buffer(self._all)) if self.n else ffi.NULL
+        self.many, self.result = False, [p.result for p in self.parts]
+        self.epoch = self.parts[0].epoch if self.parts else None
+        self._point(np.concatenate([np.empty(0, np.uint32), *(p._ids for p in self.parts)]),
+                    np.concatenate([np.empty(0, np.uintp), *(p._addresses for p in self.parts)]))
         if len({id(p.epoch) for p in self.parts}) > 1:
             raise ArgumentError(f"{what}: nodes of two graphs, or of a graph before and after it was cleared")

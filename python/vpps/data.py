@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._arrays import F32, U32, Path, as_u32, choice, encode, path_bytes, place, plain, struct, u32_pointer, whole
 from ._vpps import ffi, lib
-from .errors import ArgumentError, Uncopied, check, written
+from .errors import ArgumentError, Uncopied, check, result, written
 
 I64 = NDArray[np.int64]
 Text = Union[str, bytes]
@@ -26,12 +26,6 @@ def _new(create: Any, destroy: Any, *arguments: Any) -> Any:
     out = ffi.new(kind)
     check(create(out, *arguments))
     return ffi.gc(out[0], destroy)
-
-
-def _counts(call: Any, c: Any, n: int) -> U32:
-    out = ffi.new("uint32_t **")
-    check(call(c, out))
-    return _take_u32(out[0], n)
 
 
 def _take_u32(p: Any, n: int) -> U32:
@@ -76,17 +70,14 @@ class Vocab:
 
     def to_text(self) -> str:
         """All words, one per line, in order of their ids."""
-        out = ffi.new("char **")
-        check(lib.vpps_vocab_to_text(self._c, out))
-        return ffi.string(ffi.gc(out[0], lib.glue_free)).decode("utf-8", "surrogateescape")
+        return ffi.string(ffi.gc(result(lib.vpps_vocab_to_text, self._c), lib.glue_free)).decode("utf-8", "surrogateescape")
 
     def add(self, word: str) -> int:
         """The id of a word, which is added when it is new."""
         if self._owner is not None:
             raise ArgumentError("add: the vocabulary belongs to data that were read; see cut")
-        data, id = _text(word), ffi.new("uint32_t *")
-        check(lib.vpps_vocab_add(self._c, data, len(data), id))
-        return int(id[0])
+        data = _text(word)
+        return result(lib.vpps_vocab_add, self._c, data, len(data))
 
     def find(self, word: str) -> int | None:
         """The id of a word, or None."""
@@ -122,9 +113,7 @@ class Vocab:
 
     def map(self, to: Vocab, missing: int = 0) -> U32:
         """An array: ids[id in this vocabulary] = id in `to`, or `missing`."""
-        out = ffi.new("uint32_t **")
-        check(lib.vpps_vocab_map(self._c, to._c, missing, out))
-        return _take_u32(out[0], len(self))
+        return _take_u32(result(lib.vpps_vocab_map, self._c, to._c, missing), len(self))
 
     def spellings(self) -> Spellings:
         """The characters of each word that the vocabulary has now."""
@@ -177,8 +166,7 @@ FORMS = {lib.VPPS_VECTORS_TEXT: "text", lib.VPPS_VECTORS_GLOVE: "glove", lib.VPP
 
 def describe_vectors(path: Path) -> VectorsInfo:
     """Describes a file of word2vec, GloVe or fastText."""
-    info = ffi.new("vpps_vectors_info *")
-    check(lib.vpps_vectors_describe(path_bytes(path), info))
+    info = result(lib.vpps_vectors_describe, path_bytes(path))
     return VectorsInfo(FORMS[info.form], info.words, info.size)
 
 
@@ -188,8 +176,8 @@ def read_vectors(path: Path, words: Vocab, values: F32) -> VectorsFound:
     if not usable or values.ndim != 2 or len(values) != len(words):
         raise ArgumentError(f"read_vectors: {'' if values.flags.writeable else 'read-only '}values of {values.shape}, {values.dtype}; expected "
                             f"contiguous float32, {len(words)} x size, that can be written")
-    found = ffi.new("vpps_vectors_found *")
-    check(lib.vpps_vectors_read(path_bytes(path), words._c, values.shape[1], ffi.from_buffer("float[]", values, require_writable=True), found))
+    room = ffi.from_buffer("float[]", values, require_writable=True)
+    found = result(lib.vpps_vectors_read, path_bytes(path), words._c, values.shape[1], room)
     return VectorsFound(found.words, found.found, found.composed)
 
 
@@ -311,7 +299,7 @@ class Treebank(_OfOneFormat, _OfWords):
 
     def counts(self) -> U32:
         """How often each word occurs."""
-        return _counts(lib.vpps_treebank_counts, self._c, len(self.vocab))
+        return _take_u32(result(lib.vpps_treebank_counts, self._c), len(self.vocab))
 
     def text(self, i: int) -> str:
         """Returns tree i as a line of text in the treebank's brackets."""
@@ -467,7 +455,7 @@ class Sentences(_OfWords, Sequence[Sentence]):
 
     def counts(self) -> U32:
         """How often each word occurs."""
-        return _counts(lib.vpps_sentences_counts, self._c, len(self.vocab))
+        return _take_u32(result(lib.vpps_sentences_counts, self._c), len(self.vocab))
 
 
 def read_parallel(source_path: Path, target_path: Path, source: Sentences, target: Sentences, *, end_word: str | None = None,
@@ -525,21 +513,17 @@ class Lattices(_OfOneFormat, Sequence[Lattice]):
         if isinstance(i, slice):
             return [self[k] for k in range(*i.indices(len(self)))]
         l = lib.vpps_lattices_get(self._c, place(i, len(self), "lattice"))
-        first = _copy_u32(l.first_arc, l.n_nodes + 1)
-        arcs = _arcs(l, int(first[-1]))
-        return Lattice(_copy_u32(l.tags, l.n_nodes), first, *(arcs[name].copy() for name in ("from", "id", "c")))
+        first, size = _copy_u32(l.first_arc, l.n_nodes + 1), ffi.sizeof("vpps_lattice_arc")
+        names = {"from": np.uint32, "id": np.uint32, "is_character": np.bool_}
+        kind = np.dtype({"names": list(names), "formats": list(names.values()), "offsets": [ffi.offsetof("vpps_lattice_arc", f) for f in names],
+                         "itemsize": size})
+        arcs = np.frombuffer(bytes(ffi.buffer(l.arcs, int(first[-1]) * size)), kind)
+        return Lattice(_copy_u32(l.tags, l.n_nodes), first, *(arcs[name].copy() for name in names))
 
     @property
     def sizes(self) -> tuple[int, int, int]:
         """1 + the largest id of tags, of characters and of words."""
         return (lib.vpps_lattices_tags(self._c), lib.vpps_lattices_characters(self._c), lib.vpps_lattices_words(self._c))
-
-
-def _arcs(l: Any, n: int) -> NDArray[Any]:
-    size = ffi.sizeof("vpps_lattice_arc")
-    kind = np.dtype({"names": ["from", "id", "c"], "formats": [np.uint32, np.uint32, np.bool_], "offsets":
-                     [ffi.offsetof("vpps_lattice_arc", f) for f in ("from", "id", "is_character")], "itemsize": size})
-    return np.frombuffer(ffi.buffer(l.arcs, n * size), kind) if n else np.empty(0, kind)
 
 
 def read_lexicon(path: Path, words: Vocab) -> None:
@@ -623,6 +607,9 @@ class F1(Uncopied):
         return n, right[0]
 
 
+SMOOTHINGS = {"none": lib.VPPS_BLEU_NONE, "exp": lib.VPPS_BLEU_EXP}
+
+
 class Bleu(Uncopied):
     """Corpus BLEU with n-grams up to 4 and one reference for each sentence; words are compared by id."""
 
@@ -636,13 +623,9 @@ class Bleu(Uncopied):
 
     def score(self, smoothing: Literal["none", "exp"] = "none") -> float:
         """The BLEU score, 0 to 100."""
-        return float(lib.vpps_bleu_score(self._c, _smoothing(smoothing)))
+        return float(lib.vpps_bleu_score(self._c, choice(smoothing, "smoothing", SMOOTHINGS)))
 
     @staticmethod
     def signature(smoothing: Literal["none", "exp"] = "none") -> str:
         """How the score was computed, as text to be reported with it."""
-        return ffi.string(lib.vpps_bleu_signature(_smoothing(smoothing))).decode()
-
-
-def _smoothing(name: str) -> int:
-    return choice(name, "smoothing", {"none": lib.VPPS_BLEU_NONE, "exp": lib.VPPS_BLEU_EXP})
+        return ffi.string(lib.vpps_bleu_signature(choice(smoothing, "smoothing", SMOOTHINGS))).decode()

@@ -20,8 +20,8 @@ from . import _vpps
 from ._vpps import ffi, lib
 
 
-def _train(device: str) -> tuple[vpps.Trainer, float, float]:
-    """Trains a recurrent network for 60 batches; returns its trainer, the first loss and the last."""
+def _device(device: str) -> str:
+    """Trains a recurrent network for 60 batches."""
     model = vpps.Model(seed=1)
     rnn, out = vpps.nn.RNN(model, model.add_lookup("E", 5, 8), 8), model.add_matrix("O", 2, 8)
     trainer = vpps.Trainer(model, optimizer="adam", lr=0.02, device=device, no_tuning=True)
@@ -31,12 +31,7 @@ def _train(device: str) -> tuple[vpps.Trainer, float, float]:
             ends = vpps.nn.chain(rnn, [(word + k) % 5 for word in range(5) for k in range(3)], [3] * 5).scattered()[2::3]
             trainer.step(vpps.average([vpps.cross_entropy(out @ h, word % 2) for word, h in enumerate(ends)]))
         losses.append(trainer.loss())
-    return trainer, losses[0], losses[-1]
-
-
-def _device(name: str) -> str:
-    trainer, first, last = _train(name)
-    stats = trainer.stats()
+    stats, first, last = trainer.stats(), losses[0], losses[-1]
     if not (np.isfinite(last) and last < 0.7 * first):
         raise RuntimeError(f"a small network does not learn: loss {first:.3f}, then {last:.3f}")
     return f"ready: {stats.precision_unit}, {stats.vps} virtual processors, learns (loss {first:.2f} to {last:.2f})"

@@ -15,7 +15,7 @@ import numpy as np
 from ._arrays import DEFAULT_STREAM, F32, KDL_CUDA, U32, Floats, OnGpu, as_f32, columns, encode, fill, is_on_gpu, pointer
 from ._values import Places, shaped
 from ._vpps import ffi, lib
-from .errors import ArgumentError, Closing, Hinting, StateError, check, created, sized, written
+from .errors import ArgumentError, Closing, Hinting, StateError, check, sized, written
 from .graph import Graph
 from .model import Dense, Model
 from .node import Epoch, Node, Nodes, made, node_of
@@ -223,17 +223,17 @@ class Engine(Hinting, Closing):
     _glue: Any
     _handle: Any
 
-    def _open(self, model: Model, create: Callable[[Any, Any], None]) -> None:
-        """Takes the handle that create(out, status) makes; after a Ctrl-C meanwhile, destroys it, so that the model does not keep it."""
-        out, status = ffi.new("glue_handle **"), ffi.new("vpps_status *")
+    def _open(self, model: Model, create: Callable[[Any], int]) -> None:
+        """Takes the handle that create(out) makes; after a Ctrl-C meanwhile, destroys it, so that the model does not keep it."""
+        out = ffi.new("glue_user **")
         try:
-            create(out, status)
+            check(create(out))
         except BaseException:
             if out[0]:
-                lib.glue_handle_destroy(out[0])
+                lib.glue_user_destroy(out[0])
             raise
         self.model = model
-        self._glue = ffi.gc(created(out[0], status), lib.glue_handle_destroy)
+        self._glue = ffi.gc(out[0], lib.glue_user_destroy)
         self._handle = self._glue.handle
         self._lock = threading.RLock()
         self._released: deque[int] = deque()  # numbers of kept values without references
@@ -271,7 +271,11 @@ class Engine(Hinting, Closing):
         """Calls C with the handle and a graph, which no other thread can use until the call returns."""
         with self._lock:
             self._give_back()
-            g, at = _graph_of(e, what), e.at
+            if not e.p:
+                raise e.failure()
+            if not e.keeps:
+                raise StateError(f"{what}: a node of a cell; expected one of a graph")
+            g, at = e.p, e.at
             try:
                 e.p, e.at, e.running = ffi.NULL, 0, True
                 return call(self._c, g)
@@ -386,12 +390,3 @@ class Engine(Hinting, Closing):
         """The trace: JSON in Chrome's trace event format, which https://ui.perfetto.dev opens."""
         with self._lock:
             return written(lambda file: lib.vpps_trace_write(self._c, file))[0].decode(errors="replace")
-
-
-def _graph_of(e: Epoch, what: str) -> Any:
-    """The C graph; fails for a cell's recorder, and after the graph was cleared."""
-    if not e.p:
-        raise e.failure()
-    if not e.keeps:
-        raise StateError(f"{what}: a node of a cell; expected one of a graph")
-    return e.p

@@ -156,8 +156,8 @@ def written(call: Callable[..., int], n: int = 1) -> list[bytes]:
             lib.glue_free(text)
 
 
-def created(pointer: Any, status: Any) -> Any:
-    """Returns the object that a C call made; raises the exception for the call's failure if there is none."""
-    if not pointer:
-        raise error_of(status[0])
-    return pointer
+def result(call: Any, *arguments: Any) -> Any:
+    """Calls C with one more argument, the address of a result, and returns the result."""
+    out = ffi.new(ffi.typeof(call).args[-1].cname)
+    check(call(*arguments, out))
+    return out[0]

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ._arrays import (DEFAULT_STREAM, LARGEST, U32, Floats, OnGpu, as_leaf, as_u32, columns, encode, is_on_gpu, keeping, leaf_only, pointer, real,
                       u32_pointer, whole)
 from ._vpps import ffi, lib
-from .errors import ArgumentError, StateError, Uncopied, check, created, sized
+from .errors import ArgumentError, StateError, Uncopied, check, result, sized
 from .node import (FIRST_PULLED, NODES, NO_NODE, VERTICES, Epoch, Index, Node, Nodes, PulledIndex, Scalar, Vertex, Vertices, ids_of, index_of, made, made_id,
                    node_of)
 
@@ -154,9 +154,8 @@ class Graph(Builder):
     """
 
     def __init__(self, model: Model) -> None:
-        status = ffi.new("vpps_status *")
         self.model = model
-        self._glue = ffi.gc(created(lib.glue_graph_create(model._glue, status), status), lib.glue_graph_destroy)
+        self._glue = ffi.gc(result(lib.glue_graph_create, model._glue), lib.glue_user_destroy)
         self._c = self._glue.graph
         self._epoch = Epoch(self._c, self.model, self._glue)
 
@@ -426,12 +425,10 @@ class Recorder(Builder):
     a value for every member; vertices may differ in their number of members. Operations on a list are mapped over its members."""
 
     def __init__(self, model: Model, name: str) -> None:
-        out = ffi.new("vpps_graph **")
-        check(lib.vpps_cell_begin(model._c, encode(name, "name"), out))
+        self._c = result(lib.vpps_cell_begin, model._c, encode(name, "name"))
         self.model = model
         self.name = name
         self._not_own = f"cell {name}: a node that is not the cell's own"
-        self._c = out[0]
         self._epoch = Epoch(self._c, model)
         self._lists = 0
         self._pull_list_of: list[int] = []
@@ -495,11 +492,9 @@ class Recorder(Builder):
         check(lib.vpps_scatter_else(self._p, self._own(x).id, other))
 
     def _finish(self) -> Cell:
-        id = ffi.new("vpps_cell *")
         self._epoch.end()
         c, self._c = self._c, ffi.NULL
-        check(lib.vpps_cell_end(c, id))
-        return Cell(self.model, id[0], self.name, self._lists, self._pull_list_of)
+        return Cell(self.model, result(lib.vpps_cell_end, c), self.name, self._lists, self._pull_list_of)
 
     def _drop(self) -> None:
         self._epoch.end()

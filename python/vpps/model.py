@@ -10,7 +10,7 @@ import numpy as np
 
 from ._arrays import F32, U32, Floats, Path, as_f32, encode, fill, keeping, path_bytes, real, whole
 from ._vpps import ffi, lib
-from .errors import ArgumentError, FormatError, Hinting, check, created, sized, written
+from .errors import ArgumentError, FormatError, Hinting, check, result, sized, written
 from .graph import Builder, Cell, Graph, Recorder, current
 from .node import NO_PARAM, Affine, Epoch, Index, Node, made, node_of
 
@@ -222,8 +222,7 @@ class Model(Hinting):
     _instead = "; state_dict() has copies of its values, which a model that is declared alike takes by load_state_dict()"
 
     def __init__(self, seed: int = 1) -> None:
-        status = ffi.new("vpps_status *")
-        self._glue = ffi.gc(created(lib.glue_model_create(whole(seed, "seed", 2**64 - 1), status), status), lib.glue_model_release)
+        self._glue = ffi.gc(result(lib.glue_model_create, whole(seed, "seed", 2**64 - 1)), lib.glue_model_release)
         self._c = self._glue.model
         self._trainer: Callable[[], Trainer | None] = lambda: None
         self._drops = False  # whether any cell or graph so far has dropout
@@ -282,17 +281,13 @@ class Model(Hinting):
 
     def parameter(self, name: str) -> Parameter:
         """The parameter of that name."""
-        out = ffi.new("vpps_param *")
-        check(lib.vpps_param_find(self._c, encode(name, "name"), out))
-        return self.parameters[out[0]]
+        return self.parameters[result(lib.vpps_param_find, self._c, encode(name, "name"))]
 
     def gradient_norm(self, parameter: Parameter | None = None) -> float:
         """The Euclidean norm of a parameter's gradient, or of all together, as it was at `Trainer.read_gradients`."""
-        out = ffi.new("double *")
         if parameter is not None and parameter.model is not self:
             raise ArgumentError(f"parameter {parameter.name} of another model")
-        check(lib.vpps_gradient_norm(self._c, NO_PARAM if parameter is None else parameter.id, out))
-        return out[0]
+        return result(lib.vpps_gradient_norm, self._c, NO_PARAM if parameter is None else parameter.id)
 
     def shard_tables(self, communicator: Communicator | None) -> None:
         """Distributes the tables that are declared after this call over the communicator's processes."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._arrays import DEFAULT_STREAM, F32, OnGpu, as_f32, is_on_gpu
-from ._values import Joined, Places, addresses_of, laid_out
+from ._values import Places, addresses_of, laid_out
 from ._vpps import ffi, lib
 from .errors import ArgumentError, StateError, Uncopied, check
 
@@ -41,7 +41,7 @@ class Step(Uncopied):
     `backward` completes and closes the step. Without `backward`, the step closes by `drop`, at the end of `with step:`, or when nothing refers
     to it any more. While a step is open, every other call of the trainer raises StateError."""
 
-    def __init__(self, trainer: Trainer, values: Places | Joined, gradients: Places | Joined | None) -> None:
+    def __init__(self, trainer: Trainer, values: Places, gradients: Places | None) -> None:
         self._trainer, self._places, self._asked = trainer, values, gradients
         self._is_open = True
 

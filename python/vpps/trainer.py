@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Optional
 
 from ._arrays import Path, choice, encode, path_bytes, real
-from ._values import Joined, Named, Places
+from ._values import Named, Places
 from ._vpps import ffi, lib
 from .engine import ENUMS, Engine, _fields, _options
-from .errors import ArgumentError, Closing, NonfiniteError, check, sized, written
+from .errors import ArgumentError, Closing, NonfiniteError, check, result, sized, written
 from .graph import Graph
 from .model import Dense, Model, Parameter
 from .node import NO_NODE, Epoch, Node, Nodes, node_of
@@ -43,7 +43,7 @@ def _asked(nodes: Named | None, e: Epoch, what: str) -> Places | None:
     return places
 
 
-def request_of(v: Places | Joined | None, d: Places | Joined | None, parameters: bool, dropout: bool) -> Any:
+def request_of(v: Places | None, d: Places | None, parameters: bool, dropout: bool) -> Any:
     """The C struct by which a step is asked for values, stored to v, and gradients, stored to d; v and d must live as long as the struct."""
     request = sized("vpps_request")
     if v is not None:
@@ -52,12 +52,6 @@ def request_of(v: Places | Joined | None, d: Places | Joined | None, parameters:
         request.n_gradients, request.gradients, request.gradient_outs = d.n, d.ids, d.outs
     request.no_parameters, request.no_dropout = not parameters, not dropout
     return request
-
-
-def _request(values: Named | None, gradients: Named | None, e: Epoch, parameters: bool,
-             dropout: bool) -> tuple[Any, Places | None, Places | None]:
-    v, d = _asked(values, e, "values"), _asked(gradients, e, "gradients")
-    return request_of(v, d, parameters, dropout), v, d
 
 
 @dataclass(frozen=True)
@@ -211,7 +205,7 @@ class Trainer(Engine):
             setattr(o.optimizer, name, real(number, name))
         o.communicator = ffi.NULL if communicator is None else communicator._c
         self._communicator = communicator
-        self._open(model, lambda out, status: lib.glue_handle_create(model._glue, o, out, status))
+        self._open(model, lambda out: lib.glue_handle_create(model._glue, o, out))
         self._on_step = on_step
         self._lr = float(o.optimizer.lr if lr is not None else lib.vpps_default_lr(o.optimizer.kind))
         self._untold: float | None = None  # learning rate of the latest batch until on_step is told of the batch
@@ -300,7 +294,8 @@ class Trainer(Engine):
         `backward` and `update` give the same bits as `step`, which is faster than both calls."""
         loss = node_of(loss, "backward")
         id, e = loss.id, loss._e
-        request, v, d = _request(values, gradients, e, parameters, dropout)
+        v, d = _asked(values, e, "values"), _asked(gradients, e, "gradients")
+        request = request_of(v, d, parameters, dropout)
         with self._lock:
             if self._on_step is not None and self._untold is not None:
                 self.sync_latest_loss()
@@ -322,10 +317,10 @@ class Trainer(Engine):
             raise ArgumentError("step_forward: no nodes; expected at least one")
         first = values[0] if isinstance(values, (list, tuple)) else values
         e = first._e if isinstance(first, Nodes) else node_of(first, "values")._e
-        request, v, d = _request(values, gradients, e, parameters, dropout)
-        return self._open_step(e, request, v, d)  # type: ignore[arg-type]
+        v, d = _asked(values, e, "values"), _asked(gradients, e, "gradients")
+        return self._open_step(e, request_of(v, d, parameters, dropout), v, d)  # type: ignore[arg-type]
 
-    def _open_step(self, e: Epoch, request: Any, v: Places | Joined, d: Places | Joined | None, stream: int | None = None) -> Step:
+    def _open_step(self, e: Epoch, request: Any, v: Places, d: Places | None, stream: int | None = None) -> Step:
         with self._arrays_at(stream):
             if self._on_step is not None and self._untold is not None:
                 self.sync_latest_loss()
@@ -493,7 +488,7 @@ class Inference(Engine):
         o, self._held = _options(dict(locals()))
         with trainer._lock:
             trainer._c  # raises an exception if the trainer is closed
-            self._open(trainer.model, lambda out, status: lib.glue_inference_create(trainer._glue, o, out, status))
+            self._open(trainer.model, lambda out: lib.glue_inference_create(trainer._glue, o, out))
 
     def __repr__(self) -> str:
         return f"<inference on {self.stats().device}>" if self._handle else "<inference that is closed>"
@@ -501,8 +496,5 @@ class Inference(Engine):
 
 def checkpoint_metadata(path: Path, key: str) -> str | None:
     """The value of a key in a checkpoint's metadata; None: the file has no such key."""
-    out = ffi.new("char **")
-    check(lib.vpps_checkpoint_metadata(path_bytes(path), encode(key, "key"), out))
-    if not out[0]:
-        return None
-    return ffi.string(ffi.gc(out[0], lib.glue_free)).decode(errors="replace")
+    text = result(lib.vpps_checkpoint_metadata, path_bytes(path), encode(key, "key"))
+    return ffi.string(ffi.gc(text, lib.glue_free)).decode(errors="replace") if text else None

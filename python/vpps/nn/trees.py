@@ -39,7 +39,8 @@ class ChildSumTreeLSTM(Layer):
         self.cell = self.record(cell)
 
     def grow(self, g: Graph, x: Any, order: I64, first: I64, members: I64, indices: ArrayLike | None) -> U32:
-        given, at = self.given(x, indices, len(order)), _places(g, order)
+        given, at = self.given(x, indices, len(order)), np.empty(len(order), np.uint32)
+        at[order] = g.next_vertex + np.arange(len(order))  # the number that each tree node's vertex gets by the next call
         g.apply(self.cell, lists=[Members(first, at[members])], **{k: v if k == "n" or v is None else v[order] for k, v in given.items()})
         return at
 
@@ -85,13 +86,6 @@ class BinaryTreeLSTM(Layer):
         at[inner] = g.next_vertex + np.arange(len(inner))
         g.apply(self.inner, children=at[members.reshape(-1, 2)], indices=None if more is None else more[inner], n=len(inner))
         return at
-
-
-def _places(g: Graph, order: I64) -> U32:
-    """The number that each tree node's vertex gets if the next call makes the vertices in this order of nodes."""
-    at = np.empty(len(order), np.uint32)
-    at[order] = g.next_vertex + np.arange(len(order))
-    return at
 
 
 def tree(layer: ChildSumTreeLSTM | BinaryTreeLSTM, x: Any, parents: ArrayLike, *, indices: ArrayLike | None = None) -> Vertices:
