@@ -104,5 +104,3 @@ void glue_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, glue_answer *out) {
 }
 
 void glue_update(vpps_handle *h, glue_answer *out) { out->status = vpps_update(h); }
-
-void glue_free(void *p) { free(p); }

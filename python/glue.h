@@ -45,10 +45,10 @@ typedef struct glue_answer {
 void glue_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, glue_answer *out);
 void glue_update(vpps_handle *h, glue_answer *out);
 
-/* The C library's, by which Python takes as text what calls of vpps.h write to a file; glue_free frees the text. */
+/* The C library's, by which Python takes as text what calls of vpps.h write to a file. */
 FILE *open_memstream(char **text, size_t *n);
 int fclose(FILE *file);
-void glue_free(void *p);
+void free(void *p);
 
 /* Writes a whole file atomically (io/output.h). */
 vpps_status vpps_output_write_file(const char *path, const void *bytes, size_t n_bytes);

@@ -8,7 +8,7 @@ from typing import Any, Union
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import F32, U32, pointer, u32_pointer
+from ._arrays import U32, pointer, u32_pointer
 from ._vpps import ffi, lib
 from .errors import ArgumentError
 from .node import Node, Nodes, same_graph
@@ -70,9 +70,9 @@ class Places:
         return int(shapes[0]) & 0xFFFFFFFF, int(shapes[0]) >> 32
 
 
-def laid_out(a: F32, many: bool) -> F32:
-    """Reorders the value of a node, or of several (`many`), to the library's order: column after column."""
-    return np.ascontiguousarray(a.transpose(0, 2, 1) if many and a.ndim == 3 else a if many else a.T)
+def columns_of(a: Any, many: bool) -> Any:
+    """The value of a node, or of several (`many`), with a matrix's elements in the library's order: column after column."""
+    return a.swapaxes(-1, -2) if a.ndim == 2 + many else a
 
 
 def addresses_of(address: int, size: int, n: int) -> NDArray[np.uintp]:

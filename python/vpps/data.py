@@ -30,7 +30,7 @@ def _new(create: Any, destroy: Any, *arguments: Any) -> Any:
 
 def _take_u32(p: Any, n: int) -> U32:
     """A copy of n numbers that C allocated."""
-    return _copy_u32(ffi.gc(p, lib.glue_free), n)
+    return _copy_u32(ffi.gc(p, lib.free), n)
 
 
 def _copy_u32(p: Any, n: int) -> U32:
@@ -70,7 +70,7 @@ class Vocab:
 
     def to_text(self) -> str:
         """All words, one per line, in order of their ids."""
-        return ffi.string(ffi.gc(result(lib.vpps_vocab_to_text, self._c), lib.glue_free)).decode("utf-8", "surrogateescape")
+        return ffi.string(ffi.gc(result(lib.vpps_vocab_to_text, self._c), lib.free)).decode("utf-8", "surrogateescape")
 
     def add(self, word: str) -> int:
         """The id of a word, which is added when it is new."""

@@ -153,7 +153,7 @@ def written(call: Callable[..., int], n: int = 1) -> list[bytes]:
         return [ffi.buffer(texts[i], sizes[i])[:] for i in range(n)]
     finally:
         for text in texts:
-            lib.glue_free(text)
+            lib.free(text)
 
 
 def result(call: Any, *arguments: Any) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._arrays import DEFAULT_STREAM, F32, OnGpu, as_f32, is_on_gpu
-from ._values import Places, addresses_of, laid_out
+from ._values import Places, addresses_of, columns_of
 from ._vpps import ffi, lib
 from .errors import ArgumentError, StateError, Uncopied, check
 
@@ -74,7 +74,7 @@ class Step(Uncopied):
                   for t, v, n, w in zip(tensors, values, counts, what)]
             self._go_on(at, DEFAULT_STREAM)
         else:
-            arrays = [None if g is None else laid_out(_checked(g, v, w), places.many) for g, v, w in zip(given, values, what)]
+            arrays = [None if g is None else np.ascontiguousarray(columns_of(_checked(g, v, w), places.many)) for g, v, w in zip(given, values, what)]
             self._go_on([np.zeros(n, np.uintp) if a is None else addresses_of(a.ctypes.data, a.nbytes, n) for a, n in zip(arrays, counts)])
         return None if self._asked is None else self._asked.result
 

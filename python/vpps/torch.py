@@ -30,7 +30,7 @@ import torch
 from torch import Tensor, nn
 
 from ._arrays import F32
-from ._values import Host, Joined, addresses_of
+from ._values import Host, Joined, addresses_of, columns_of
 from ._vpps import lib
 from .engine import ENUMS
 from .errors import ShapeError, check
@@ -43,11 +43,8 @@ from .trainer import Trainer, request_of
 
 # ---------------------------------------------------------------- tensors
 
-class _Place:
-    """Stands in a call's arguments for tensor number `i` of the tensors that become nodes."""
-
-    def __init__(self, i: int) -> None:
-        self.i = i
+class _Place(int):
+    """Stands in a call's arguments for the tensor of this number among the tensors that become nodes."""
 
 
 def _taken_out(x: Any, tensors: list[Tensor], gpu: int | None, what: str) -> Any:
@@ -80,7 +77,7 @@ def _taken_out(x: Any, tensors: list[Tensor], gpu: int | None, what: str) -> Any
 
 def _put_in(x: Any, nodes: list[Any]) -> Any:
     if isinstance(x, _Place):
-        return nodes[x.i]
+        return nodes[x]
     if isinstance(x, (list, tuple)):
         items = [_put_in(y, nodes) for y in x]
         return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
@@ -138,19 +135,6 @@ def _tensors(values: list[Any]) -> Iterator[Tensor]:
     return (v if isinstance(v, Tensor) else torch.from_numpy(v) for v in values)
 
 
-def _laid_out(x: Tensor, many: bool) -> Tensor:
-    """The value of a node, or of several (`many`), in the library's order: column after column."""
-    return (x.transpose(1, 2) if many and x.ndim == 3 else x if many or x.ndim < 2 else x.t()).contiguous()
-
-
-def _flat(returned: Any) -> list[Any]:
-    some = list(returned) if isinstance(returned, (list, tuple)) else [returned]
-    for x in some:
-        if not isinstance(x, (Node, Nodes, Dense)):
-            raise TypeError(f"the module's function returned {type(x).__name__}; expected a node, Nodes, or a tuple or list of these")
-    return [x.node() if isinstance(x, Dense) else x for x in some]
-
-
 # ---------------------------------------------------------------- calls
 
 class _Call:
@@ -168,8 +152,7 @@ class _Call:
         self.step: Optional[Step] = None
         self.single = True
         self.done = False
-        self.counts: list[int] = []
-        self.many: list[bool] = []
+        self.outputs: list[tuple[int, bool]] = []  # for each, how many nodes it is, and whether they are `Nodes`
         self.memory: Optional[_Memory] = None
 
     def build(self, tensors: list[Tensor]) -> tuple[Joined, list[Any]]:
@@ -180,8 +163,12 @@ class _Call:
         arguments, keywords = _put_in(self.arguments, nodes)
         returned = m.function(*arguments, **keywords)
         self.single = not isinstance(returned, (list, tuple))
+        outputs = [returned] if self.single else returned
+        for x in outputs:
+            if not isinstance(x, (Node, Nodes, Dense)):
+                raise TypeError(f"the module's function returned {type(x).__name__}; expected a node, Nodes, or a tuple or list of these")
         _rest_threads(m.trainer)
-        return Joined(_flat(returned), "outputs", self.memory or Host), nodes
+        return Joined([x.node() if isinstance(x, Dense) else x for x in outputs], "outputs", self.memory or Host), nodes
 
     @property
     def stream(self) -> Optional[int]:
@@ -198,13 +185,9 @@ class _Call:
                 self.open(places, [])
                 m._give_up()
             else:
-                self.infer(places)
+                with m.trainer._arrays_at(self.stream):
+                    check(m.trainer._call(places.epoch, "forward", lambda h, g: lib.vpps_forward(h, g, places.n, places.ids, places.outs)))
         return places.result
-
-    def infer(self, places: Joined) -> None:
-        trainer = self.module.trainer
-        with trainer._arrays_at(self.stream):
-            check(trainer._call(places.epoch, "forward", lambda h, g: lib.vpps_forward(h, g, places.n, places.ids, places.outs)))
 
     def open(self, places: Joined, nodes: list[Any]) -> None:
         m = self.module
@@ -222,14 +205,13 @@ class _Call:
             places, nodes = self.build(tensors)
             if places.n:
                 self.open(places, [x for x, wanted in zip(nodes, self.wanted) if wanted])
-        self.counts = [p.n for p in places.parts]
-        self.many = [p.many for p in places.parts]
+        self.outputs = [(p.n, p.many) for p in places.parts]
         return places.result
 
     def backward(self, slopes: list[Optional[Tensor]], tensors: list[Tensor], parameters: list[Tensor]) -> list[Optional[Tensor]]:
         """Runs the call's graph backward; returns gradients of the tensors that need one. `parameters`: the call's, unused with `Optimizer`."""
         m = self.module
-        if not any(self.counts):
+        if not any(n for n, _ in self.outputs):
             return [torch.zeros_like(x) if wanted else None for x, wanted in zip(tensors, self.wanted)]
         if self.step is None or not self.step._is_open or not self.trains:  # another call has used the engine: run forward again
             if self.updates != m._updates:
@@ -239,12 +221,12 @@ class _Call:
             self.forward(tensors)
         step, self.step = self.step, None
         assert step is not None
-        given = [None if s is None else _laid_out(s.detach().to(torch.float32), many) for s, many in zip(slopes, self.many)]
+        given = [None if s is None else columns_of(s.detach().to(torch.float32), many).contiguous() for s, (_, many) in zip(slopes, self.outputs)]
         if self.memory is not None:
             self.memory = _memory_of(m.trainer, tensors)  # the tensors' memory, with the CUDA stream that is current now
         _rest_threads(m.trainer)
-        step._go_on([np.zeros(n, np.uintp) if s is None else addresses_of(s.data_ptr(), 4 * s.numel(), n) for s, n in zip(given, self.counts)],
-                    self.stream)
+        step._go_on([np.zeros(n, np.uintp) if s is None else addresses_of(s.data_ptr(), 4 * s.numel(), n)
+                     for s, (n, _) in zip(given, self.outputs)], self.stream)
         m._open = None
         results = _tensors(step._asked.result if step._asked is not None else [])
         return [next(results).reshape(x.shape) if wanted else None for x, wanted in zip(tensors, self.wanted)]
@@ -276,7 +258,7 @@ class _Autograd(torch.autograd.Function):
             if m._engine is not None:
                 m._added |= call.trains
                 return (None, None, *inputs, *[None] * (len(tensors) - ctx.n))
-            return (None, None, *inputs, *m._take_gradients(any(call.counts), call.trained))
+            return (None, None, *inputs, *m._take_gradients(any(n for n, _ in call.outputs), call.trained))
 
 
 # ---------------------------------------------------------------- the module
@@ -347,14 +329,6 @@ class Module(nn.Module):
         if self._trainer is None:
             self._trainer = Trainer(self.model, **self._options)
         return self._trainer
-
-    def _restart(self, **options: Any) -> None:
-        """Makes another trainer, with changed options."""
-        self._give_up()
-        self.pull()
-        if self._trainer is not None:
-            self._trainer.close()
-        self._trainer, self._options = None, {**self._options, **options}
 
     def _give_up(self) -> None:
         """Drops the open step of an earlier call, if there is one; `backward` of that call then runs the call forward again first."""
@@ -526,7 +500,11 @@ class Optimizer(torch.optim.Optimizer):
         if optimizer not in ENUMS["optimizer"]:
             raise ValueError(f"optimizer: {optimizer!r}; expected one of {', '.join(ENUMS['optimizer'])}")
         with module._lock:
-            module._restart(optimizer=optimizer, lr=lr, **numbers)
+            module._give_up()
+            module.pull()
+            if module._trainer is not None:
+                module._trainer.close()  # the module makes another one, with these options
+            module._trainer, module._options = None, {**module._options, "optimizer": optimizer, "lr": lr, **numbers}
             module._push()
             module._engine = self
         self._module, self._lr = module, lr

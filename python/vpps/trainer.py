@@ -497,4 +497,4 @@ class Inference(Engine):
 def checkpoint_metadata(path: Path, key: str) -> str | None:
     """The value of a key in a checkpoint's metadata; None: the file has no such key."""
     text = result(lib.vpps_checkpoint_metadata, path_bytes(path), encode(key, "key"))
-    return ffi.string(ffi.gc(text, lib.glue_free)).decode(errors="replace") if text else None
+    return ffi.string(ffi.gc(text, lib.free)).decode(errors="replace") if text else None
