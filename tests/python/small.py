@@ -1,6 +1,7 @@
-"""Shared by tests: a small network, which classifies sequences by a recurrent cell; and a library during whose calls Ctrl-C is pressed."""
+"""Shared by tests: a small network, which classifies sequences by a recurrent cell; a library during whose calls Ctrl-C is pressed; and checks."""
 
 import numpy as np
+import pytest
 
 import vpps
 
@@ -74,3 +75,10 @@ class Interrupting:
             raise KeyboardInterrupt
 
         return call if name == self._name else function
+
+
+def refused(kind, text, *calls):
+    """Checks that each call raises an exception of this kind, whose message has the text, a regular expression; "": any."""
+    for call in calls:
+        with pytest.raises(kind, match=text or None):
+            call()

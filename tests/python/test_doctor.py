@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 
-
 import vpps
 from vpps import doctor
 
@@ -26,5 +25,3 @@ def test_what_is_wrong_is_told(monkeypatch, capsys):
     assert doctor.main([]) == 1
     text = capsys.readouterr().out
     assert "! vpps" in text and "9.9.9" in text and "something is wrong" in text
-
-

@@ -4,7 +4,7 @@ from inspect import isfunction, signature
 
 import numpy as np
 import pytest
-from small import CLASSES, HIDDEN, WORDS, Small
+from small import CLASSES, HIDDEN, WORDS, Small, refused
 
 import vpps
 
@@ -68,21 +68,14 @@ S = np.array(3.0, np.float32)
     (lambda a, b: vpps.layer_norm(a, bias=b), (A, B), (A - A.mean()) / np.sqrt(A.var() + 1e-5) + B),
     (lambda a, b: vpps.layer_norm(a, b, a, 0.5), (A, B), B * (A - A.mean()) / np.sqrt(A.var() + 0.5) + A),
     (lambda m: vpps.log_sum_exp(m), (M,), np.log(np.exp(M).sum(0))),
-    (lambda m, a, b: vpps.layer_norm(m, a, b, 0.5), (M, A, B), A[:, None] * (M - M.mean(0)) / np.sqrt(M.var(0) + 0.5) + B[:, None]),
     (lambda m, a: m + vpps.broadcast(a, 3, 2), (M, A), M + A[:, None]),
-    (lambda m, a: m * vpps.broadcast(a, 3, 2), (M, M[:1]), M * M[:1]),
-    (lambda a: vpps.broadcast(a[0], 3, 2), (A,), np.full((3, 2), 0.5)),
-    (lambda m: vpps.broadcast(m, 3, 2), (M,), M),
     (lambda m: vpps.reshape(m, 2, 3), (M,), M.reshape((2, 3), order="F")),
     (lambda m: vpps.reshape(m, 6), (M,), M.flatten(order="F")),
-    (lambda m: vpps.reshape(m, 3, 2), (M,), M),
     (lambda m, a, b: vpps.hstack([a, m, b]), (M, A, B), np.hstack([A[:, None], M, B[:, None]])),
-    (lambda m: vpps.hstack([m]), (M,), M),
     (lambda m: vpps.select_rows(m, [2, 0, 2, 2]), (M,), M[[2, 0, 2, 2]]),
     (lambda m: vpps.select_rows(m, vpps.input([1.9, 0.0])), (M,), M[[1, 0]]),
     (lambda a: vpps.select_rows(a, [1]), (A,), A[1]),
-    (lambda m: vpps.sum_rows(m), (M,), M.sum(0, keepdims=True)),
-    (lambda m: vpps.sum_columns(m), (M,), M.sum(1)),
+    (vpps.sum_rows, (M,), M.sum(0, keepdims=True)),
     (lambda a: vpps.cross_entropy(a, 1), (A,), np.log(np.exp(A).sum()) - A[1]),
     (lambda a: vpps.cross_entropy(a, 1, label_smoothing=0.3), (A,), np.log(np.exp(A).sum()) - 0.7 * A[1] - 0.3 * A.mean()),
     (lambda a, b: vpps.cross_entropy(a, 1, b), (A, B), B[1] * (np.log(np.exp(A).sum()) - A[1])),
@@ -196,11 +189,9 @@ def test_dlpack(trainer, rng):
     with trainer.model.graph() as g:
         numbers = g.inputs(Tensor(m)).ids
         np.testing.assert_array_equal(trainer.forward(g.nodes(Tensor(numbers[1:].astype(np.int64)))), m[1:])
-        for wrong in (lambda: vpps.input(Tensor(m, 2)), lambda: g.nodes(Tensor(numbers, 2)), lambda: setattr(W, "value", Tensor(m, 2))):
-            with pytest.raises(TypeError, match=r": a tensor on DLPack device 2; expected one on the CPU, as x.cpu\(\)"):
-                wrong()
-        with pytest.raises(TypeError, match="input: a tensor that DLPack does not pass"):
-            vpps.input(Tensor(m.astype(">f4")))
+        refused(TypeError, r": a tensor on DLPack device 2; expected one on the CPU, as x.cpu\(\)", lambda: vpps.input(Tensor(m, 2)),
+                lambda: g.nodes(Tensor(numbers, 2)), lambda: setattr(W, "value", Tensor(m, 2)))
+        refused(TypeError, "input: a tensor that DLPack does not pass", lambda: vpps.input(Tensor(m.astype(">f4"))))
 
 
 # ---------------------------------------------------------------- bulk building
@@ -330,31 +321,19 @@ def test_attention_and_two_lists(rng):
 
 def test_bulk_counts_what_c_would_read_beyond(rng):
     net = Small()
-    m = vpps.Model(1)
+    m, _, state = states_of_nodes()
 
     @m.cell
     def listed(c: vpps.Recorder) -> None:
-        c.scatter(vpps.sum(c.gather_list(0, 2)) + vpps.sum(c.pull_list(2)))
-
-    @m.cell
-    def state(c: vpps.Recorder) -> None:
-        c.scatter(c.pull(2))
+        c.scatter(vpps.sum(c.gather_list(0, 4)) + vpps.sum(c.pull_list(4)))
 
     with m.graph() as g:
-        s = g.apply(state, pulls=g.inputs(np.zeros((3, 2))))
-        x = g.inputs(np.zeros((3, 2)))
-        for lists, pulled, text in [
-            ([([0, 2], s)], [x], "3 children; expected 2"),
-            ([([0, 3], s)], [x[:2]], "2 nodes in number 0; expected 3"),
-            ([([0, 2, 3], s)], [x], None),
-        ]:
-            if text is None:
-                assert len(g.apply(listed, lists=lists, pull_lists=pulled)) == 2
-                continue
-            with pytest.raises(vpps.ArgumentError, match=text):
-                g.apply(listed, lists=lists, pull_lists=pulled)
-        with pytest.raises(vpps.ArgumentError, match="2 nodes in number 0; expected 3"):
-            listed(*s, pull_lists=[list(x)[:2]], list_members=[3])
+        x = g.inputs(np.zeros((3, 4)))
+        s = g.apply(state, pulls=x)
+        assert len(g.apply(listed, lists=[([0, 2, 3], s)], pull_lists=[x])) == 2
+        refused(vpps.ArgumentError, "3 children; expected 2", lambda: g.apply(listed, lists=[([0, 2], s)], pull_lists=[x]))
+        refused(vpps.ArgumentError, "2 nodes in number 0; expected 3", lambda: g.apply(listed, lists=[([0, 3], s)], pull_lists=[x[:2]]),
+                lambda: listed(*s, pull_lists=[list(x)[:2]], list_members=[3]))
     with net.graph as g:
         for arguments, text in [
             ({"indices": [-1]}, "-1; expected 0 to 4294967295"),
@@ -364,8 +343,7 @@ def test_bulk_counts_what_c_would_read_beyond(rng):
             ({"indices": [1, 2], "n": 3}, "2 rows; expected 3"),
             ({}, "expected n"),
         ]:
-            with pytest.raises(vpps.ArgumentError, match=text):
-                g.apply(net.start, **arguments)
+            refused(vpps.ArgumentError, text, lambda: g.apply(net.start, **arguments))
         with pytest.raises(vpps.ArgumentError, match="vertex 1 of 2: apply start: index 11 for lookup; expected below 11"):
             g.apply(net.start, indices=[0, WORDS])
 
@@ -376,8 +354,7 @@ def test_nothing_in_bulk(rng):
         none = g.apply(net.start, indices=np.zeros(0, np.int64))
         assert len(none) == 0 and len(none.scattered()) == 0
         assert len(g.apply(net.turn, children=none, indices=[])) == 0
-        with pytest.raises(vpps.ArgumentError, match="no nodes"):
-            vpps.sum(none.scattered())
+        refused(vpps.ArgumentError, "no nodes", lambda: vpps.sum(none.scattered()))
 
 
 # ---------------------------------------------------------------- conditions, loops
@@ -426,13 +403,9 @@ def test_nodes_of_a_cleared_graph():
         many = net.graph.apply(net.start, indices=[1, 2])
     with net.graph:
         y = vpps.input([1.0, 2.0])
-        for use in (lambda: vpps.tanh(x), lambda: x.shape, lambda: x[0], v.scattered, many.scattered):
-            with pytest.raises(vpps.StateError, match="graph that was cleared"):
-                use()
-        for use in (lambda: x + y, lambda: vpps.sum([x, y]), lambda: net.turn(v, indices=[1]),
-                    lambda: net.graph.apply(net.turn, children=many, indices=[0, 0])):
-            with pytest.raises(vpps.ArgumentError, match="cleared"):
-                use()
+        refused(vpps.StateError, "graph that was cleared", lambda: vpps.tanh(x), lambda: x.shape, lambda: x[0], v.scattered, many.scattered)
+        refused(vpps.ArgumentError, "cleared", lambda: x + y, lambda: vpps.sum([x, y]), lambda: net.turn(v, indices=[1]),
+                lambda: net.graph.apply(net.turn, children=many, indices=[0, 0]))
         assert "cleared" in repr(x)
 
 
@@ -441,10 +414,8 @@ def test_nodes_of_two_graphs():
     other = net.model.graph()
     with net.graph, other:
         x, y = net.graph.input([1.0]), other.input([1.0])
-        with pytest.raises(vpps.ArgumentError, match="two graphs"):
-            x + y
-        with pytest.raises(vpps.ArgumentError, match="another graph"):
-            net.graph.source(y)
+        refused(vpps.ArgumentError, "two graphs", lambda: x + y)
+        refused(vpps.ArgumentError, "another graph", lambda: net.graph.source(y))
 
 
 def test_only_nodes_are_nodes(rng):
@@ -483,10 +454,8 @@ def test_only_nodes_are_nodes(rng):
             (lambda: net.trainer.forward(many), "forward: Vertex; expected a node"),
             (lambda: net.trainer.disassemble(v), "disassemble: Vertex; expected a node"),
         ]:
-            with pytest.raises(TypeError, match=text):
-                use()
-        with pytest.raises(vpps.ArgumentError, match="to the power of 3"):
-            x**3
+            refused(TypeError, text, use)
+        refused(vpps.ArgumentError, "to the power of 3", lambda: x**3)
         g.status()
 
 
@@ -527,8 +496,7 @@ def test_common_mistakes_are_told():
             (lambda: vpps.Model(1).add_matrix("W", -1, 2), ValueError, "parameter W: size: -1; expected a whole number from 0 to"),
             (lambda: m.cell(lambda c: c.pull(2)), TypeError, r"its function returned Node; outputs are given to scatter\(\)"),
         ]:
-            with pytest.raises(kind, match=text):
-                use()
+            refused(kind, text, use)
         g.status()
         assert repr(g) == f"<graph of {len(g)} nodes, 2 vertices>"
     E.frozen = True
@@ -551,11 +519,8 @@ def test_nothing_of_another_model(rng):
                     lambda: x + other.b, lambda: other.E[1], lambda: vpps.affine(other.b, net.U, x), lambda: vpps.matvec(other.U, x),
                     lambda: other.E.at(x[0]), lambda: vpps.tanh(other.b), lambda: net.model.gradient_norm(other.W),
                     lambda: net.trainer.set_param_group([other.W], lr=1.0)):
-            with pytest.raises(vpps.ArgumentError, match="(cell|parameter) \\w+ of another model"):
-                vpps.tanh(use()) and pytest.fail("taken")
-        for use in (lambda: net.turn(foreign, indices=[1]), lambda: g.loop(net.turn, foreign, 2, indices=[1])):
-            with pytest.raises(vpps.ArgumentError, match="another graph"):
-                use()
+            refused(vpps.ArgumentError, "(cell|parameter) \\w+ of another model", lambda: vpps.tanh(use()) and pytest.fail("taken"))
+        refused(vpps.ArgumentError, "another graph", lambda: net.turn(foreign, indices=[1]), lambda: g.loop(net.turn, foreign, 2, indices=[1]))
         g.status()
     with pytest.raises(vpps.ArgumentError, match="parameter U of another model"):
         @net.model.cell
@@ -588,8 +553,7 @@ def test_vector_parameters_are_nodes(rng):
         assert (trainer.forward(pairs.scattered(1)) == np.eye(3)[::-1]).all() and (trainer.forward(turn(pairs[2]).scattered(0)) > 0).all()
         assert len(g.sources(some[:0])) == 0
         for wrong, message in (((), "no nodes"), ((some, some[:1]), "3 and 1 nodes; expected equally many")):
-            with pytest.raises(vpps.ArgumentError, match=f"sources: {message}"):
-                g.sources(*wrong)
+            refused(vpps.ArgumentError, f"sources: {message}", lambda: g.sources(*wrong))
 
 
 def test_matrix_parameters_are_nodes(rng):
@@ -611,17 +575,15 @@ def test_matrix_parameters_are_nodes(rng):
             (v.scattered(0), np.tanh(u) * w), (v.pushed(0), w.T @ u),
         ]:
             np.testing.assert_allclose(trainer.forward(build), expected, rtol=1e-5)
-        trainer.backward(vpps.sum_elements(v.scattered(0) + vpps.square(W)))
+        trainer.backward(vpps.sum_elements(v.scattered(0) + vpps.square(W)) + vpps.sum_elements(W @ vpps.transpose(U)))
         trainer.read_gradients()
-    np.testing.assert_allclose(W.gradient.values, np.tanh(u) + 2 * w, rtol=1e-5)
-    np.testing.assert_allclose(U.gradient.values, (1 - np.tanh(u) ** 2) * w, rtol=1e-4)
+    np.testing.assert_allclose(W.gradient.values, np.tanh(u) + 2 * w + u.sum(0), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(U.gradient.values, (1 - np.tanh(u) ** 2) * w + w.sum(0), rtol=1e-4, atol=1e-5)
 
 
 def test_no_graph():
     net = Small()
-    for use in (lambda: vpps.input([1.0]), lambda: net.E[1], lambda: net.start(indices=[1])):
-        with pytest.raises(vpps.StateError, match="no graph is being built"):
-            use()
+    refused(vpps.StateError, "no graph is being built", lambda: vpps.input([1.0]), lambda: net.E[1], lambda: net.start(indices=[1]))
 
 
 def test_errors_tell_the_librarys_message():
@@ -633,20 +595,13 @@ def test_errors_tell_the_librarys_message():
         assert caught.value.status == "SHAPE" and isinstance(caught.value, ValueError)
         with pytest.raises(vpps.ShapeError, match="add: argument 1"):  # the graph keeps its first error
             vpps.tanh(x)
-        with pytest.raises(vpps.ShapeError, match="add: argument 1"):
-            net.graph.status()
+        refused(vpps.ShapeError, "add: argument 1", net.graph.status)
     with net.graph:
         vpps.tanh(vpps.input([1.0]))
-        with pytest.raises(TypeError, match="node and str"):
-            vpps.input([1.0]) + "x"
-        with pytest.raises(TypeError):
-            bool(vpps.input([1.0]))
-        with pytest.raises(TypeError):
-            list(vpps.input([1.0]))
-        with pytest.raises(IndexError):
-            vpps.input([1.0])[1]
-        with pytest.raises(vpps.ArgumentError, match="steps of 2"):
-            vpps.input([1.0, 2.0])[::2]
+        refused(TypeError, "node and str", lambda: vpps.input([1.0]) + "x")
+        refused(TypeError, "", lambda: bool(vpps.input([1.0])), lambda: list(vpps.input([1.0])))
+        refused(IndexError, "", lambda: vpps.input([1.0])[1])
+        refused(vpps.ArgumentError, "steps of 2", lambda: vpps.input([1.0, 2.0])[::2])
 
 
 def test_a_cell_that_fails_is_dropped():
@@ -669,8 +624,7 @@ def test_a_cell_that_fails_is_dropped():
         kept.append(c.pull(2))
         c.scatter(kept[0])
 
-    with pytest.raises(vpps.StateError, match="cell that is recorded"):
-        vpps.tanh(kept[0])
+    refused(vpps.StateError, "cell that is recorded", lambda: vpps.tanh(kept[0]))
     with net.graph:
         with pytest.raises(vpps.ArgumentError, match="apply keeps: given 0 children, 0 pulls, 0 indices; expected 0 children, 1 pulls, 0 indices"):
             keeps()
@@ -690,5 +644,4 @@ def test_scores_of_many(rng):
         labels = np.array([label for _, label in batch])
         np.testing.assert_allclose(nll, np.log(np.exp(scores).sum(1)) - scores[np.arange(6), labels], rtol=1e-4)
         np.testing.assert_allclose(net.trainer.value(loss), nll.mean(), rtol=1e-5)
-        with pytest.raises(vpps.ArgumentError, match="several shapes"):
-            net.trainer.forward(net.graph.nodes([heads[0].pushed(0).id, heads[0].pushed(1).id]))
+        refused(vpps.ArgumentError, "several shapes", lambda: net.trainer.forward(net.graph.nodes([heads[0].pushed(0).id, heads[0].pushed(1).id])))

@@ -208,61 +208,40 @@ def while_cell(c):
         lib.vpps_scatter_else(c, lib.vpps_scale_by(c, x, lib.vpps_pull(c, 1, 1)), x)
 
 
-def application(objects, kind, **members):
-    """Returns the application of a cell as a struct, and what the struct's pointers point to."""
-    kept = {}
-    for name, value in members.items():
-        if isinstance(value, list):
-            of = {"children": "vpps_vertex", "pulls": "vpps_node", "pull_lists": "vpps_node *"}
-            kept[name] = ffi.new("vpps_members_of[]" if name == "lists" else of.get(name, "uint32_t") + "[]", value)
-    return ffi.new(f"{kind} *", {"size": ffi.sizeof(kind)} | members | kept), kept
+# The pointers of an application, by the call that takes it.
+APPLIED = {"apply": ["children", "pulls", "indices", "list_members", "pull_lists", "pull_lists[0]"], "case": ["children", "pulls"],
+           "while": ["children", "pulls"],
+           "apply_many": ["children", "pulls", "indices", "lists", "pull_lists", "pull_lists[0]", "first", "lists[0].children"]}
 
 
-@pytest.mark.parametrize("left_out", ["children", "pulls", "indices", "list_members", "pull_lists", "pull_lists[0]", None])
-def test_apply(objects, left_out):
+@pytest.mark.parametrize(("call", "left_out"), [(call, p) for call, pointers in APPLIED.items() for p in [*pointers, None]])
+def test_applications(objects, call, left_out):
     objects.renew()
-    g, c = objects.graph, cell(objects, plain_cell)
-    zero = lib.vpps_zeros(g, 2, 1)
-    source, nodes = lib.vpps_source(g, 1, [zero]), ffi.new("vpps_node[]", [zero])
-    arrays = {"children": [source, source], "pulls": [zero], "indices": [0], "list_members": [1, 1],
-              "pull_lists": [ffi.NULL if left_out == "pull_lists[0]" else nodes]}
-    arrays.pop(left_out, None)
-    a, _kept = application(objects, "vpps_application", cell=c, n_children=2, n_pulls=1, n_indices=1, n_lists=2, n_pull_lists=1,
-                           **arrays)
-    vertex = lib.vpps_apply(g, a)
-    assert vertex != NO_ID if not left_out else vertex == NO_ID and message().endswith(" is NULL"), message()
+    g, c = objects.graph, cell(objects, {"case": case_cell, "while": while_cell}.get(call, plain_cell))
+    zero, one = lib.vpps_zeros(g, 2, 1), lib.vpps_ones(g, 1, 1)
+    source, nodes, first = lib.vpps_source(g, 2, [zero, one]), ffi.new("vpps_node[]", [zero, zero]), ffi.new("uint32_t[]", [0, 1, 2])
+    children, two = ffi.new("vpps_vertex[]", [source, source]), 2 if call == "apply_many" else 1
 
+    def given(name, x):
+        return ffi.NULL if left_out == name else x
 
-@pytest.mark.parametrize("left_out", ["children", "pulls", "indices", "lists", "pull_lists", "pull_lists[0]", "first",
-                                      "lists[0].children", None])
-def test_apply_many(objects, left_out):
-    objects.renew()
-    g, c = objects.graph, cell(objects, plain_cell)
-    zero = lib.vpps_zeros(g, 2, 1)
-    source, nodes = lib.vpps_source(g, 1, [zero]), ffi.new("vpps_node[]", [zero, zero])
-    first, children = ffi.new("uint32_t[]", [0, 1, 2]), ffi.new("vpps_vertex[]", [source, source])
-    members = {"first": ffi.NULL if left_out == "first" else first,
-               "children": ffi.NULL if left_out == "lists[0].children" else children}
-    arrays = {"children": [source] * 2, "pulls": [zero] * 2, "indices": [0] * 2, "lists": [members, {"first": first}],
-              "pull_lists": [ffi.NULL if left_out == "pull_lists[0]" else nodes]}
-    arrays.pop(left_out, None)
-    a, _kept = application(objects, "vpps_applications", cell=c, n=2, n_children=1, n_pulls=1, n_indices=1, n_lists=2, n_pull_lists=1,
-                           **arrays)
-    vertex = lib.vpps_apply_many(g, a)
-    assert vertex != NO_ID if not left_out else vertex == NO_ID and " is NULL" in message(), message()
-
-
-@pytest.mark.parametrize("left_out", ["children", "pulls", None])
-@pytest.mark.parametrize("call", ["case", "while"])
-def test_case_and_while(objects, call, left_out):
-    objects.renew()
-    g, c = objects.graph, cell(objects, case_cell if call == "case" else while_cell)
-    values = [lib.vpps_zeros(g, 2, 1), lib.vpps_ones(g, 1, 1)]
-    n_pulls = 1 if call == "case" else 2
-    arrays = {"children": [lib.vpps_source(g, 2, values)], "pulls": [values[1]] * n_pulls}
-    arrays.pop(left_out, None)
-    a, _kept = application(objects, "vpps_application", cell=c, n_children=1, n_pulls=n_pulls, **arrays)
-    vertex = lib.vpps_case(g, 1, a) if call == "case" else lib.vpps_while(g, a, 2, ffi.NULL)
+    if call in ("case", "while"):
+        arrays = {"children": [source], "pulls": [one] * (1 if call == "case" else 2)}
+    else:
+        arrays = {"children": [source, source], "pulls": [zero] * two, "indices": [0] * two, "pull_lists": [given("pull_lists[0]", nodes)]}
+        if call == "apply":
+            arrays["list_members"] = [1, 1]
+        else:
+            arrays["lists"] = [{"first": given("first", first), "children": given("lists[0].children", children)}, {"first": first}]
+    kind = "vpps_applications" if call == "apply_many" else "vpps_application"
+    members = {"size": ffi.sizeof(kind), "cell": c, **({"n": 2} if call == "apply_many" else {})}
+    for name, values in arrays.items():
+        of = {"children": "vpps_vertex", "pulls": "vpps_node", "pull_lists": "vpps_node *", "lists": "vpps_members_of"}.get(name, "uint32_t")
+        count = "n_lists" if name == "list_members" else f"n_{name}"
+        members |= {count: len(values) // (two if name in ("children", "pulls", "indices") else 1), name: given(name, ffi.new(f"{of}[]", values))}
+    a = ffi.new(f"{kind} *", members)
+    vertex = {"apply": lambda: lib.vpps_apply(g, a), "apply_many": lambda: lib.vpps_apply_many(g, a), "case": lambda: lib.vpps_case(g, 1, a),
+              "while": lambda: lib.vpps_while(g, a, 2, ffi.NULL)}[call]()
     assert vertex != NO_ID if not left_out else vertex == NO_ID and " is NULL" in message(), message()
 
 

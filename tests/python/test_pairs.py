@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from small import HIDDEN, Small
 
-import vpps
-
 STEPS = 6
 DRAWS = 200 if os.environ.get("VPPS_TEST_SCALE") == "full" else 24
 

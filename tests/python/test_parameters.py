@@ -5,6 +5,7 @@ import gc
 
 import numpy as np
 import pytest
+from small import refused
 
 import vpps
 
@@ -130,8 +131,7 @@ def test_a_loaded_state_keeps_the_optimizers(read_before, rng):
     net.model.load_state_dict(other)
     same(net.on_device(), other)
     for wrong in ({n: x for n, x in other.items() if n != "v"}, {**other, "w": 1}, {**expected, "Q": np.zeros((4, 3, 2))}):
-        with pytest.raises(vpps.FormatError):
-            net.model.load_state_dict(wrong)
+        refused(vpps.FormatError, "", lambda: net.model.load_state_dict(wrong))
     same(net.on_device(), other)
     net.model.load_state_dict(expected)
     for n in (net, twin):
@@ -248,8 +248,18 @@ def test_initial_values_of_every_kind(rng):
     m.add_matrix("F", 3, 4, init=2.5)
     m.add_lookup("e", 2, 3, init=vpps.constant_init(-1))
     same(m.state_dict(), {**new, "F": np.full((3, 4), 2.5, np.float32), "e": np.full((2, 3), -1, np.float32)})
+    assert [type(p) for p in m.parameters] == [vpps.Matrix, vpps.Vector, vpps.Lookup, vpps.Lookup, vpps.Matrix, vpps.Lookup]
+    u, n = m.add_lookup("u", 5, 3, init=vpps.uniform(-1, 1)).value, m.add_matrix("n", 50, 50, init=vpps.normal(1.0, 0.1)).value
+    assert 0 < np.abs(u).max() <= 1 and abs(n.mean() - 1) < 0.02 and abs(n.std() - 0.1) < 0.02
+    refused(vpps.ArgumentError, r"\(4, 3\); expected \(3, 4\)", lambda: setattr(m.parameter("M"), "value", new["M"].T))
+    for name in ("", "M", "a\0b", "__metadata__"):
+        refused(vpps.ArgumentError, "", lambda: m.add_vector(name, 1))
     for call, name, shape, expected in ((m.add_matrix, "N", (3, 4), (3, 4)), (m.add_vector, "w", (3,), (3,)), (m.add_lookup, "U", (5, 4), (5, 4)),
                                         (m.add_lookup, "V", (4, 2, 3), (4, 2, 3))):
         with pytest.raises(vpps.ArgumentError) as error:
             call(name, *shape, init=np.zeros(7))
         assert str(error.value) == f"parameter {name}: initial values of shape (7,); expected {expected}"
+    trainer, Q = vpps.Trainer(m), m.parameter("Q")
+    with m.graph():
+        np.testing.assert_array_equal(trainer.forward([Q[1], Q.at(vpps.input(3.0))]), new["Q"][[1, 3]])
+    refused(vpps.StateError, "", lambda: m.add_vector("late", 1))

@@ -9,6 +9,10 @@ import subprocess
 
 import pytest
 
+import vpps
+from vpps._vpps import ffi, lib
+from vpps.engine import ENUMS
+
 
 def block(root, language):
     return re.search(rf"^```{language}\n(.*?)^```", (root / "README.md").read_text(), re.MULTILINE | re.DOTALL)[1]
@@ -39,8 +43,6 @@ def test_losses_are_those_in_c(root, build, tmp_path, capsys, monkeypatch):
 
 @pytest.mark.parametrize("name", ["README.md", "doc/python.md", "doc/library.md"])
 def test_names_in_documents_exist(root, name):
-    import vpps
-
     text = (root / name).read_text()
     of_torch = re.search(r"^__all__ = \[(.*)\]", (root / "python/vpps/torch.py").read_text(), re.MULTILINE)[1]  # no import: PyTorch may be missing
     for path in set(re.findall(r"\bvpps\.([a-zA-Z_]\w*(?:\.\w+)?)", text)):
@@ -65,10 +67,6 @@ def test_the_documents_blocks_run(root, capsys):
 
 def test_default_learning_rates_are_the_librarys(root, build):
     """The documents name the default learning rates in one sentence, the same everywhere, with optimizers of equal rates together."""
-    import vpps
-    from vpps._vpps import lib
-    from vpps.engine import ENUMS
-
     of_rate: dict = {}
     for name, kind in ENUMS["optimizer"].items():
         of_rate.setdefault(f"{lib.vpps_default_lr(kind):g}", []).append(name)
@@ -83,9 +81,6 @@ def test_default_learning_rates_are_the_librarys(root, build):
 
 def test_the_table_of_arguments_is_the_trainers(root):
     """The table in the document names every argument and its default, and the optimizers' own defaults as the library has them."""
-    import vpps
-    from vpps._vpps import ffi, lib
-
     options = ffi.new("vpps_options *")
     assert lib.vpps_options_init(options, ffi.sizeof("vpps_options")) == 0
     found = {}

@@ -4,7 +4,7 @@ import gc
 
 import numpy as np
 import pytest
-from small import CLASSES, Small
+from small import CLASSES, Small, refused
 
 import vpps
 
@@ -64,8 +64,7 @@ def test_shapes_and_what_comes_back(nets):
         if parameters:
             net.trainer.zero_gradients()
         else:
-            with pytest.raises(vpps.StateError, match="no gradients"):
-                net.trainer.update()
+            refused(vpps.StateError, "no gradients", net.trainer.update)
         with net.graph:  # a step of one node alone, and of matrices that have one shape
             a = vpps.input(x)
             with net.trainer.step_forward(vpps.dropout(a, 0.5), gradients=a, parameters=False, dropout=False) as step:
@@ -84,22 +83,17 @@ def test_one_step_is_open_at_a_time(nets, batch):
     net = nets[0]
     kept, held = net.trainer.keep_data([1.0]), net.trainer.keep_data([2.0])
     step = opened(net, batch)
-    with pytest.raises(vpps.StateError, match="step 1 .*open"):
-        opened(net, batch)
-    with pytest.raises(vpps.StateError, match="step 1 .*open"):
-        net.trainer.update()
+    refused(vpps.StateError, "step 1 .*open", lambda: opened(net, batch), net.trainer.update)
     with pytest.raises(vpps.StateError, match="step 1 .*open"), held:
         assert True
     del kept  # gives the memory of a finished step back
     for wrong, message in (([1.0], "shape"), (np.zeros((len(batch), CLASSES + 1)), "shape"), ("x", "gradients")):
-        with pytest.raises((vpps.ArgumentError, TypeError), match=message):
-            step.backward(wrong)
+        refused((vpps.ArgumentError, TypeError), message, lambda: step.backward(wrong))
     step.drop()
     step.drop()
     assert held.numpy() == 2.0  # the refused release has left it
     held.release()
-    with pytest.raises(vpps.StateError, match="closed"):
-        step.backward(np.zeros((len(batch), CLASSES)))
+    refused(vpps.StateError, "closed", lambda: step.backward(np.zeros((len(batch), CLASSES))))
     with pytest.raises(KeyError), opened(net, batch):
         raise KeyError  # the error gives the step up
     step = opened(net, batch)
@@ -107,12 +101,10 @@ def test_one_step_is_open_at_a_time(nets, batch):
     gc.collect()
     net.step(batch)
     assert net.trainer.stats().kept_values == 0
-    with pytest.raises(vpps.ArgumentError, match="no nodes"):
-        net.trainer.step_forward([])
+    refused(vpps.ArgumentError, "no nodes", lambda: net.trainer.step_forward([]))
     with opened(net, batch) as step:
         net.trainer.close()
-    with pytest.raises(vpps.StateError, match="closed"):
-        step.backward(np.zeros((len(batch), CLASSES)))
+    refused(vpps.StateError, "closed", lambda: step.backward(np.zeros((len(batch), CLASSES))))
 
 
 @pytest.mark.parametrize("rule", ["stop", "skip", "ignore"])
@@ -123,6 +115,5 @@ def test_gradients_that_are_not_finite_follow_the_rule(batch, rule):
         step.backward(np.full((len(batch), CLASSES), np.nan))
     net.trainer.update()
     if rule == "stop":
-        with pytest.raises(vpps.NonfiniteError):
-            net.trainer.loss()
+        refused(vpps.NonfiniteError, "", net.trainer.loss)
     assert (net.values() == before).all() == (rule != "ignore")

@@ -4,10 +4,11 @@ import copy
 import io
 import os
 import signal
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from small import refused
 
 torch = pytest.importorskip("torch", reason="PyTorch is missing: pip install torch")
 
@@ -34,14 +35,10 @@ def make(seed=1, dropout=0.0):
 
     def function(x, lengths):
         g = vpps.current()
-        ids, n = [], 0
-        zero = g.source(vpps.zeros(HIDDEN)).id
-        for length in lengths:
-            ids += [zero] + [g.next_vertex + i for i in range(n, n + length - 1)]
-            n += length
-        v = g.apply(turn, pulls=x, children=np.array(ids, np.uint32))
-        ends = v[np.cumsum(lengths) - 1]
-        return v.pushed(0), ends.scattered(0)
+        before, ends = g.source(vpps.zeros(HIDDEN)).id + np.arange(sum(lengths)), np.cumsum(lengths)
+        before[ends[:-1]] = before[0]
+        v = g.apply(turn, pulls=x, children=before)
+        return v.pushed(0), v[ends - 1].scattered(0)
 
     return model, function
 
@@ -103,14 +100,10 @@ def test_values_and_gradients_are_pytorchs(data):
         loss_of(*twin(b, lengths=lengths)).backward()
         near(a.grad, b.grad)
         same_gradients(m, twin)
-    assert [n for n, _ in m.named_parameters()] == ["W", "U", "b"]
     with torch.no_grad():
         y, _ = m(x, lengths=lengths)
         near(y, twin(x.double(), lengths)[0])
         assert not y.requires_grad
-    norms = [torch.nn.utils.clip_grad_norm_(n.parameters(), 0.1) for n in (m, twin)]
-    near(*norms)
-    same_gradients(m, twin)
 
 
 def test_calls_interleave(data):
@@ -130,22 +123,6 @@ def test_calls_interleave(data):
         totals.append(total.detach())
     near(*totals, 1e-4)
     same_gradients(m, twin)
-
-
-@pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW"])
-def test_torch_optimizers_and_schedulers(data, kind):
-    m, x, lengths = layer(), *data
-    twin = Twin(m, torch.float32)
-    for n in (m, twin):
-        o = getattr(torch.optim, kind)(n.parameters(), lr=0.05)
-        s = torch.optim.lr_scheduler.StepLR(o, 2, 0.5)
-        for _ in range(5):
-            o.zero_grad()
-            loss_of(*n(x, lengths)).backward()
-            o.step()
-            s.step()
-    for p, q in zip(m.parameters(), twin.parameters()):
-        near(p, q, 1e-4)
 
 
 def test_the_engine_steps_in_place(data):
@@ -190,13 +167,10 @@ def test_the_engine_steps_in_place(data):
     late = again(x, lengths)[0].sum()
     again(x, lengths)[0].sum().backward()
     o.step()
-    with pytest.raises(RuntimeError, match="backward after Optimizer.step"):
-        late.backward()
+    refused(RuntimeError, "backward after Optimizer.step", late.backward)
     with torch.no_grad():
         again.W.mul_(2)
-    for call in (again.pull, again.state_dict, lambda: again(x, lengths)):
-        with pytest.raises(RuntimeError, match="W was changed while the engine had newer values"):
-            call()
+    refused(RuntimeError, "W was changed while the engine had newer values", again.pull, again.state_dict, lambda: again(x, lengths))
 
 
 def test_gradients_of_inputs_alone_train_nothing(data):
@@ -227,41 +201,31 @@ def test_gradients_of_inputs_alone_train_nothing(data):
     y.sum().backward()
     o3.step()
     assert not torch.equal(m3.state_dict()["W"], before)
-    with pytest.raises(ValueError, match="another group of parameters"):
-        o.add_param_group({"params": [torch.nn.Parameter(torch.zeros(2))]})
+    refused(ValueError, "another group of parameters", lambda: o.add_param_group({"params": [torch.nn.Parameter(torch.zeros(2))]}))
 
 
 def test_what_is_refused(data):
     m, x, lengths = layer(), *data
     loss = loss_of(*m(x, lengths))
     loss.backward(retain_graph=True)
-    with pytest.raises(RuntimeError, match="backward twice through one call"):
-        loss.backward()
+    refused(RuntimeError, "backward twice through one call", loss.backward)
     a = x.clone().requires_grad_()
-    with pytest.raises(RuntimeError, match="second derivative"):
-        torch.autograd.grad(loss_of(*m(a, lengths)), a, create_graph=True)
+    refused(RuntimeError, "second derivative", lambda: torch.autograd.grad(loss_of(*m(a, lengths)), a, create_graph=True))
     for wrong in (x.double(), x.half(), x.to(torch.complex64)):
-        with pytest.raises(TypeError, match="expected float32"):
-            m(wrong, lengths)
-    with pytest.raises(TypeError, match="expected one on the CPU"):
-        m(x.to("meta"), lengths)
-    with pytest.raises(vpps.ShapeError, match=r"pull.*2 x 1.*3 x 1"):
-        m(x[:, :2], lengths)
-    with pytest.raises(vpps.ArgumentError, match="input: a tensor that requires a gradient"):
-        vpps.torch.Module(vpps.Model(), lambda: vpps.input(m.b))()
+        refused(TypeError, "expected float32", lambda: m(wrong, lengths))
+    refused(TypeError, "expected one on the CPU", lambda: m(x.to("meta"), lengths))
+    refused(vpps.ShapeError, r"pull.*2 x 1.*3 x 1", lambda: m(x[:, :2], lengths))
+    refused(vpps.ArgumentError, "input: a tensor that requires a gradient", lambda: vpps.torch.Module(vpps.Model(), lambda: vpps.input(m.b))())
     y = m(x, lengths)[0]
     y.register_hook(lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):  # between the halves
         y.sum().backward()
-    with pytest.raises(TypeError, match="stay on the CPU"):
-        m.double()
+    refused(TypeError, "stay on the CPU", m.double)
     assert m.float().cpu() is m
-    with pytest.raises(TypeError, match="returned int"):
-        vpps.torch.Module(vpps.Model(), lambda: 1)()
+    refused(TypeError, "returned int", lambda: vpps.torch.Module(vpps.Model(), lambda: 1)())
     plain = layer(recipe=False)
     for copied in (copy.deepcopy, lambda p: torch.save(p, io.BytesIO())):
-        with pytest.raises(TypeError, match="recipe"):
-            copied(plain)
+        refused(TypeError, "recipe", lambda: copied(plain))
     loss_of(*m(x.t().contiguous().t(), lengths)).backward()  # works when all this is over, and with an input that is not contiguous
 
 
@@ -366,8 +330,7 @@ def test_functional_calls(data):
     for a, b in zip(*slopes):
         near(a, b)
     engine = vpps.torch.Optimizer(m)
-    with pytest.raises(RuntimeError, match="W was replaced by another tensor"):
-        torch.func.functional_call(m, {"W": m.W * 2}, (x, lengths))
+    refused(RuntimeError, "W was replaced by another tensor", lambda: torch.func.functional_call(m, {"W": m.W * 2}, (x, lengths)))
     del engine
     m = layer()
     m.W = torch.nn.Parameter(torch.zeros(1, IN))
@@ -438,24 +401,19 @@ def test_nothing_to_compute():
 
 def test_two_modules_in_two_threads(data):
     x, lengths = data
-    results = {}
 
     def work(seed):
         m = layer(seed=seed, verify=False)
         for _ in range(20):
             m.zero_grad()
             loss_of(*m(x, lengths)).backward()
-        results[seed] = m
+        return m
 
-    threads = [threading.Thread(target=work, args=(s,)) for s in (1, 2)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    for seed in (1, 2):
-        twin = Twin(results[seed])
-        loss_of(*twin(x.double(), lengths)).backward()
-        same_gradients(results[seed], twin)
+    with ThreadPoolExecutor(2) as pool:
+        for m in pool.map(work, (1, 2)):
+            twin = Twin(m)
+            loss_of(*twin(x.double(), lengths)).backward()
+            same_gradients(m, twin)
 
 
 def test_memory_stays_flat(data):
