@@ -8,43 +8,47 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define X(isa, has) #isa,
-static const char *const isas[] = {VPPS_ISA_TABLE(X)};
-#undef X
-enum { N_ISAS = VPPS_COUNT(isas) };
-
 static uint64_t seed, state;
 
-static inline void draw_seed(void) { state = seed = getenv("VPPS_TEST_SEED") ? test_seed() : vpps_now_ns(); }
-
-/* Returns the kernels of instruction set number i; NULL: this CPU lacks the instruction set. */
-static inline const vpps_kernels *kernels_of(int i) {
-    const vpps_cpu_units *units = vpps_units_of_this_cpu();
-    for (uint32_t k = 0; k < units->n_kernels; k++)
-        if (strcmp(units->kernels[k]->isa, isas[i]) == 0) return units->kernels[k];
-    return NULL;
+__attribute__((constructor)) static void draw_seed(void) {
+    state = seed = getenv("VPPS_TEST_SEED") ? test_seed() : vpps_now_ns();
 }
 
-/* Returns the same kernels, for a test of all instruction sets: tells which one is left out. */
-static inline const vpps_kernels *kernels_to_try(int i) {
-    static bool told[N_ISAS];
-    const vpps_kernels *kernels = kernels_of(i);
-    if (!kernels && !told[i]) TEST_LEFT_OUT("kernels for %s, which this processor lacks", isas[i]);
-    told[i] = true;
-    return kernels;
+/* Returns the kernels of instruction set number i, from 0, of those that this processor has. */
+static inline const vpps_kernels *kernels_of(int i) { return vpps_units_of_this_cpu()->kernels[i]; }
+
+/* Returns the number of instruction sets; the first call tells how many this processor lacks. */
+static inline int n_isas(void) {
+    static bool told;
+    const uint32_t n = vpps_units_of_this_cpu()->n_kernels;
+    if (!told && n < VPPS_MOST_KERNELS) TEST_LEFT_OUT("kernels that this processor lacks: %u", VPPS_MOST_KERNELS - n);
+    told = true;
+    return (int)n;
 }
 
-/* Allocates n floats right before a page that faults. They need not be freed, since each test is a process; many are. */
-static inline float *floats(size_t n) {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = (n * sizeof(float) + page - 1) / page * page;
-    char *base = mmap(NULL, bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    ck_assert(base != MAP_FAILED && mprotect(base + bytes, page, PROT_NONE) == 0);
-    return (float *)(void *)(base + bytes) - n;
-}
+/* Makes a check for each instruction set: that of kernels_of(_i). */
+#define EACH_ISA(name) TEST_EACH(name, 0, n_isas())
 
-static inline void release(float *x, size_t n) {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = (n * sizeof(float) + page - 1) / page * page;
-    munmap((char *)(void *)(x + n) - bytes, bytes + page);
+static struct {
+    void *at;
+    size_t bytes;
+} rooms[4096];
+static uint32_t n_rooms;
+
+/* Allocates memory right before a page that faults. It need not be freed, since each test is a process. */
+static inline void *room(size_t bytes) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (bytes + page - 1) / page * page;
+    char *base = mmap(NULL, whole + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ck_assert(base != MAP_FAILED && mprotect(base + whole, page, PROT_NONE) == 0 && n_rooms < VPPS_COUNT(rooms));
+    rooms[n_rooms].at = base;
+    rooms[n_rooms++].bytes = whole + page;
+    return base + whole - bytes;
+}
+static inline float *floats(size_t n) { return room(n * sizeof(float)); }
+
+/* Frees all rooms, for tests that take many. */
+static inline void free_rooms(void) {
+    while (n_rooms) n_rooms--, munmap(rooms[n_rooms].at, rooms[n_rooms].bytes);
 }
 
 static inline uint32_t below(uint32_t n) { return vpps_random_below(&state, n); }

@@ -68,7 +68,8 @@ typedef struct unit {
     vpps_product_bf16 product;
 } unit;
 
-enum { AMX_MODEL = N_ISAS, AMX, AVX512_BF16, N_UNITS };
+/* Numbers of units; those from 0 on are the instruction sets. */
+enum { AMX_MODEL = VPPS_MOST_KERNELS, AMX, AVX512_BF16, N_UNITS };
 
 /* AMX's functions with the steps that a thread needs before and after; all NULL if the CPU lacks AMX. */
 static vpps_bf16_unit amx;
@@ -93,8 +94,8 @@ static unit unit_of(int i) {
         if (vpps_avx512_bf16_find(&found) != VPPS_OK) TEST_LEFT_OUT("%s", vpps_error_message());
         return (unit){"AVX512-BF16", found.pack, found.product};
     }
-    const vpps_kernels *kernels = kernels_to_try(i);
-    return kernels ? (unit){isas[i], kernels->pack_bf16, kernels->product_bf16} : (unit){0};
+    if (i >= n_isas()) return (unit){0};
+    return (unit){kernels_of(i)->isa, kernels_of(i)->pack_bf16, kernels_of(i)->product_bf16};
 }
 
 /* ---------------------------------------------------------------- rounding, by its definition */
@@ -122,7 +123,6 @@ static void split(double x, uint32_t parts, double *out) {
 
 typedef struct operand {
     float *memory;
-    const float **x;
     vpps_bf16_source source;
     uint32_t parts, depth_tiles;
     vpps_bf16_form form;
@@ -144,33 +144,22 @@ static operand make_operand(uint32_t rows, uint32_t depth, bool across, vpps_bf1
                             float (*number)(void)) {
     operand o = {.parts = parts, .form = form, .depth_tiles = vpps_bf16_depth_tiles(depth)};
     const uint32_t n = across ? depth : rows, elems = across ? rows : depth, skip = below(2) * below(20);
-    const size_t distance = skip + elems;
+    const size_t distance = skip + elems, words = vpps_bf16_words(rows, depth, parts);
+    const float **x = room(n * sizeof *x);
     o.memory = floats(n * distance);
-    o.x = malloc(n * sizeof *o.x);
-    o.values = malloc((size_t)rows * depth * sizeof *o.values);
-    const size_t words = vpps_bf16_words(rows, depth, parts);
-    o.packed = aligned_alloc(64, words * sizeof *o.packed);
-    ck_assert(o.x && o.values && o.packed);
+    o.values = room((size_t)rows * depth * sizeof *o.values);
+    o.packed = room(words * sizeof *o.packed);                    /* whole tiles, and therefore aligned */
     for (size_t i = 0; i < words; i++) o.packed[i] = 0x7fc07fc0u; /* words that are not written become visible */
     for (uint32_t i = 0; i < n; i++) {
-        o.x[i] = o.memory + i * distance;
+        x[i] = o.memory + i * distance;
         for (uint32_t k = 0; k < elems; k++) {
-            const float x = number();
-            o.memory[i * distance + skip + k] = x;
-            o.values[across ? (size_t)k * depth + i : (size_t)i * depth + k] = (double)x;
+            const float drawn_one = number();
+            o.memory[i * distance + skip + k] = drawn_one;
+            o.values[across ? (size_t)k * depth + i : (size_t)i * depth + k] = (double)drawn_one;
         }
     }
-    o.source = (vpps_bf16_source){o.x, skip, rows, depth, across};
+    o.source = (vpps_bf16_source){x, skip, rows, depth, across};
     return o;
-}
-
-static void free_operand(operand *o) {
-    const uint32_t n = o->source.across ? o->source.depth : o->source.rows;
-    const uint32_t elems = o->source.across ? o->source.rows : o->source.depth;
-    release(o->memory, n * (size_t)(o->source.skip + elems));
-    free(o->x);
-    free(o->values);
-    free(o->packed);
 }
 
 static void pack(vpps_pack_bf16 by, operand *o) { by(&o->source, o->parts, o->form, o->depth_tiles, o->packed); }
@@ -187,7 +176,6 @@ TEST_GROUP("bf16", .seconds = 60);
 
 TEST_EACH(operands_are_packed, 0, N_UNITS) {
     const unit u = unit_of(_i);
-    draw_seed();
     for (int round = 0; u.product && round < (int)test_scaled(300); round++) {
         operand o = make_operand(draw_size(40), draw_size(80), below(2), below(2) ? VPPS_BF16_PAIRS : 0, 1 + below(2),
                                  any_float);
@@ -210,7 +198,7 @@ TEST_EACH(operands_are_packed, 0, N_UNITS) {
                 }
             }
         }
-        free_operand(&o);
+        free_rooms();
     }
 }
 
@@ -239,12 +227,6 @@ static problem draw_problem(const char *name, uint32_t parts, float (*number)(vo
     snprintf(p.text, sizeof p.text, "%s, %u parts, %u rows, %u elements, %u vectors%s (VPPS_TEST_SEED=%llu)", name,
              parts, m, k, n, p.added ? ", added" : "", (unsigned long long)seed);
     return p;
-}
-
-static void free_problem(problem *p) {
-    release(p->start, p->ldc * p->x.source.rows);
-    free_operand(&p->a);
-    free_operand(&p->x);
 }
 
 /* Without a start value, the memory holds NaN, which the product must not read. */
@@ -279,7 +261,6 @@ static void check_bound(const problem *p, const float *c) {
 
 TEST_EACH(products_are_within_their_bound, 0, N_UNITS) {
     const unit u = unit_of(_i);
-    draw_seed();
     for (int round = 0; u.product && round < (int)test_scaled(40) * N_KINDS; round++) {
         problem p = draw_problem(u.name, 1 + below(2), kinds[round % N_KINDS]);
         pack(u.pack, &p.a);
@@ -292,9 +273,7 @@ TEST_EACH(products_are_within_their_bound, 0, N_UNITS) {
         for (uint32_t j = 0; j < n; j++)
             ck_assert_msg(!memcmp(few + j * p.ldc, c + j * p.ldc, p.a.source.rows * sizeof *c),
                           "%s: vector %u's bits are others among %u", p.text, j, n);
-        release(few, p.ldc * (n - 1) + p.a.source.rows);
-        release(c, p.ldc * (p.x.source.rows - 1) + p.a.source.rows);
-        free_problem(&p);
+        free_rooms();
     }
 }
 
@@ -302,7 +281,6 @@ TEST_EACH(products_are_within_their_bound, 0, N_UNITS) {
 TEST_EACH(terms_are_added_in_their_order, 0, N_UNITS) {
     enum { MOST_TERMS = 4 };
     const unit u = unit_of(_i);
-    draw_seed();
     for (int round = 0; u.product && round < (int)test_scaled(60); round++) {
         const uint32_t m = draw_size(MOST_ROWS), n = draw_size(MOST_VECTORS), n_terms = 1 + below(MOST_TERMS);
         const uint32_t parts = 1 + below(2);
@@ -318,8 +296,7 @@ TEST_EACH(terms_are_added_in_their_order, 0, N_UNITS) {
             terms[i] = (vpps_bf16_term){a[i].packed, words, depth};
             words += vpps_bf16_words(n, depth, parts);
         }
-        uint32_t *vectors = aligned_alloc(64, words * sizeof *vectors);
-        ck_assert_ptr_nonnull(vectors);
+        uint32_t *vectors = room(words * sizeof *vectors);
         for (uint32_t i = 0; i < n_terms; i++)
             u.pack(&x[i].source, parts, VPPS_BF16_AS_ROWS, x[i].depth_tiles, vectors + terms[i].x_words);
         for (uint32_t i = 0; i < n_terms; i++)
@@ -329,11 +306,7 @@ TEST_EACH(terms_are_added_in_their_order, 0, N_UNITS) {
                       "%s: %u terms of %u rows and %u vectors differ from one after the other "
                       "(VPPS_TEST_SEED=%llu)",
                       u.name, n_terms, m, n, (unsigned long long)seed);
-        free(vectors);
-        for (uint32_t i = 0; i < n_terms; i++) free_operand(&a[i]), free_operand(&x[i]);
-        release(start, m);
-        release(want, (size_t)m * n);
-        release(got, (size_t)m * n);
+        free_rooms();
     }
 }
 
@@ -343,14 +316,12 @@ TEST(vectors_are_spread) {
     vpps_bf16_unit found;
     const bool here = vpps_avx512_bf16_find(&found) == VPPS_OK;
     if (!here) TEST_LEFT_OUT("%s", vpps_error_message());
-    draw_seed();
     for (int round = 0; round < (int)test_scaled(100); round++) {
         const uint32_t n = draw_size(40), depth = draw_size(100), parts = 1 + below(2), groups = (depth + 15) / 16;
         operand o = make_operand(n, depth, false, VPPS_BF16_AS_ROWS, parts, any_float);
         pack(kernels_of(0)->pack_bf16, &o);
         const size_t words = vpps_bf16_spread_words(n, depth, parts);
-        uint32_t *spread = malloc(words * sizeof *spread), *fast = malloc(words * sizeof *fast);
-        ck_assert(spread && fast);
+        uint32_t *spread = room(words * sizeof *spread), *fast = room(words * sizeof *fast);
         memset(spread, 0xff, words * sizeof *spread);
         amx_spread(n, depth, parts, o.packed, spread);
         for (size_t w = 0; w < words; w++) {
@@ -361,9 +332,7 @@ TEST(vectors_are_spread) {
         }
         if (here) found.spread(n, depth, parts, o.packed, fast);
         ck_assert(!here || !memcmp(spread, fast, words * sizeof *fast));
-        free(spread);
-        free(fast);
-        free_operand(&o);
+        free_rooms();
     }
 }
 
@@ -379,7 +348,6 @@ TEST(transposed_products_are_within_their_bound) {
     enum { MOST_TERMS = 3 };
     const bool here = vpps_amx_find(&amx) == VPPS_OK;
     if (!here) TEST_LEFT_OUT("%s", vpps_error_message());
-    draw_seed();
     for (int round = 0; round < (int)test_scaled(20) * N_KINDS; round++) {
         const uint32_t k = draw_size(MOST_DEPTH), n = draw_size(20), n_terms = 1 + below(MOST_TERMS);
         const uint32_t parts = 1 + below(2);
@@ -397,8 +365,7 @@ TEST(transposed_products_are_within_their_bound) {
             words += vpps_bf16_spread_words(n, rows, parts);
             depth += rows;
         }
-        uint32_t *spread = aligned_alloc(64, words * sizeof *spread);
-        ck_assert_ptr_nonnull(spread);
+        uint32_t *spread = room(words * sizeof *spread);
         for (uint32_t i = 0; i < n_terms; i++)
             amx_spread(n, terms[i].depth, parts, x[i].packed, spread + terms[i].x_words);
         const size_t ldc = k + below(2) * below(9), elems = ldc * (n - 1) + k;
@@ -431,41 +398,32 @@ TEST(transposed_products_are_within_their_bound) {
             amx_product_t(k, few, parts, spread, n_terms, terms, real, ldc);
             for (uint32_t j = 0; j < few; j++) ck_assert(!memcmp(c + j * ldc, real + j * ldc, k * sizeof *c));
         }
-        free(spread);
-        release(c, elems);
-        release(real, elems);
-        for (uint32_t i = 0; i < n_terms; i++) free_operand(&a[i]), free_operand(&x[i]);
+        free_rooms();
     }
 }
 
 /* Products of bf16 numbers are exact, so all instruction sets of plain vectors round alike. */
 TEST(instruction_sets_give_the_same_bits) {
-    draw_seed();
     for (int round = 0; round < 100; round++) {
         problem p = draw_problem("all", 1 + below(2), round % 2 ? ordinary : of_any_size);
-        const size_t elems = p.ldc * (p.x.source.rows - 1) + p.a.source.rows;
         float *first = NULL;
-        for (int i = 0; i < N_ISAS; i++) {
-            const vpps_kernels *kernels = kernels_to_try(i);
-            if (!kernels) continue;
+        for (int i = 0; i < n_isas(); i++) {
+            const vpps_kernels *kernels = kernels_of(i);
             pack(kernels->pack_bf16, &p.a);
             pack(kernels->pack_bf16, &p.x);
             float *c = compute(kernels->product_bf16, &p, p.x.source.rows);
             for (uint32_t j = 0; first && j < p.x.source.rows; j++)
                 ck_assert_msg(!memcmp(first + j * p.ldc, c + j * p.ldc, p.a.source.rows * sizeof *c),
-                              "%s: vector %u differs by %s", p.text, j, isas[i]);
-            if (first) release(c, elems);
+                              "%s: vector %u differs by %s", p.text, j, kernels->isa);
             if (!first) first = c;
         }
-        release(first, elems);
-        free_problem(&p);
+        free_rooms();
     }
 }
 
 /* AMX gives the same bits as its model. */
 TEST(amx_is_its_model) {
     const unit real = unit_of(AMX), model = unit_of(AMX_MODEL);
-    draw_seed();
     for (int round = 0; real.product && round < 100; round++) {
         problem p = draw_problem(real.name, 1 + below(2), kinds[round % N_KINDS]);
         pack(real.pack, &p.a);
@@ -474,7 +432,7 @@ TEST(amx_is_its_model) {
         for (uint32_t j = 0; j < p.x.source.rows; j++)
             ck_assert_msg(!memcmp(want + j * p.ldc, c + j * p.ldc, p.a.source.rows * sizeof *c),
                           "%s: vector %u is not the model's", p.text, j);
-        free_problem(&p);
+        free_rooms();
     }
 }
 
@@ -482,7 +440,6 @@ TEST(amx_is_its_model) {
 TEST_EACH(what_is_not_finite_shows, 0, N_UNITS) {
     static const float poisons[] = {NAN, INFINITY, -INFINITY};
     const unit u = unit_of(_i);
-    draw_seed();
     for (int round = 0; u.product && round < 60; round++) {
         problem p = draw_problem(u.name, 1 + below(2), ordinary);
         const bool in_a = below(2);
@@ -503,7 +460,6 @@ TEST_EACH(what_is_not_finite_shows, 0, N_UNITS) {
                               (double)poisons[round % 3], in_a ? "row" : "vector", row, i, j, (double)got);
             }
         }
-        release(c, p.ldc * (p.x.source.rows - 1) + p.a.source.rows);
-        free_problem(&p);
+        free_rooms();
     }
 }

@@ -8,39 +8,23 @@ enum { BLOCK = 64 /* rows at most */, UNIT = 16 /* UNIT: rows are padded to a mu
 
 /* n vectors of `elems` elements, from x[j] + skip on, at any distances and in any order. */
 typedef struct vectors {
-    float *memory;
-    size_t memory_elems;
-    const float **x;
-    float **writable;
+    float **x;
     uint32_t elems, skip;
 } vectors;
 
 static vectors draw_vectors(uint32_t n, uint32_t elems) {
-    vectors v = {.elems = elems, .skip = below(2) * below(40)};
-    v.x = malloc(n * sizeof *v.x);
-    v.writable = malloc(n * sizeof *v.writable);
-    ck_assert(v.x && v.writable);
+    vectors v = {.x = room(n * sizeof *v.x), .elems = elems, .skip = below(2) * below(40)};
     const size_t distance = elems + below(9);
-    v.memory_elems = v.skip + (n - 1) * distance + elems;
-    v.memory = drawn(v.memory_elems, -1, 1);
-    for (uint32_t j = 0; j < n; j++) v.writable[j] = v.memory + j * distance;
-    for (uint32_t j = n; j-- > 1;) {
+    float *memory = drawn(v.skip + (n - 1) * distance + elems, -1, 1);
+    for (uint32_t j = 0; j < n; j++) { /* each is put in the place of one before it, which moves to the end */
         const uint32_t other = below(j + 1);
-        float *moved = v.writable[j];
-        v.writable[j] = v.writable[other];
-        v.writable[other] = moved;
+        v.x[j] = v.x[other];
+        v.x[other] = memory + j * distance;
     }
-    for (uint32_t j = 0; j < n; j++) v.x[j] = v.writable[j];
     return v;
 }
 
-static float *element(const vectors *v, uint32_t j, uint32_t i) { return v->writable[j] + v->skip + i; }
-
-static void free_vectors(vectors *v) {
-    free(v->x);
-    free(v->writable);
-    release(v->memory, v->memory_elems);
-}
+static float *element(const vectors *v, uint32_t j, uint32_t i) { return v->x[j] + v->skip + i; }
 
 /* A block of matrix rows, stored column after column and padded with zero rows. */
 typedef struct block {
@@ -60,7 +44,7 @@ static block draw_block(uint32_t rows, uint32_t cols) {
 /* Results: column j has `rows` elements at c + j * ldc; guard words lie between the columns. */
 typedef struct results {
     float *c;
-    size_t ldc, elems;
+    size_t ldc;
     uint32_t rows, n;
 } results;
 
@@ -73,13 +57,11 @@ static float number_before(bool add, uint64_t numbers, uint32_t j, uint32_t i) {
 }
 
 static results make_results(uint32_t rows, uint32_t n, size_t ldc) {
-    results r = {.ldc = ldc, .elems = ldc * (n - 1) + rows, .rows = rows, .n = n};
-    r.c = floats(r.elems + 1) + 1;
-    for (size_t i = 0; i <= r.elems; i++) r.c[(ptrdiff_t)i - 1] = guard;
-    return r;
+    const size_t elems = ldc * (n - 1) + rows + 1;
+    float *all = floats(elems);
+    for (size_t i = 0; i < elems; i++) all[i] = guard;
+    return (results){.c = all + 1, .ldc = ldc, .rows = rows, .n = n};
 }
-
-static void free_results(results *r) { release(r->c - 1, r->elems + 1); }
 
 static void check_guards(const results *r, const char *isa) {
     ck_assert_msg(vpps_float_bits(r->c[-1]) == vpps_float_bits(guard), "%s: written before the results", isa);
@@ -125,11 +107,6 @@ static problem draw_problem(const vpps_kernels *kernels, bool transposed) {
     return p;
 }
 
-static void free_problem(problem *p) {
-    for (uint32_t t = 0; t < (p->transposed ? p->n_terms : 1); t++) free_vectors(&p->vectors[t]);
-    for (uint32_t t = 0; t < p->n_terms; t++) release(p->blocks[t].a, p->blocks[t].ld * p->blocks[t].cols);
-}
-
 /* Computes the results for the vectors numbered which[0 ... n). */
 static results compute(const vpps_kernels *kernels, const problem *p, uint32_t n, const uint32_t *which, size_t ldc) {
     const results r = make_results(p->rows, n, ldc);
@@ -138,7 +115,7 @@ static results compute(const vpps_kernels *kernels, const problem *p, uint32_t n
     const float **x[MOST_TERMS];
     vpps_product_term terms[MOST_TERMS];
     for (uint32_t t = 0; t < (p->transposed ? p->n_terms : 1); t++) {
-        ck_assert_ptr_nonnull(x[t] = malloc(n * sizeof **x));
+        x[t] = room(n * sizeof **x);
         for (uint32_t j = 0; j < n; j++) x[t][j] = p->vectors[t].x[which[j]];
     }
     uint32_t first_row = 0;
@@ -153,7 +130,6 @@ static results compute(const vpps_kernels *kernels, const problem *p, uint32_t n
         first_row += b->rows;
     }
     if (p->transposed) kernels->product_t(n, p->rows, p->n_terms, terms, r.c, ldc, p->add);
-    for (uint32_t t = 0; t < (p->transposed ? p->n_terms : 1); t++) free(x[t]);
     check_guards(&r, p->text);
     return r;
 }
@@ -183,18 +159,16 @@ static void check_values(const problem *p, const results *r) {
 static void check_company(const vpps_kernels *kernels, const problem *p, const results *all) {
     uint32_t which[MOST_TERMS * BLOCK + BLOCK];
     for (uint32_t j = 0; j < p->n; j++) {
-        results alone = compute(kernels, p, 1, &j, p->rows);
+        const results alone = compute(kernels, p, 1, &j, p->rows);
         ck_assert_msg(same_column(&alone, 0, all, j), "%s: vector %u's bits depend on the others", p->text, j);
-        free_results(&alone);
     }
     for (int round = 0; round < 4; round++) {
         const uint32_t n = 1 + below(p->n);
         for (uint32_t j = 0; j < n; j++) which[j] = below(p->n);
-        results some = compute(kernels, p, n, which, p->rows + below(3));
+        const results some = compute(kernels, p, n, which, p->rows + below(3));
         for (uint32_t j = 0; j < n; j++)
             ck_assert_msg(same_column(&some, j, all, which[j]), "%s: vector %u's bits differ as number %u of %u",
                           p->text, which[j], j, n);
-        free_results(&some);
     }
 }
 
@@ -205,25 +179,23 @@ static void check_poison(const vpps_kernels *kernels, const problem *p, const re
     const vectors *v = &p->vectors[t];
     float *at = element(v, j, below(v->elems)), kept = *at;
     *at = poisons[below(3)];
-    results r = compute(kernels, p, p->n, which, all->ldc);
+    const results r = compute(kernels, p, p->n, which, all->ldc);
     *at = kept;
     for (uint32_t i = 0; i < p->n; i++)
         if (i != j) ck_assert_msg(same_column(&r, i, all, i), "%s: vector %u's NaN is in %u's", p->text, j, i);
     for (uint32_t i = 0; i < p->rows; i++)
         ck_assert_msg(!isfinite(r.c[j * r.ldc + i]), "%s: element %u of vector %u hides NaN", p->text, i, j);
-    free_results(&r);
 }
 
 static void check_products(const vpps_kernels *kernels, bool transposed) {
-    problem p = draw_problem(kernels, transposed);
+    const problem p = draw_problem(kernels, transposed);
     uint32_t all[BLOCK + 6];
     for (uint32_t j = 0; j < p.n; j++) all[j] = j;
-    results r = compute(kernels, &p, p.n, all, p.rows + below(2) * below(8));
+    const results r = compute(kernels, &p, p.n, all, p.rows + below(2) * below(8));
     check_values(&p, &r);
     check_company(kernels, &p, &r);
     check_poison(kernels, &p, &r, all);
-    free_results(&r);
-    free_problem(&p);
+    free_rooms();
 }
 
 /* ---------------------------------------------------------------- outer products */
@@ -242,15 +214,13 @@ static float *compute_outer(const vpps_kernels *kernels, const outer_problem *p,
     float *a = floats(p->ld * p->k), *packed = floats(kernels->outer_stride(p->k) * p->n);
     for (uint32_t k = 0; k < p->k; k++)
         for (uint32_t r = 0; r < p->ld; r++) a[k * p->ld + r] = r < p->m ? number_before(p->add, p->numbers, k, r) : 0;
+    const float **d = room(p->n * sizeof *d), **x = room(p->n * sizeof *x);
+    for (uint32_t j = 0; j < p->n; j++) d[j] = p->d.x[j], x[j] = p->x.x[j] + p->x.skip;
     for (uint32_t v = 0; v < p->n; v += step) {
         const uint32_t n = vpps_min_u32(step, p->n - v);
-        FREED const float **x = malloc(n * sizeof *x);
-        ck_assert_ptr_nonnull(x);
-        for (uint32_t j = 0; j < n; j++) x[j] = p->x.x[v + j] + p->x.skip;
-        kernels->pack_outer(n, p->k, x, packed);
-        kernels->outer(p->m, n, p->k, p->d.x + v, p->d.skip, packed, a, p->ld, p->add || v);
+        kernels->pack_outer(n, p->k, x + v, packed);
+        kernels->outer(p->m, n, p->k, d + v, p->d.skip, packed, a, p->ld, p->add || v);
     }
-    release(packed, kernels->outer_stride(p->k) * p->n);
     return a;
 }
 
@@ -271,7 +241,6 @@ static void check_outer_poison(const vpps_kernels *kernels, const outer_problem 
                           k, (double)got);
         }
     }
-    release(poisoned, p->ld * p->k);
 }
 
 static void check_outer(const vpps_kernels *kernels) {
@@ -305,10 +274,7 @@ static void check_outer(const vpps_kernels *kernels) {
     float *parts = compute_outer(kernels, &p, 1 + below(p.n));
     ck_assert_msg(memcmp(a, parts, p.ld * p.k * sizeof *a) == 0, "%s: the bits depend on how calls are cut", p.text);
     check_outer_poison(kernels, &p, a);
-    release(a, p.ld * p.k);
-    release(parts, p.ld * p.k);
-    free_vectors(&p.d);
-    free_vectors(&p.x);
+    free_rooms();
 }
 
 /* ---------------------------------------------------------------- tests */
@@ -317,19 +283,10 @@ enum { PROBLEMS = 120 };
 
 TEST_GROUP("products", .seconds = 60);
 
-TEST_EACH(products_match_plain_loops, 0, 2 * N_ISAS) {
-    const vpps_kernels *kernels = kernels_of(_i % N_ISAS);
-    if (!kernels) TEST_SKIP("kernels for %s, which this processor lacks", isas[_i % N_ISAS]);
-    for (uint32_t i = 0; i < test_scaled(PROBLEMS); i++) check_products(kernels, _i >= N_ISAS);
+TEST_EACH(products_match_plain_loops, 0, 2 * n_isas()) {
+    for (uint32_t i = 0; i < test_scaled(PROBLEMS); i++) check_products(kernels_of(_i / 2), _i % 2);
 }
 
-TEST_EACH(outer_products_match_plain_loops, 0, N_ISAS) {
-    const vpps_kernels *kernels = kernels_of(_i % N_ISAS);
-    if (!kernels) TEST_SKIP("kernels for %s, which this processor lacks", isas[_i]);
-    for (uint32_t i = 0; i < test_scaled(PROBLEMS); i++) check_outer(kernels);
-}
-
-int main(void) {
-    draw_seed();
-    return test_main("products");
+EACH_ISA(outer_products_match_plain_loops) {
+    for (uint32_t i = 0; i < test_scaled(PROBLEMS); i++) check_outer(kernels_of(_i));
 }

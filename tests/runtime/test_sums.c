@@ -25,10 +25,9 @@ static float *filled(size_t n, float value) {
 TEST_GROUP("sums", .seconds = 120);
 
 /* Vectors of 19 elements: whole blocks and some more. */
-TEST_EACH(lists_are_added_up_in_runs, 0, N_ISAS) {
+EACH_ISA(lists_are_added_up_in_runs) {
     enum { MEMBERS = 100000, N = 19 };
     const vpps_kernels *kernels = kernels_of(_i);
-    if (!kernels) TEST_SKIP("sums for %s, which this processor lacks", isas[_i]);
     static const float *list[MEMBERS];
     static uint32_t offsets[MEMBERS], pairs[2 * MEMBERS];
     float *pool = filled(N + 1, TERM), *weights = filled(MEMBERS, 0.3f), to[N];
@@ -37,21 +36,20 @@ TEST_EACH(lists_are_added_up_in_runs, 0, N_ISAS) {
     const vpps_operands o = {.list = list, .n_list = MEMBERS, .weights = weights, .f = 0.5f};
     const double sum = MEMBERS * (double)TERM, scaled = sum * (double)0.3f;
     kernels->run[VPPS_I_SUM](N, to, &o);
-    for (uint32_t e = 0; e < N; e++) check_sum(isas[_i], "sum", to[e], sum / 2);
+    for (uint32_t e = 0; e < N; e++) check_sum(kernels->isa, "sum", to[e], sum / 2);
     kernels->run[VPPS_I_WEIGHTED_SUM](N, to, &o);
-    for (uint32_t e = 0; e < N; e++) check_sum(isas[_i], "weighted sum", to[e], scaled);
+    for (uint32_t e = 0; e < N; e++) check_sum(kernels->isa, "weighted sum", to[e], scaled);
     kernels->add_up(N, MEMBERS, pool, offsets, 0, to);
-    for (uint32_t e = 0; e < N; e++) check_sum(isas[_i], "contributions", to[e], sum);
+    for (uint32_t e = 0; e < N; e++) check_sum(kernels->isa, "contributions", to[e], sum);
     kernels->add_scaled(N, MEMBERS, pool, pairs, 0, true, to);
-    for (uint32_t e = 0; e < N; e++) check_sum(isas[_i], "scaled contributions", to[e], sum + scaled);
+    for (uint32_t e = 0; e < N; e++) check_sum(kernels->isa, "scaled contributions", to[e], sum + scaled);
     kernels->add_scaled(N, MEMBERS, pool, pairs, 0, false, to);
-    for (uint32_t e = 0; e < N; e++) check_sum(isas[_i], "scaled contributions alone", to[e], scaled);
+    for (uint32_t e = 0; e < N; e++) check_sum(kernels->isa, "scaled contributions alone", to[e], scaled);
 }
 
-TEST_EACH(products_are_added_up_in_runs, 0, N_ISAS) {
+EACH_ISA(products_are_added_up_in_runs) {
     enum { DEPTH = 100000, ROWS = 19, LD = 32, COLUMNS = 7, TERMS = DEPTH / 64 };
     const vpps_kernels *kernels = kernels_of(_i);
-    if (!kernels) TEST_SKIP("sums for %s, which this processor lacks", isas[_i]);
     float *a = filled((size_t)DEPTH * LD, TERM), *b = filled((size_t)DEPTH * COLUMNS, TERM), c[COLUMNS * LD];
     static const uint8_t multiplications[] = {VPPS_I_MATMUL, VPPS_I_MATMUL_NT, VPPS_I_MATMUL_TN};
     const float *x[COLUMNS];
@@ -62,7 +60,7 @@ TEST_EACH(products_are_added_up_in_runs, 0, N_ISAS) {
     for (uint32_t n = 1; n <= COLUMNS; n += 2) {
 #define CHECK(what, m, ldc, start)                                                                                     \
     for (uint32_t j = 0; j < n; j++)                                                                                   \
-        for (uint32_t i = 0; i < (m); i++) check_sum(isas[_i], what, c[i + j * (ldc)], want + (start))
+        for (uint32_t i = 0; i < (m); i++) check_sum(kernels->isa, what, c[i + j * (ldc)], want + (start))
         const vpps_operands o = {.r = ROWS, .c = n, .k = DEPTH, .t = {a, b}};
         for (size_t k = 0; k < VPPS_COUNT(multiplications); k++) {
             kernels->run[multiplications[k]](ROWS * n, c, &o);
@@ -81,8 +79,7 @@ TEST(products_of_parts_are_added_up_in_runs) {
     enum { DEPTH = 100000, ROWS = 19, COLUMNS = 7, PARTS = 2 };
     const vpps_cpu_units *units = vpps_units_of_this_cpu();
     const size_t words = vpps_bf16_words(32, DEPTH, PARTS);
-    uint32_t *const a = need(aligned_alloc(64, words * sizeof *a)), *const b =
-                                                                        need(aligned_alloc(64, words * sizeof *b));
+    uint32_t *const a = room(words * sizeof *a), *const b = room(words * sizeof *b);
     const float *rows[ROWS], *const x = filled(DEPTH, TERM);
     vpps_cpu_maker makers[VPPS_MOST_MAKERS];
     const uint32_t n_makers = vpps_cpu_makers(units, makers);
@@ -104,20 +101,18 @@ TEST(products_of_parts_are_added_up_in_runs) {
         for (uint32_t k = 0; k < COLUMNS * ROWS; k++)
             check_sum(unit.name, "bf16x3", c[k], DEPTH * (double)TERM * (double)TERM + (double)TERM);
     }
-    free(a), free(b);
 }
 
-TEST_EACH(selected_rows_are_added_up_in_runs, 0, N_ISAS) {
+EACH_ISA(selected_rows_are_added_up_in_runs) {
     enum { NUMBERS = 100000, COLUMNS = 2, ROWS = 5000 };
     static const uint32_t rows[] = {0, 2047, 2048, ROWS - 1};
     const vpps_kernels *kernels = kernels_of(_i);
-    if (!kernels) TEST_SKIP("sums for %s, which this processor lacks", isas[_i]);
     float *numbers = floats(NUMBERS), *x = filled(COLUMNS * NUMBERS, TERM), *to = filled(COLUMNS * ROWS, TERM);
     for (uint32_t i = 0; i < NUMBERS; i++) numbers[i] = (float)rows[i % VPPS_COUNT(rows)];
     const vpps_operands o = {.t = {numbers, x}, .r = ROWS, .c = COLUMNS, .k = NUMBERS};
     kernels->run[VPPS_I_SELECT_ROWS_B](COLUMNS * ROWS, to, &o);
     for (uint32_t i = 0; i < COLUMNS * VPPS_COUNT(rows); i++)
-        check_sum(isas[_i], "rows", to[i / VPPS_COUNT(rows) * ROWS + rows[i % VPPS_COUNT(rows)]],
+        check_sum(kernels->isa, "rows", to[i / VPPS_COUNT(rows) * ROWS + rows[i % VPPS_COUNT(rows)]],
                   (double)TERM * NUMBERS / VPPS_COUNT(rows));
     ck_assert_float_eq(to[1], 0);
 }
@@ -232,6 +227,5 @@ TEST_EACH(a_norm_of_great_numbers_is_of_their_differences, 0, SETTINGS) {
 
 int main(void) {
     gpu_ask_compiler();
-    draw_seed();
     return test_main("sums");
 }
