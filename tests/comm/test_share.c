@@ -25,14 +25,14 @@ static net net_of(const vpps_communicator *shards) {
     net n = {.h = NULL};
     TEST_OK(vpps_model_create(&n.model, 3));
     TEST_OK(vpps_shard_tables(n.model, shards));
-    TEST_OK(vpps_add_lookup(n.model, &n.E, "E", WORDS, EMBED, 1, NULL));
-    TEST_OK(vpps_add_matrix(n.model, &n.W, "W", HIDDEN, EMBED, NULL));
-    TEST_OK(vpps_add_matrix(n.model, &n.rare, "rare", HIDDEN, EMBED, NULL));
-    TEST_OK(vpps_add_matrix(n.model, &n.U, "U", HIDDEN, HIDDEN, NULL));
-    TEST_OK(vpps_add_vector(n.model, &n.b, "b", HIDDEN, NULL));
-    TEST_OK(vpps_add_matrix(n.model, &n.C, "C", CLASSES, HIDDEN, NULL));
-    TEST_OK(vpps_add_vector(n.model, &n.b_c, "b_c", CLASSES, NULL));
-    TEST_OK(vpps_add_lookup(n.model, &n.F, "F", 3, EMBED, 1, NULL));
+    n.E = add_lookup(n.model, "E", WORDS, EMBED, 1);
+    n.W = add_matrix(n.model, "W", HIDDEN, EMBED);
+    n.rare = add_matrix(n.model, "rare", HIDDEN, EMBED);
+    n.U = add_matrix(n.model, "U", HIDDEN, HIDDEN);
+    n.b = add_vector(n.model, "b", HIDDEN);
+    n.C = add_matrix(n.model, "C", CLASSES, HIDDEN);
+    n.b_c = add_vector(n.model, "b_c", CLASSES);
+    n.F = add_lookup(n.model, "F", 3, EMBED, 1);
     TEST_OK(vpps_graph_create(&n.g, n.model));
     return n;
 }
@@ -43,11 +43,7 @@ static net net_with(const vpps_communicator *shards, const vpps_options *options
     return n;
 }
 
-static void close_net(net *n) {
-    vpps_handle_destroy(n->h);
-    vpps_graph_destroy(n->g);
-    vpps_model_destroy(n->model);
-}
+static void close_net(net *n) { training_end(&(training){n->model, n->g, n->h}); }
 
 /* Adds example number `i` of a batch: a chain of words. Only the first of every second batch uses `rare` and F. The second one's loss also has the
  * elements of W. */
@@ -69,21 +65,25 @@ static vpps_node add_example(const net *n, uint32_t batch, uint32_t i, float fac
 
 /* ---------------------------------------------------------------- runs */
 
+/* What differs in process 1. */
+typedef enum other { OTHER_NOTHING, OTHER_RATE, OTHER_RATE_OF_GROUP, OTHER_FROZEN, OTHER_PRECISION } other;
+
+/* How processes train. */
+typedef struct way {
+    uint32_t examples; /* a batch */
+    uint32_t parts;    /* number of vpps_backward calls per batch; 0: vpps_fb */
+    bool request;      /* each with a request, after one with only a request */
+    bool halves;       /* each in two halves, with the loss's gradient given */
+    bool freeze, shard;
+    bool nccl; /* whether NCCL adds up between GPUs; else through the host */
+} way;
+
 typedef struct run {
     vpps_options options;
-    bool nccl;          /* whether NCCL adds up between GPUs; else through the host */
-    uint32_t examples;  /* a batch */
+    way way;
     uint32_t bad_batch; /* batch in which one loss is multiplied by bad_factor; from 1, 0: none */
     float bad_factor;
-    bool freeze;
-    uint32_t parts;       /* number of vpps_backward calls per batch; 0: vpps_fb */
-    bool request;         /* each with a request, after one with only a request */
-    bool halves;          /* each in two halves, with the loss's gradient given */
-    uint32_t other_rank;  /* rank of a process with another learning rate; 0: none */
-    bool other_precision; /* its precision differs instead */
-    bool other_group;     /* or the rate of its b */
-    bool other_frozen;    /* or its frozen parameters */
-    bool shard;
+    other other;
     const char *from; /* the checkpoint that it begins with; NULL: none */
     const char *file; /* file for sharded tables */
     /* results, of each process */
@@ -109,12 +109,12 @@ static vpps_node add_examples(const net *n, const run *r, uint32_t b, uint32_t r
     vpps_node terms[MOST_EXAMPLES];
     uint32_t own = 0;
     vpps_graph_clear(n->g);
-    for (uint32_t i = 0; i < r->examples; i++) {
+    for (uint32_t i = 0; i < r->way.examples; i++) {
         const bool bad = r->bad_batch == b + 1 && i == 1;
-        if (i % size != rank || (r->parts && i / size % r->parts != part)) continue;
+        if (i % size != rank || (r->way.parts && i / size % r->way.parts != part)) continue;
         terms[own++] = add_example(n, b, i, bad ? r->bad_factor : 1);
     }
-    return own ? vpps_scale(n->g, vpps_sum(n->g, own, terms), 1.0f / (float)r->examples) : VPPS_NO_NODE;
+    return own ? vpps_scale(n->g, vpps_sum(n->g, own, terms), 1.0f / (float)r->way.examples) : VPPS_NO_NODE;
 }
 
 /* Makes a part's step with a request for this process's own results. Without parameters' gradients nothing adds up. */
@@ -130,8 +130,8 @@ static vpps_status step_with_request(vpps_handle *h, const net *n, const run *r,
     if (status != VPPS_OK) return status;
     TEST_OK(vpps_sync_latest_loss(h, &told));
     ck_assert_float_eq(value, told);
-    ck_assert_float_eq_tol(sum, value * (float)r->examples, 1e-4f);
-    ck_assert_float_eq(of_sum, 1.0f / (float)r->examples);
+    ck_assert_float_eq_tol(sum, value * (float)r->way.examples, 1e-4f);
+    ck_assert_float_eq(of_sum, 1.0f / (float)r->way.examples);
     ck_assert(word[0] != 0 && of_word[0] != 0);
     return VPPS_OK;
 }
@@ -147,13 +147,13 @@ static vpps_status step_in_halves(vpps_handle *h, const net *n, vpps_node loss) 
 }
 
 static vpps_status step_in_parts(vpps_handle *h, const net *n, const run *r, uint32_t b, uint32_t rank, uint32_t size) {
-    for (uint32_t part = 0; part < r->parts; part++) {
+    for (uint32_t part = 0; part < r->way.parts; part++) {
         const vpps_node loss = add_examples(n, r, b, rank, size, part);
-        if (r->request) TEST_OK(step_with_request(h, n, r, loss, true));
-        const vpps_status status = r->request
+        if (r->way.request) TEST_OK(step_with_request(h, n, r, loss, true));
+        const vpps_status status = r->way.request
                                        ? step_with_request(h, n, r, add_examples(n, r, b, rank, size, part), false)
-                                   : r->halves ? step_in_halves(h, n, loss)
-                                               : vpps_backward(h, n->g, loss, NULL);
+                                   : r->way.halves ? step_in_halves(h, n, loss)
+                                                   : vpps_backward(h, n->g, loss, NULL);
         if (status != VPPS_OK) return status;
     }
     return vpps_update(h);
@@ -164,23 +164,22 @@ static void train(vpps_communicator *c, void *argument) {
     vpps_options options = r->options;
     const uint32_t rank = vpps_communicator_rank(c), size = vpps_communicator_size(c);
     options.communicator = c;
-    const bool other = r->other_rank && rank == r->other_rank;
-    if (other && r->other_precision) options.precision = VPPS_PRECISION_BF16;
-    if (other && !r->other_precision && !r->other_group && !r->other_frozen) options.optimizer.lr *= 2;
-    AT_END(close_net) net n = net_of(r->shard ? c : NULL);
-    if (r->freeze) {
+    const other differs = rank == 1 ? r->other : OTHER_NOTHING;
+    if (differs == OTHER_PRECISION) options.precision = VPPS_PRECISION_BF16;
+    if (differs == OTHER_RATE) options.optimizer.lr *= 2;
+    AT_END(close_net) net n = net_of(r->way.shard ? c : NULL);
+    if (r->way.freeze) {
         TEST_OK(vpps_freeze(n.model, n.U, true));
         TEST_OK(vpps_freeze(n.model, n.E, true));
     }
-    if (other && r->other_frozen) TEST_OK(vpps_freeze(n.model, n.C, true));
+    if (differs == OTHER_FROZEN) TEST_OK(vpps_freeze(n.model, n.C, true));
     TEST_OK(vpps_handle_create(&n.h, n.model, &options));
     if (r->from) TEST_OK(vpps_load(n.h, r->from));
-    if (r->other_group)
-        TEST_OK(vpps_set_param_group(n.h, 1, &n.b,
-                                     &(vpps_param_group){sizeof(vpps_param_group), other ? 0.1f : 0.2f, NAN, NAN}));
+    const vpps_param_group group = {sizeof group, differs ? 0.1f : 0.2f, NAN, NAN};
+    if (r->other == OTHER_RATE_OF_GROUP) TEST_OK(vpps_set_param_group(n.h, 1, &n.b, &group));
     for (uint32_t b = 0; b < BATCHES; b++) {
-        r->statuses[rank][b] = r->parts ? step_in_parts(n.h, &n, r, b, rank, size)
-                                        : vpps_fb(n.h, n.g, add_examples(&n, r, b, rank, size, 0), NULL);
+        r->statuses[rank][b] = r->way.parts ? step_in_parts(n.h, &n, r, b, rank, size)
+                                            : vpps_fb(n.h, n.g, add_examples(&n, r, b, rank, size, 0), NULL);
         if (r->statuses[rank][b] == VPPS_OK) r->statuses[rank][b] = vpps_sync_latest_loss(n.h, &r->losses[rank][b]);
         /* gradients are exchanged while a CPU's virtual processors wait, and between a GPU's launches */
         const uint64_t waited = strcmp(n.h->stats.device, "cpu") ? 0 : n.h->latest.shared.exchange_ns;
@@ -188,22 +187,19 @@ static void train(vpps_communicator *c, void *argument) {
         snprintf(r->messages[rank][b], VPPS_MESSAGE_BYTES, "%s", vpps_error_message());
         if (r->statuses[rank][b] == VPPS_STATE) break;
     }
-    r->stats[rank].size = sizeof *r->stats;
-    TEST_OK(vpps_handle_stats(n.h, &r->stats[rank]));
-    if (!r->other_rank) TEST_OK(vpps_read_parameters(n.h));
-    if (r->shard && size > 1) {
+    r->stats[rank] = stats_of(n.h);
+    if (!r->other) TEST_OK(vpps_read_parameters(n.h));
+    if (r->way.shard && size > 1)
         read_file(n.h, r, rank);
-    } else {
+    else
         r->values[rank] = model_values(n.model, rank ? &(size_t){0} : &r->n_values);
-    }
 }
 
 static void train_in(uint32_t processes, run *r) {
-    if (processes) {
+    if (processes)
         threads_run(processes, train, r);
-    } else {
+    else
         train(NULL, r);
-    }
 }
 
 static void free_run(run *r) {
@@ -212,8 +208,7 @@ static void free_run(run *r) {
 
 /* Returns a run on a device; a GPU's kernel runs under software SIMT. */
 static run run_on(const char *device, uint32_t vps, vpps_optimizer_kind kind) {
-    run r = {.examples = EXAMPLES};
-    vpps_options_default(&r.options);
+    run r = {.options = default_options(), .way = {.examples = EXAMPLES}};
     r.options.device = device;
     r.options.vps = vps;
     r.options.threads = 64;
@@ -245,9 +240,9 @@ static void check_close(const float *a, const float *b, size_t n, double toleran
 /* Trains in one process, on the CPU if possible, and twice in `processes`: r has the results of the first of these. */
 static void check_like_one(run *r, uint32_t processes) {
     run one = *r, again = *r;
-    one.parts = 0;
+    one.way.parts = 0;
     if (r->options.gradients != VPPS_GRADIENTS_CUBLAS) one.options.device = "cpu"; /* it has no kernel to compile */
-    if (r->nccl)
+    if (r->way.nccl)
         setenv("VPPS_NCCL", stand_in, 1);
     else
         unsetenv("VPPS_NCCL");
@@ -256,7 +251,7 @@ static void check_like_one(run *r, uint32_t processes) {
     train_in(processes, &again);
     for (uint32_t p = 0; p < processes; p++) {
         const float none[BATCHES] = {0}; /* a step in halves has no loss of its own */
-        check_close(r->losses[p], r->halves ? none : one.losses[0], BATCHES, 1e-5, "losses");
+        check_close(r->losses[p], r->way.halves ? none : one.losses[0], BATCHES, 1e-5, "losses");
         check_close(r->values[p], one.values[0], r->n_values, 1e-4, "parameters");
         check_same_bits(r->losses[p], r->losses[0], BATCHES, "another process's losses");
         check_same_bits(r->values[p], r->values[0], r->n_values, "another process's parameters");
@@ -277,7 +272,7 @@ TEST_EACH(sharded_tables_train_alike, 0, VPPS_OPTIMIZERS) {
     const bool any_number = _i == VPPS_ADAM; /* how tables are shared out does not depend on the optimizer */
     for (uint32_t processes = any_number ? 1 : 3; processes <= (any_number ? MOST : 3u); processes++) {
         run r = run_on("cpu", 1 + processes % 2, (vpps_optimizer_kind)_i), whole = r;
-        r.shard = true;
+        r.way.shard = true;
         r.file = folder_path("alike");
         check_like_one(&r, processes);
         train_in(processes, &whole); /* the order of sums is equal */
@@ -291,12 +286,12 @@ TEST_EACH(sharded_tables_train_alike, 0, VPPS_OPTIMIZERS) {
 TEST(any_number_of_processes_goes_on_from_shards) {
     folder_make();
     run r = run_on("cpu", 1, VPPS_ADAM);
-    r.shard = true;
+    r.way.shard = true;
     r.file = folder_path("first");
     train_in(3, &r);
     run one = run_on("cpu", 1, VPPS_ADAM), two = one;
     one.from = two.from = r.file;
-    two.shard = true;
+    two.way.shard = true;
     two.file = folder_path("next");
     train_in(0, &one);
     train_in(2, &two);
@@ -401,67 +396,61 @@ TEST(a_shard_has_every_so_manieth_entry) { threads_run(4, declare_shards, NULL);
 /* ---------------------------------------------------------------- tests */
 
 /* A run in several processes equals a run in one: with every optimiser, and in every way. */
-static const struct way {
+static const struct case_of_one {
     const char *device;
     uint32_t processes, vps;
     vpps_optimizer_kind kind;
     float clip;
-    uint32_t examples, parts; /* examples: 0: EXAMPLES */
-    bool freeze, request, halves, shard, nccl;
     bool no_norm, by_level, in_waves, caller_free, cublas;
+    way way; /* 0 examples: EXAMPLES */
 } ways[] = {
 #define ON_CPU(processes, vps, ...)                                                                                    \
     { "cpu", processes, vps, __VA_ARGS__ }
 #define ON_GPU(processes, ...)                                                                                         \
     { "simt", processes, 2, __VA_ARGS__ }
     ON_CPU(1, 2, .kind = VPPS_SGD),
-    ON_CPU(2, 1, .kind = VPPS_MOMENTUM, .freeze = true),
+    ON_CPU(2, 1, .kind = VPPS_MOMENTUM, .way.freeze = true),
     ON_CPU(3, 2, .kind = VPPS_ADAGRAD),
     ON_CPU(4, 1, .kind = VPPS_ADAM),
     ON_CPU(2, 2, .kind = VPPS_ADAMW),
     ON_CPU(3, 2, .kind = VPPS_SGD, .clip = 0.3f),
-    ON_CPU(4, 2, .kind = VPPS_ADAM, .examples = 2), /* some have none */
-    ON_CPU(3, 2, .kind = VPPS_ADAM, .examples = 2, .no_norm = true),
+    ON_CPU(4, 2, .kind = VPPS_ADAM, .way.examples = 2), /* some have none */
+    ON_CPU(3, 2, .kind = VPPS_ADAM, .way.examples = 2, .no_norm = true),
     ON_CPU(2, 2, .kind = VPPS_SGD, .by_level = true),
     ON_CPU(2, 2, .kind = VPPS_SGD, .by_level = true, .in_waves = true),
-    ON_CPU(4, 2, .kind = VPPS_MOMENTUM, .parts = 2), /* some parts of some processes have no example */
-    ON_CPU(2, 2, .kind = VPPS_MOMENTUM, .parts = 2, .request = true),
-    ON_CPU(3, 2, .kind = VPPS_MOMENTUM, .parts = 2, .request = true, .clip = 0.3f, .freeze = true),
-    ON_CPU(3, 2, .kind = VPPS_MOMENTUM, .parts = 2, .request = true, .clip = 0.3f, .shard = true),
-    ON_CPU(4, 2, .kind = VPPS_MOMENTUM, .parts = 2, .halves = true),
-    ON_CPU(3, 2, .kind = VPPS_MOMENTUM, .parts = 2, .halves = true, .clip = 0.3f, .shard = true),
-    ON_CPU(3, 2, .kind = VPPS_SGD, .clip = 0.3f, .shard = true),
-    ON_CPU(2, 2, .kind = VPPS_SGD, .clip = 0.3f, .shard = true, .freeze = true),
-    ON_CPU(4, 2, .kind = VPPS_SGD, .clip = 0.3f, .shard = true, .examples = 2, .caller_free = true),
-    ON_GPU(2, .kind = VPPS_ADAM, .clip = 0.3f, .freeze = true, .nccl = true),
-    ON_GPU(3, .kind = VPPS_ADAM, .clip = 0.3f, .examples = 2),
-    ON_GPU(2, .kind = VPPS_MOMENTUM, .clip = 0.3f, .parts = 2, .nccl = true),
-    ON_GPU(3, .kind = VPPS_SGD, .nccl = true),
-    ON_GPU(2, .kind = VPPS_MOMENTUM, .clip = 0.3f, .parts = 2, .halves = true),
+    ON_CPU(4, 2, .kind = VPPS_MOMENTUM, .way.parts = 2), /* some parts of some processes have no example */
+    ON_CPU(2, 2, .kind = VPPS_MOMENTUM, .way.parts = 2, .way.request = true),
+    ON_CPU(3, 2, .kind = VPPS_MOMENTUM, .way.parts = 2, .way.request = true, .clip = 0.3f, .way.freeze = true),
+    ON_CPU(3, 2, .kind = VPPS_MOMENTUM, .way.parts = 2, .way.request = true, .clip = 0.3f, .way.shard = true),
+    ON_CPU(4, 2, .kind = VPPS_MOMENTUM, .way.parts = 2, .way.halves = true),
+    ON_CPU(3, 2, .kind = VPPS_MOMENTUM, .way.parts = 2, .way.halves = true, .clip = 0.3f, .way.shard = true),
+    ON_CPU(3, 2, .kind = VPPS_SGD, .clip = 0.3f, .way.shard = true),
+    ON_CPU(2, 2, .kind = VPPS_SGD, .clip = 0.3f, .way.shard = true, .way.freeze = true),
+    ON_CPU(4, 2, .kind = VPPS_SGD, .clip = 0.3f, .way.shard = true, .way.examples = 2, .caller_free = true),
+    ON_GPU(2, .kind = VPPS_ADAM, .clip = 0.3f, .way.freeze = true, .way.nccl = true),
+    ON_GPU(3, .kind = VPPS_ADAM, .clip = 0.3f, .way.examples = 2),
+    ON_GPU(2, .kind = VPPS_MOMENTUM, .clip = 0.3f, .way.parts = 2, .way.nccl = true),
+    ON_GPU(3, .kind = VPPS_SGD, .way.nccl = true),
+    ON_GPU(2, .kind = VPPS_MOMENTUM, .clip = 0.3f, .way.parts = 2, .way.halves = true),
     ON_GPU(2, .kind = VPPS_ADAM, .in_waves = true, .cublas = true),
     ON_GPU(3, .kind = VPPS_MOMENTUM),
     ON_GPU(2, .kind = VPPS_ADAGRAD),
     ON_GPU(2, .kind = VPPS_ADAMW),
-    ON_GPU(3, .kind = VPPS_ADAM, .clip = 0.3f, .examples = 2, .no_norm = true, .nccl = true),
-    ON_GPU(2, .kind = VPPS_MOMENTUM, .clip = 0.3f, .parts = 2, .examples = 3),
-    ON_GPU(2, .kind = VPPS_MOMENTUM, .clip = 0.3f, .parts = 2, .freeze = true, .cublas = true),
+    ON_GPU(3, .kind = VPPS_ADAM, .clip = 0.3f, .way.examples = 2, .no_norm = true, .way.nccl = true),
+    ON_GPU(2, .kind = VPPS_MOMENTUM, .clip = 0.3f, .way.parts = 2, .way.examples = 3),
+    ON_GPU(2, .kind = VPPS_MOMENTUM, .clip = 0.3f, .way.parts = 2, .way.freeze = true, .cublas = true),
 #undef ON_CPU
 #undef ON_GPU
 };
 enum { EVERYDAY_WAYS = 22 }; /* all on the CPU, and three on software SIMT */
 
 GPU_EACH(losses_are_those_of_one_process, EVERYDAY_WAYS, VPPS_COUNT(ways)) {
-    const struct way *w = &ways[_i];
+    const struct case_of_one *w = &ways[_i];
     folder_make();
     NEED(w->device);
     run r = run_on(w->device, w->vps, w->kind);
-    if (w->examples) r.examples = w->examples;
-    r.parts = w->parts;
-    r.freeze = w->freeze;
-    r.request = w->request;
-    r.halves = w->halves;
-    r.shard = w->shard;
-    r.nccl = w->nccl;
+    r.way = w->way;
+    if (!r.way.examples) r.way.examples = EXAMPLES;
     r.file = folder_path("alike");
     r.options.optimizer.clip = w->clip;
     if (w->no_norm) r.options.nonfinite = VPPS_NONFINITE_IGNORE;
@@ -477,7 +466,7 @@ GPU_EACH(losses_are_those_of_one_process, EVERYDAY_WAYS, VPPS_COUNT(ways)) {
 static run small_run_on_gpu(void) {
     run r = run_on("simt", 2, VPPS_ADAM);
     r.options.optimizer.clip = 0.3f;
-    r.examples = 2;
+    r.way.examples = 2;
     return r;
 }
 
@@ -502,17 +491,14 @@ TEST_EACH(a_loss_that_is_not_finite_stops_all, 0, 3) {
 TEST_EACH(who_trains_otherwise_is_told, 0, 5) {
     NEED(_i == 4 ? "simt" : "cpu");
     run r = _i == 4 ? small_run_on_gpu() : run_on("cpu", 2, VPPS_SGD);
-    r.other_rank = 1;
-    r.other_group = _i == 1;
-    r.other_frozen = _i == 2;
-    r.other_precision = _i == 3;
+    r.other = _i == 4 ? OTHER_RATE : (other)(OTHER_RATE + _i);
     train_in(3, &r);
+    const char *message = r.other == OTHER_PRECISION ? "rank 1 on host1 trains another model, or on another device, "
+                                                       "with other VPs, instructions, precision or version"
+                                                     : "rank 1 on host1 trains with other settings";
     for (uint32_t p = 0; p < 3; p++) {
         ck_assert_int_eq(r.statuses[p][0], VPPS_STATE);
-        ck_assert_ptr_nonnull(
-            strstr(r.messages[p][0], _i == 3 ? "rank 1 on host1 trains another model, or on another device, with other "
-                                               "VPs, instructions, precision or version"
-                                             : "rank 1 on host1 trains with other settings"));
+        ck_assert_ptr_nonnull(strstr(r.messages[p][0], message));
     }
     free_run(&r);
 }
@@ -525,8 +511,8 @@ GPU_EACH(gpus_of_other_groups_clip_alike, 1, 2) {
     run r = run_on("simt", 10, VPPS_ADAM);
     setenv("VPPS_SIMT_SMS", "10", 1); /* with fewer SMs, a virtual processor of a group would have too many rows */
     r.options.optimizer.clip = 0.3f;
-    r.examples = MOST_EXAMPLES;
-    r.nccl = _i;
+    r.way.examples = MOST_EXAMPLES;
+    r.way.nccl = _i;
     check_like_one(&r, 2);
     ck_assert_uint_eq(r.stats[0].groups, 2);
     ck_assert_uint_eq(r.stats[1].groups, 1);
@@ -552,9 +538,8 @@ static void train_on_different_devices(vpps_communicator *c, void *argument) {
     options.communicator = c;
     AT_END(close_net) net n = net_with(NULL, &options);
     vpps_status status = vpps_fb(n.h, n.g, add_example(&n, 0, 0, 1), NULL);
-    if (status == VPPS_OK) status = vpps_sync_latest_loss(n.h, &(float){0});
-    ck_assert_int_eq(status, VPPS_STATE);
-    ck_assert_ptr_nonnull(strstr(vpps_error_message(), "rank 1 on host1 trains another model, or on another device"));
+    if (status == VPPS_OK) status = vpps_sync_latest_loss(n.h, NULL);
+    TEST_FAILS(status, VPPS_STATE, "rank 1 on host1 trains another model, or on another device");
 }
 
 TEST(all_train_on_the_same_kind_of_device) {
@@ -576,6 +561,5 @@ TEST(processes_of_a_host_take_its_gpus_in_turn) {
 int main(void) {
     stand_in = test_beside("fake_nccl.so");
     setenv("VPPS_LIBCUBLAS", test_beside("fake_cublas.so"), 1);
-    gpu_ask_compiler();
     return test_main("share");
 }

@@ -18,6 +18,7 @@ typedef struct meeting {
 typedef struct thread_row {
     vpps_communicator c;
     meeting *all;
+    uint32_t rank;
 } thread_row;
 
 static vpps_status thread_exchange(vpps_communicator *c) {
@@ -37,32 +38,26 @@ static vpps_status thread_exchange(vpps_communicator *c) {
 
 static const vpps_comm_table table = {.exchange = thread_exchange};
 
-typedef struct start {
-    meeting *all;
-    uint32_t rank;
-} start;
-
 static void *run(void *argument) {
-    const start *s = argument;
+    thread_row *row = argument;
     char host[16];
-    thread_row row = {.all = s->all};
-    ck_assert_int_eq(vpps_comm_init(&row.c, &table, s->rank, s->all->size, 0), VPPS_OK);
-    snprintf(host, sizeof host, "host%u", s->rank);
-    ck_assert_int_eq(vpps_comm_share_hosts(&row.c, host), VPPS_OK);
-    s->all->work(&row.c, s->all->argument);
-    vpps_comm_free(&row.c);
+    ck_assert_int_eq(vpps_comm_init(&row->c, &table, row->rank, row->all->size, 0), VPPS_OK);
+    snprintf(host, sizeof host, "host%u", row->rank);
+    ck_assert_int_eq(vpps_comm_share_hosts(&row->c, host), VPPS_OK);
+    row->all->work(&row->c, row->all->argument);
+    vpps_comm_free(&row->c);
     return NULL;
 }
 
 void threads_run(uint32_t size, void (*work)(vpps_communicator *c, void *argument), void *argument) {
     meeting all = {.size = size, .work = work, .argument = argument};
     pthread_t threads[MOST];
-    start starts[MOST];
+    thread_row rows[MOST];
     ck_assert_uint_le(size, MOST);
     pthread_barrier_init(&all.barrier, NULL, size);
     for (uint32_t p = 0; p < size; p++) {
-        starts[p] = (start){&all, p};
-        ck_assert_int_eq(pthread_create(&threads[p], NULL, run, &starts[p]), 0);
+        rows[p] = (thread_row){.all = &all, .rank = p};
+        ck_assert_int_eq(pthread_create(&threads[p], NULL, run, &rows[p]), 0);
     }
     for (uint32_t p = 0; p < size; p++) pthread_join(threads[p], NULL);
     pthread_barrier_destroy(&all.barrier);
