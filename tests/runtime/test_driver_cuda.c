@@ -32,24 +32,41 @@ static void expect_nothing_left(void) {
     ck_assert_uint_eq(n.damaged + n.refused, 0);
 }
 
-static vpps_driver *open_driver(void) {
-    vpps_driver *d;
+/* What a check uses, unless it is NULL: the kernel is loaded by load_kernel. */
+static vpps_driver *d;
+static vpps_kernel *kernel;
+
+static void open_driver(void) {
     vpps_machine machine;
     TEST_OK(cuda->open(&d, 0, &machine));
-    return d;
 }
 
-static void close_driver(vpps_driver *d) {
+static void close_driver(void) {
+    if (kernel) cuda->unload(d, kernel);
+    kernel = NULL;
+    if (!d) return;
     cuda->close(d);
+    d = NULL;
     expect_nothing_left();
 }
-DESTROYED_BY(vpps_driver, close_driver)
+
+/* Opens the driver again, as the fake device is now. */
+static void reopen_driver(void) {
+    close_driver();
+    open_driver();
+}
+
+static void load_fake_and_open(void) {
+    load_fake();
+    open_driver();
+}
+#define WITH_DRIVER .before_each = load_fake_and_open, .after_each = close_driver
 
 /* ---------------------------------------------------------------- opening */
 
 static void expect_no_gpu(const char *text) {
     vpps_machine machine;
-    vpps_driver *d = (vpps_driver *)&machine;
+    d = (vpps_driver *)&machine;
     TEST_FAILS(cuda->open(&d, 0, &machine), VPPS_DEVICE, text);
     ck_assert_ptr_null(d);
     ck_assert_msg(strncmp(vpps_error_message(), "cuda: ", 6) == 0, "%s", vpps_error_message());
@@ -57,7 +74,7 @@ static void expect_no_gpu(const char *text) {
     expect_nothing_left();
 }
 
-TEST_GROUP("opening", .before_each = load_fake);
+TEST_GROUP("opening", .before_each = load_fake, .after_each = close_driver);
 
 /* The compiler has compared the declarations with the toolkit's, or there was no toolkit. */
 TEST(declarations_are_the_toolkits) {
@@ -86,7 +103,7 @@ static const struct {
 TEST_EACH(drivers_without_a_gpu, 0, VPPS_COUNT(no_gpu)) {
     fake->break_call("cuInit", 1, no_gpu[_i].code);
     expect_no_gpu(no_gpu[_i].text);
-    close_driver(open_driver()); /* the next attempt finds the function */
+    open_driver(); /* the next attempt finds the function */
 }
 
 TEST(gpus_that_will_not_do) {
@@ -105,13 +122,12 @@ TEST(open_cleans_up_after_any_failure) {
         fake->break_call(functions[i], i == VPPS_COUNT(functions) - 1 ? 2 : 1, 2); /* the last fails for its event */
         expect_no_gpu("CUDA_ERROR_OUT_OF_MEMORY (2, out of memory)");
     }
-    close_driver(open_driver());
+    open_driver();
 }
 
 TEST(machine_is_described) {
     *fake->device =
         (fake_cuda_device){"Some GPU", 2, 10, 3, 148, 65537, 233473, 232449, 60 << 20, 1, 128, 1 << 20, 0, 0};
-    OWNED(vpps_driver) *d;
     vpps_machine m;
     TEST_OK(cuda->open(&d, 0, &m));
     ck_assert_str_eq(m.name, "Some GPU");
@@ -128,10 +144,9 @@ TEST(machine_is_described) {
 
 /* ---------------------------------------------------------------- memory and order */
 
-TEST_GROUP("memory", .before_each = load_fake);
+TEST_GROUP("memory", WITH_DRIVER);
 
 TEST(copies_happen_in_order_and_later) {
-    OWNED(vpps_driver) *d = open_driver();
     uint64_t at;
     uint32_t *pinned, pageable[4] = {11, 12, 13, 14}, back[8];
     TEST_OK(cuda->allocate(d, sizeof back, &at));
@@ -157,7 +172,6 @@ TEST(copies_happen_in_order_and_later) {
 
 /* Arrays of the caller are copied in the order of its stream, and rows at equal distances by one call. */
 TEST(copies_of_the_callers_arrays) {
-    OWNED(vpps_driver) *d = open_driver();
     uint64_t own, theirs;
     uint32_t rows[6] = {1, 2, 3, 4, 5, 6}, back[6];
     TEST_OK(cuda->allocate(d, sizeof rows, &own));
@@ -180,7 +194,6 @@ TEST(copies_of_the_callers_arrays) {
 }
 
 TEST(arrays_of_others_are_refused) {
-    OWNED(vpps_driver) *d = open_driver();
     uint64_t at;
     float host[4];
     TEST_OK(cuda->allocate(d, 100, &at));
@@ -198,21 +211,21 @@ TEST(arrays_of_others_are_refused) {
 
 /* What a second driver allocates stays when the first driver is closed. */
 TEST(branches_outlive_their_driver) {
-    vpps_driver *d = open_driver(), *branch;
+    vpps_driver *branch;
     uint64_t at;
     fake->break_call("cuDevicePrimaryCtxRetain", 1, 2);
     TEST_FAILS(cuda->branch(d, &branch), VPPS_DEVICE, "the context: CUDA_ERROR_OUT_OF_MEMORY");
     TEST_OK(cuda->branch(d, &branch));
     TEST_OK(cuda->allocate(branch, 100, &at));
     cuda->close(d);
+    d = branch;
     ck_assert_uint_eq(fake->counts().device_blocks, 1);
     ck_assert_ptr_nonnull(fake->host(at, 100));
-    close_driver(branch);
 }
 
 TEST(memory_can_be_exhausted) {
     fake->device->memory_bytes = 1000;
-    OWNED(vpps_driver) *d = open_driver();
+    reopen_driver();
     uint64_t a, b, empty;
     void *host;
     TEST_OK(cuda->allocate(d, 600, &a));
@@ -227,7 +240,6 @@ TEST(memory_can_be_exhausted) {
 }
 
 TEST(finished_never_blocks) {
-    OWNED(vpps_driver) *d = open_driver();
     uint64_t at;
     TEST_OK(cuda->allocate(d, 64, &at));
     ck_assert(cuda->passed(d, 0)); /* nothing was begun */
@@ -248,7 +260,6 @@ TEST(finished_never_blocks) {
 
 /* Launches see what was uploaded before; each mark stands for the calls made before it. */
 TEST(marks_are_waited_for_one_by_one) {
-    OWNED(vpps_driver) *d = open_driver();
     uint64_t at, copies;
     uint32_t back[4];
     void *pinned;
@@ -274,17 +285,16 @@ TEST(marks_are_waited_for_one_by_one) {
     fake->hold(false);
 }
 
-static void *use_elsewhere(void *d) {
+static void *use_elsewhere(void *opened) {
     uint64_t at;
     uint32_t value = 5, back = 0;
     const bool good = cuda->allocate(d, 4, &at) == VPPS_OK && cuda->write(d, at, &value, 4) == VPPS_OK &&
                       cuda->read(d, &back, at, 4) == VPPS_OK && back == 5;
     cuda->release(d, at);
-    return good ? d : NULL;
+    return good ? opened : NULL;
 }
 
 TEST(any_thread_may_call) {
-    OWNED(vpps_driver) *d = open_driver();
     pthread_t thread;
     void *good;
     ck_assert_int_eq(pthread_create(&thread, NULL, use_elsewhere, d), 0);
@@ -328,10 +338,11 @@ TEST(the_callers_context_comes_back) {
     vpps_gpu_stream stream;
     bool idle;
     const contexts c = find_contexts();
+    close_driver();
     fake->break_call("cuStreamCreate", 1, 2);
     ck_assert_int_eq(cuda->open(&none, 0, &machine), VPPS_DEVICE);
     ck_assert_uint_ne(c.pop(&(vpps_cu_context){0}), VPPS_CU_SUCCESS); /* no context before, none now */
-    vpps_driver *d = open_driver();
+    open_driver();
     ck_assert_uint_ne(c.pop(&(vpps_cu_context){0}), VPPS_CU_SUCCESS);
     ck_assert_uint_eq(c.push((vpps_cu_context)(void *)&own), VPPS_CU_SUCCESS);
 #define KEEPS(call)                                                                                                    \
@@ -355,7 +366,7 @@ TEST(the_callers_context_comes_back) {
     KEEPS(ck_assert_int_eq(cuda->write(d, at, &word, 5), VPPS_DEVICE));
     KEEPS(cuda->release_host(d, pinned));
     KEEPS(cuda->release(d, at));
-    KEEPS(close_driver(d));
+    KEEPS(close_driver());
 #undef KEEPS
 }
 
@@ -371,6 +382,7 @@ static const char source[] = "struct arguments { unsigned long long at; unsigned
                              "    if (threadIdx.x == 0 && blockIdx.x == 0) *(unsigned *)a.at = a.value;\n"
                              "}\n";
 static const vpps_launch_shape plain = {132, 256, 0};
+static vpps_cubin_report report; /* of the latest load */
 
 /* Runs in place of the kernel above: stores the launch's argument after its word. */
 static vpps_cu_result store(const void *given, unsigned ctas, unsigned threads, unsigned shared) {
@@ -381,30 +393,27 @@ static vpps_cu_result store(const void *given, unsigned ctas, unsigned threads, 
     return 0;
 }
 
-/* Opens a driver and loads the kernel. NULL: there is no NVRTC, as `load` has reported. */
-static vpps_driver *open_kernel(vpps_kernel **kernel) {
-    vpps_driver *d = open_driver();
-    vpps_cubin_report report = {0};
+static vpps_status load(vpps_kernel **out) { return cuda->load(d, source, "a test", &plain, out, &report); }
+
+/* Opens the driver, as the fake device is now, and loads the kernel; false: there is no NVRTC. */
+static bool load_kernel(void) {
     const vpps_nvrtc *nvrtc;
+    reopen_driver();
     fake->set_kernel(store, sizeof(arguments));
     if (vpps_nvrtc_open(&nvrtc) != VPPS_OK) {
-        TEST_FAILS(cuda->load(d, source, "a test", &plain, kernel, &report), VPPS_DEVICE, "NVRTC");
-        close_driver(d);
         test_tell("skipped", "launches: no NVRTC");
-        return NULL;
+        return false;
     }
-    TEST_OK(cuda->load(d, source, "a test", &plain, kernel, &report));
+    TEST_OK(load(&kernel));
     ck_assert_uint_gt(report.registers, 0);
     ck_assert_uint_eq(report.frame_bytes, 0);
-    return d;
+    return true;
 }
 
-TEST_GROUP("kernels", .before_each = load_fake);
+TEST_GROUP("kernels", WITH_DRIVER);
 
 TEST(launches_pass_their_argument) {
-    vpps_kernel *kernel;
-    vpps_driver *d = open_kernel(&kernel);
-    if (!d) return;
+    if (!load_kernel()) return;
     uint32_t back[4];
     arguments a = {0, 42};
     const vpps_launch_shape shape = {7, 384, 60000};
@@ -419,17 +428,11 @@ TEST(launches_pass_their_argument) {
     ck_assert_uint_eq(back[2], 384);
     ck_assert_uint_eq(back[3], 60000);
     TEST_OK(cuda->wait(d));
-    cuda->unload(d, kernel);
-    ck_assert_uint_eq(fake->counts().modules, 0);
-    close_driver(d);
 }
 
 TEST(too_many_ctas_are_refused) {
-    vpps_kernel *kernel;
-    vpps_cubin_report report;
     fake->device->kernel_registers = 255; /* one CTA of 256 threads per SM */
-    vpps_driver *d = open_kernel(&kernel);
-    if (!d) return;
+    if (!load_kernel()) return;
     arguments a = {0, 0};
     TEST_OK(cuda->allocate(d, 16, &a.at));
     const vpps_launch_shape more = {133, 256, 0}, wide = {132, 512, 0}, large = {1, 256, 240000};
@@ -443,97 +446,70 @@ TEST(too_many_ctas_are_refused) {
     vpps_kernel *second;
     TEST_FAILS(cuda->load(d, source, "a test", &more, &second, &report), VPPS_DEVICE, "133 CTAs");
     ck_assert_uint_eq(fake->counts().modules, 1);
-    cuda->unload(d, kernel);
-    close_driver(d);
 }
 
 /* With the real NVRTC: a GPU that it does not know gets the newest code that the GPU can run; a GPU of a later generation gets PTX; a GPU older than
  * all that it knows gets nothing. The fake driver refuses code that the GPU cannot run. */
 TEST(architectures_that_nvrtc_lacks) {
-    vpps_kernel *kernel;
-    vpps_cubin_report report;
-    vpps_driver *d;
     const int between[][2] = {{8, 8}, {9, 9}};
     for (uint32_t i = 0; i < VPPS_COUNT(between); i++) {
         fake->device->arch_major = between[i][0];
         fake->device->arch_minor = between[i][1];
-        d = open_kernel(&kernel);
-        if (!d) return;
-        cuda->unload(d, kernel);
-        close_driver(d);
+        if (!load_kernel()) return;
     }
     fake->device->arch_major = 99;
     fake->device->kernel_registers = 77;
-    d = open_driver();
-    TEST_OK(cuda->load(d, source, "a test", &plain, &kernel, &report));
-    ck_assert(report.registers == 77 && report.frame_bytes == 0 && report.seconds > 0 && !report.cached);
-    cuda->unload(d, kernel);
-    ck_assert_uint_eq(fake->counts().modules, 0);
-    close_driver(d);
+    load_kernel();
+    ck_assert(report.registers == 77 && report.seconds > 0 && !report.cached);
     fake->device->arch_major = 1;
-    d = open_driver();
-    TEST_FAILS(cuda->load(d, source, "a test", &plain, &kernel, &report), VPPS_DEVICE, "the GPU is sm_19; NVRTC ");
-    close_driver(d);
+    reopen_driver();
+    TEST_FAILS(load(&kernel), VPPS_DEVICE, "the GPU is sm_19; NVRTC ");
 }
 
 /* A driver older than NVRTC gets PTX; if the PTX is too new as well, the message says what to do. */
 TEST(code_that_is_too_new_for_the_driver) {
-    vpps_kernel *kernel;
-    vpps_cubin_report report;
     fake->device->driver_version = 12040;
-    vpps_driver *d = open_kernel(&kernel);
-    if (!d) return;
+    if (!load_kernel()) return;
     static const vpps_cu_result too_new[] = {200, 209};
     vpps_kernel *second;
     for (uint32_t i = 0; i < VPPS_COUNT(too_new); i++) {
         fake->break_call("cuModuleLoadData", 1, too_new[i]);
-        TEST_OK(cuda->load(d, source, "a test", &plain, &second, &report));
+        TEST_OK(load(&second));
         ck_assert_uint_eq(report.registers, (uint32_t)fake->device->kernel_registers);
         cuda->unload(d, second);
         fake->break_call("cuModuleLoadData", 1, too_new[i]);
         fake->break_call("cuModuleLoadData", 2, 222);
-        TEST_FAILS(cuda->load(d, source, "a test", &plain, &second, &report), VPPS_DEVICE,
+        TEST_FAILS(load(&second), VPPS_DEVICE,
                    "unsupported toolchain.); the driver is CUDA 12.4's, and VPPS_NVRTC can name");
         ck_assert_uint_eq(fake->counts().modules, 1);
     }
     fake->break_call("cuModuleLoadData", 1, 209);
     fake->break_call("cuFuncGetAttribute", 2, 1);
-    TEST_FAILS(cuda->load(d, source, "a test", &plain, &second, &report), VPPS_DEVICE, "an attribute of the kernel");
+    TEST_FAILS(load(&second), VPPS_DEVICE, "an attribute of the kernel");
     ck_assert_uint_eq(fake->counts().modules, 1);
-    cuda->unload(d, kernel);
-    close_driver(d);
 }
 
 TEST(nvrtc_may_be_missing) {
-    vpps_kernel *kernel;
-    vpps_cubin_report report;
     setenv("VPPS_NVRTC", "/nowhere/libnvrtc.so", 1);
-    OWNED(vpps_driver) *d = open_driver();
-    TEST_FAILS(cuda->load(d, source, "a test", &plain, &kernel, &report), VPPS_DEVICE, "/nowhere/libnvrtc.so");
+    TEST_FAILS(load(&kernel), VPPS_DEVICE, "/nowhere/libnvrtc.so");
 }
 
 TEST(failing_loads_leave_nothing) {
-    vpps_kernel *kernel, *none;
-    vpps_cubin_report report;
-    vpps_driver *d = open_kernel(&kernel);
-    if (!d) return;
+    vpps_kernel *none;
+    if (!load_kernel()) return;
     TEST_FAILS(cuda->load(d, "not C++", "a test", &plain, &none, &report), VPPS_DEVICE, "error");
     static const char *const functions[] = {"cuModuleLoadData", "cuModuleGetFunction",
                                             "cuOccupancyMaxActiveBlocksPerMultiprocessor"};
     for (uint32_t i = 0; i < VPPS_COUNT(functions); i++) {
         fake->break_call(functions[i], 1, 1);
-        TEST_FAILS(cuda->load(d, source, "a test", &plain, &none, &report), VPPS_DEVICE, "INVALID_VALUE");
+        TEST_FAILS(load(&none), VPPS_DEVICE, "INVALID_VALUE");
         ck_assert_uint_eq(fake->counts().modules, 1);
     }
-    cuda->unload(d, kernel);
-    close_driver(d);
 }
 
 /* A failed kernel breaks its context; the driver works again after it is reopened. */
 TEST(failed_kernels_are_reported_by_wait) {
-    vpps_kernel *kernel;
-    vpps_driver *d = open_kernel(&kernel);
-    if (!d) return;
+    if (!load_kernel()) return;
     const arguments a = {64, 0}; /* nowhere */
     fake->hold(true);            /* the kernel fails when it is waited for, not before */
     TEST_OK(cuda->launch(d, kernel, &plain, &a, sizeof a));
@@ -541,19 +517,15 @@ TEST(failed_kernels_are_reported_by_wait) {
                "cuda: the kernel failed: CUDA_ERROR_ILLEGAL_ADDRESS (700, an illegal memory access");
     ck_assert(cuda->passed(d, 0));
     TEST_FAILS(cuda->launch(d, kernel, &plain, &a, sizeof a), VPPS_DEVICE, "the launch: CUDA_ERROR_ILLEGAL_ADDRESS");
-    cuda->unload(d, kernel);
-    close_driver(d);
-    d = open_driver();
+    reopen_driver();
     TEST_OK(cuda->wait(d));
-    close_driver(d);
 }
 
 /* ---------------------------------------------------------------- waiting, but not for ever */
 
-TEST_GROUP("limits", .before_each = load_fake);
+TEST_GROUP("limits", WITH_DRIVER);
 
 TEST(waits_have_a_limit) {
-    OWNED(vpps_driver) *d = open_driver();
     uint64_t at;
     uint32_t word = 5;
     TEST_OK(cuda->allocate(d, 4, &at));
@@ -567,7 +539,6 @@ TEST(waits_have_a_limit) {
 
 /* A GPU that does not finish is given up: nothing waits for it any more, not even closing. */
 TEST_EACH(a_gpu_that_hangs_is_given_up, 0, 2) {
-    vpps_driver *d = open_driver();
     uint64_t at;
     uint32_t word;
     void *pinned;
@@ -577,10 +548,8 @@ TEST_EACH(a_gpu_that_hangs_is_given_up, 0, 2) {
     fake->hold(true);
     TEST_OK(cuda->clear(d, at, 4));
     const uint64_t before = vpps_now_ns();
-    if (_i == 0)
-        TEST_FAILS(cuda->wait(d), VPPS_STALL, "cuda: the GPU did not finish within 0.1 s");
-    else
-        TEST_FAILS(cuda->read(d, &word, at, 4), VPPS_STALL, "cuda: the GPU did not finish within 0.1 s");
+    TEST_FAILS(_i ? cuda->read(d, &word, at, 4) : cuda->wait(d), VPPS_STALL,
+               "cuda: the GPU did not finish within 0.1 s");
     const uint64_t waited = vpps_now_ns() - before;
     ck_assert_uint_ge(waited, d->limit_ns);
     ck_assert(cuda->passed(d, 0));
@@ -590,24 +559,22 @@ TEST_EACH(a_gpu_that_hangs_is_given_up, 0, 2) {
     cuda->release(d, at);
     cuda->release_host(d, pinned);
     cuda->close(d);
+    d = NULL;
     ck_assert_uint_eq(fake->counts().device_blocks, 1); /* freeing the block would wait */
 }
 
 TEST(gpus_that_drive_a_display) {
-    vpps_driver *d = open_driver();
     ck_assert(!d->kernels_time_out);
     ck_assert_uint_eq(vpps_driver_watchdog_ns(d, 0), 10000000000);
     ck_assert_uint_eq(vpps_driver_watchdog_ns(d, 7), 7000000);
-    close_driver(d);
     fake->device->kernel_timeout = 1;
-    d = open_driver();
+    reopen_driver();
     ck_assert(d->kernels_time_out);
     ck_assert_uint_eq(vpps_driver_watchdog_ns(d, 0), 1000000000); /* the kernel reports a stall before it is ended */
     ck_assert_uint_eq(vpps_driver_watchdog_ns(d, 7), 7000000);
     fake->break_call("cuStreamSynchronize", 1, 702);
     TEST_FAILS(cuda->wait(d), VPPS_DEVICE,
                "CUDA_ERROR_LAUNCH_TIMEOUT (702, the launch timed out and was terminated): the GPU drives a display");
-    close_driver(d);
     ck_assert_uint_eq(vpps_driver_limit_ns(0), 100000000000);
     ck_assert_uint_eq(vpps_driver_limit_ns(1), 60000000000);
 }
@@ -624,21 +591,17 @@ static vpps_status open_auto(vpps_handle **h, vpps_model *model) {
 /* `auto` selects the CPU only if there is no GPU; a GPU that does not work is reported. */
 TEST(auto_is_the_cpu_only_without_a_gpu) {
     static const vpps_cu_result none[] = {34, 35, 100};
-    char path[4096];
-    vpps_model *model;
+    const char *path = test_beside("fake_cuda.so");
+    OWNED(vpps_model) *model = new_model(1);
     vpps_handle *h;
-    vpps_stats stats = {.size = sizeof stats};
-    vpps_param p;
-    snprintf(path, sizeof path, "%s", getenv("VPPS_LIBCUDA"));
-    TEST_OK(vpps_model_create(&model, 1));
-    TEST_OK(vpps_add_matrix(model, &p, "W", 4, 4, NULL));
+    close_driver();
+    add_matrix(model, "W", 4, 4);
     for (uint32_t i = 0; i < VPPS_COUNT(none) + 2; i++) {
         if (i < VPPS_COUNT(none)) fake->break_call("cuInit", 1, none[i]);
         fake->device->count = i != VPPS_COUNT(none);
         setenv("VPPS_LIBCUDA", i > VPPS_COUNT(none) ? "/nowhere/libcuda.so.1" : path, 1);
         TEST_OK(open_auto(&h, model));
-        TEST_OK(vpps_handle_stats(h, &stats));
-        ck_assert_str_eq(stats.device, "cpu");
+        ck_assert_str_eq(stats_of(h).device, "cpu");
         vpps_handle_destroy(h);
     }
     setenv("VPPS_LIBCUDA", path, 1);
@@ -652,16 +615,14 @@ TEST(auto_is_the_cpu_only_without_a_gpu) {
     setenv("VPPS_LIBCUDA", path, 1);
     setenv("VPPS_NVRTC", "/nowhere/libnvrtc.so", 1);
     TEST_FAILS(open_auto(&h, model), VPPS_DEVICE, "/nowhere/libnvrtc.so");
-    vpps_model_destroy(model);
     expect_nothing_left();
 }
 
 /* ---------------------------------------------------------------- failing calls, leaks */
 
-TEST_GROUP("kernels", .before_each = load_fake);
+TEST_GROUP("kernels", WITH_DRIVER);
 
 TEST(failing_calls_are_named) {
-    OWNED(vpps_driver) *d = open_driver();
     uint64_t at;
     uint32_t word = 0;
     void *pinned;
@@ -697,7 +658,7 @@ TEST(failing_calls_are_named) {
 
 TEST(nothing_leaks) {
     for (uint32_t cycle = 0; cycle < 20; cycle++) {
-        vpps_driver *d = open_driver();
+        reopen_driver();
         uint64_t random = cycle + 1, at = 0;
         void *pinned;
         for (uint32_t i = vpps_random_below(&random, 20); i > 0; i--) {
@@ -711,6 +672,5 @@ TEST(nothing_leaks) {
         TEST_OK(cuda->allocate_host(d, 64, &pinned));
         fake->hold(cycle % 3 == 0);
         TEST_OK(cuda->write(d, at, pinned, 64)); /* the copy is in flight when the driver closes */
-        close_driver(d);
     }
 }
