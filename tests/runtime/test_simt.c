@@ -21,6 +21,8 @@ static vpps_simt_kernel *load(const char *source) {
     return kernel;
 }
 
+DESTROYED_BY(vpps_simt_kernel, vpps_simt_unload)
+
 static vpps_status run(vpps_simt_kernel *kernel, uint32_t ctas, uint32_t threads, unsigned n, unsigned mode,
                        uint32_t seed) {
     const vpps_arguments a = {(uintptr_t)in, (uintptr_t)out, (uintptr_t)counters, n, mode};
@@ -40,7 +42,7 @@ static void draw_input(void) {
 TEST_GROUP("right", WITHOUT_TSAN);
 
 TEST(vectors_are_added_by_132_ctas) {
-    vpps_simt_kernel *kernel = load(vector_kernel);
+    OWNED(vpps_simt_kernel) *kernel = load(vector_kernel);
     for (uint32_t seed = 0; seed < SEEDS; seed++) {
         TEST_OK(run(kernel, 132, 256, MAX_N, 0, seed));
         for (uint32_t i = 0; i < MAX_N; i++) ck_assert(out[i] == in[i] + in[MAX_N - 1 - i]);
@@ -51,7 +53,6 @@ TEST(vectors_are_added_by_132_ctas) {
         for (uint32_t k = 0; k < 1000; k++) ck_assert(out[k] == in[k] + in[999 - k]);
         ck_assert(out[1000] == 0);
     }
-    vpps_simt_unload(kernel);
 }
 
 /* Checks the results of lane `lane` in the warp whose first input is x. */
@@ -76,17 +77,16 @@ static void check_lane(const float *x, uint32_t lane, const float *got) {
 }
 
 TEST(warps_shuffle_and_vote) {
-    vpps_simt_kernel *kernel = load(warp_kernel);
+    OWNED(vpps_simt_kernel) *kernel = load(warp_kernel);
     for (uint32_t seed = 0; seed < SEEDS; seed++) {
         TEST_OK(run(kernel, 5, 64, 0, 0, seed));
         for (uint32_t i = 0; i < 5 * 64; i++) check_lane(in + i / 32 * 32, i % 32, out + 8 * i);
     }
-    vpps_simt_unload(kernel);
 }
 
 TEST(shared_memory_is_private_to_a_cta) {
     enum { CTAS = 9, THREADS = 128, ROUNDS = 10 };
-    vpps_simt_kernel *kernel = load(reduce_kernel);
+    OWNED(vpps_simt_kernel) *kernel = load(reduce_kernel);
     const vpps_arguments nothing = {0}; /* a run without dynamic shared memory precedes those with it */
     TEST_OK(vpps_simt_run(kernel, CTAS, THREADS, 0, &nothing, sizeof nothing, 0, NULL));
     for (uint32_t seed = 0; seed < SEEDS; seed++) {
@@ -96,7 +96,6 @@ TEST(shared_memory_is_private_to_a_cta) {
             ck_assert_float_eq(out[i], (float)(i / THREADS * THREADS * ROUNDS + all));
         }
     }
-    vpps_simt_unload(kernel);
 }
 
 TEST(ctas_wait_for_each_other) {
@@ -107,17 +106,16 @@ TEST(ctas_wait_for_each_other) {
         for (uint32_t i = 0; i < CTAS; i++) next[i] = want[i] + want[(i + CTAS - 1) % CTAS];
         memcpy(want, next, sizeof want);
     }
-    vpps_simt_kernel *kernel = load(signal_kernel);
+    OWNED(vpps_simt_kernel) *kernel = load(signal_kernel);
     for (uint32_t seed = 0; seed < SEEDS; seed++) {
         TEST_OK(run(kernel, CTAS, 64, PHASES, 0, seed));
         for (uint32_t i = 0; i < CTAS; i++) ck_assert(out[PHASES * CTAS + i] == want[i]);
         for (uint32_t i = 0; i < PHASES; i++) ck_assert_uint_eq(counters[i], CTAS);
     }
-    vpps_simt_unload(kernel);
 }
 
 TEST(builtins_mean_what_they_mean_in_cuda) {
-    vpps_simt_kernel *kernel = load(builtin_kernel);
+    OWNED(vpps_simt_kernel) *kernel = load(builtin_kernel);
     TEST_OK(run(kernel, 1, 32, 0, 0, 0));
     const float x = in[0];
     const float floats[] = {fmaf(x, x, 1.0f),
@@ -141,13 +139,12 @@ TEST(builtins_mean_what_they_mean_in_cuda) {
     ck_assert_uint_eq(counters[0], 31 * 32 / 2);
     ck_assert_uint_eq(counters[1], 1); /* thread 0 comes first */
     ck_assert_uint_eq(counters[2], 1);
-    vpps_simt_unload(kernel);
 }
 
 TEST(a_seed_is_an_order) {
     enum { N = 4 * 128 };
     static float orders[SEEDS][N];
-    vpps_simt_kernel *kernel = load(order_kernel);
+    OWNED(vpps_simt_kernel) *kernel = load(order_kernel);
     for (uint32_t seed = 0; seed < SEEDS; seed++) {
         TEST_OK(run(kernel, 4, 128, 0, 0, seed));
         memcpy(orders[seed], out, sizeof orders[seed]);
@@ -161,11 +158,11 @@ TEST(a_seed_is_an_order) {
         TEST_OK(run(kernel, 1, 32, 0, 0, seed));
         ck_assert(memcmp(orders[0], out, 32 * sizeof *out) != 0);
     }
-    vpps_simt_unload(kernel);
 }
 
 TEST(kernels_of_one_source_are_apart) {
-    vpps_simt_kernel *one = load(reduce_kernel), *other = load(reduce_kernel), *third = load(vector_kernel);
+    vpps_simt_kernel *one = load(reduce_kernel);
+    OWNED(vpps_simt_kernel) *other = load(reduce_kernel), *third = load(vector_kernel);
     for (uint32_t round = 0; round < 3; round++) {
         TEST_OK(run(third, 2, 64, 10, 0, 0));
         ck_assert(out[9] == in[9] + in[0]);
@@ -176,8 +173,6 @@ TEST(kernels_of_one_source_are_apart) {
     }
     vpps_simt_unload(one);
     TEST_OK(run(other, 3, 32, 1, 0, 0));
-    vpps_simt_unload(other);
-    vpps_simt_unload(third);
 }
 
 /* ---------------------------------------------------------------- kernels that are wrong */
@@ -191,7 +186,7 @@ static uint32_t wrong_values(void) {
 TEST_GROUP("wrong", WITHOUT_TSAN);
 
 TEST(a_missing_barrier_shows) {
-    vpps_simt_kernel *kernel = load(race_kernel);
+    OWNED(vpps_simt_kernel) *kernel = load(race_kernel);
     uint32_t seen = 0;
     for (uint32_t seed = 0; seed < SEEDS; seed++) {
         TEST_OK(run(kernel, 2, 128, 0, 0, seed));
@@ -200,11 +195,10 @@ TEST(a_missing_barrier_shows) {
         seen += wrong_values() > 0;
     }
     ck_assert_uint_eq(seen, SEEDS);
-    vpps_simt_unload(kernel);
 }
 
 TEST(a_divergent_barrier_is_named) {
-    vpps_simt_kernel *kernel = load(divergent_kernel);
+    OWNED(vpps_simt_kernel) *kernel = load(divergent_kernel);
     const uint64_t start = vpps_now_ns();
     for (uint32_t seed = 0; seed < SEEDS; seed++) {
         TEST_FAILS(run(kernel, 3, 64, 0, 1, seed), VPPS_STALL, "CTA 1: ");
@@ -220,11 +214,10 @@ TEST(a_divergent_barrier_is_named) {
         for (uint32_t i = 0; i < 3 * 64; i++) ck_assert(out[i] == 1.0f);
     }
     ck_assert(vpps_now_ns() - start < 1500000000u); /* at once, long before the patience ends */
-    vpps_simt_unload(kernel);
 }
 
 TEST(a_missing_signal_is_a_stall) {
-    vpps_simt_kernel *kernel = load(signal_kernel);
+    OWNED(vpps_simt_kernel) *kernel = load(signal_kernel);
     vpps_simt_set_patience(50000000);
     for (uint32_t seed = 0; seed < 2; seed++) {
         TEST_FAILS(run(kernel, 6, 64, 8, 1, seed), VPPS_STALL, "6 of 6 CTAs spin; CTA ");
@@ -235,11 +228,10 @@ TEST(a_missing_signal_is_a_stall) {
     TEST_OK(run(kernel, 6, 64, 200, 0, 0));
     vpps_simt_set_patience(2000000000u);
     TEST_OK(run(kernel, 6, 64, 8, 0, 0));
-    vpps_simt_unload(kernel);
 }
 
 TEST(wrong_masks_are_named) {
-    vpps_simt_kernel *kernel = load(mask_kernel);
+    OWNED(vpps_simt_kernel) *kernel = load(mask_kernel);
     for (uint32_t seed = 0; seed < SEEDS; seed++) {
         TEST_OK(run(kernel, 1, 64, 0, 0, seed));
         TEST_FAILS(run(kernel, 1, 64, 0, 1, seed), VPPS_DEVICE,
@@ -251,11 +243,10 @@ TEST(wrong_masks_are_named) {
         ck_assert(status == VPPS_DEVICE || status == VPPS_STALL);
         ck_assert(strstr(vpps_error_message(), "line 12"));
     }
-    vpps_simt_unload(kernel);
 }
 
 TEST(what_cannot_be_loaded_or_run_is_said) {
-    vpps_simt_kernel *kernel = NULL;
+    OWNED(vpps_simt_kernel) *kernel = NULL;
     double seconds;
     TEST_FAILS(vpps_simt_load(&kernel,
                               ARGUMENTS "extern \"C\" __global__ void vpps_kernel(vpps_arguments a) {\n"
@@ -274,11 +265,10 @@ TEST(what_cannot_be_loaded_or_run_is_said) {
     TEST_FAILS(run(kernel, 1, 33, 0, 0, 0), VPPS_ARGUMENT, "whole warps");
     TEST_FAILS(run(kernel, 1, 2048, 0, 0, 0), VPPS_ARGUMENT, "whole warps");
     TEST_FAILS(run(kernel, 0, 32, 0, 0, 0), VPPS_ARGUMENT, "0 CTAs");
-    vpps_simt_unload(kernel);
 }
 
 TEST(a_kernel_is_compiled_once) {
-    vpps_simt_kernel *kernel;
+    OWNED(vpps_simt_kernel) *kernel = NULL;
     double seconds = -1;
     const char *fresh = ARGUMENTS "extern \"C\" __global__ void vpps_kernel(vpps_arguments a) { *(int *)a.out = 7; }\n";
     TEST_OK(vpps_simt_load(&kernel, fresh, "test", &seconds));
@@ -288,7 +278,6 @@ TEST(a_kernel_is_compiled_once) {
     ck_assert(seconds == 0);
     TEST_OK(run(kernel, 1, 32, 0, 0, 0));
     ck_assert_uint_eq(vpps_float_bits(out[0]), 7);
-    vpps_simt_unload(kernel);
 }
 
 /* ---------------------------------------------------------------- the driver */
@@ -386,7 +375,7 @@ TEST_EACH(what_a_watched_kernel_must_not_do, 0, VPPS_COUNT(compilers) * VPPS_COU
     setenv("VPPS_SIMT_WATCH", "1", 1);
     setenv("VPPS_CXX", compilers[(unsigned)_i % VPPS_COUNT(compilers)], 1);
     if (_i % VPPS_COUNT(compilers) && vpps_simt_toolchain(text, sizeof text) != VPPS_OK) TEST_SKIP("no clang++ here");
-    vpps_simt_kernel *kernel = load(watched_kernel);
+    OWNED(vpps_simt_kernel) *kernel = load(watched_kernel);
     vpps_simt_piece piece = {.memory = (char *)(out + 1), .bytes = N * sizeof *out}, *const memory[VPPS_SIMT_MEMORIES] =
                                                                                          {&piece};
     const vpps_arguments a = {.out = (uintptr_t)(out + 1), .mode = mode};
@@ -397,7 +386,6 @@ TEST_EACH(what_a_watched_kernel_must_not_do, 0, VPPS_COUNT(compilers) * VPPS_COU
         ck_assert_msg(!mode || strstr(vpps_error_message(), misuses[mode]), "mode %u: %s", mode, vpps_error_message());
     }
     free(piece.words);
-    vpps_simt_unload(kernel);
 }
 
 /* Sequences of uses of a word by threads: whether the last use is a race. */
