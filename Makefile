@@ -192,9 +192,9 @@ $(FAKE_CUBLAS): $(call objects,$(wildcard tests/fake_cublas/*.c))
 	$(call link,-shared)
 $(BUILD)/tests/gpu_test_gpu_cublas $(BUILD)/tests/gpu_test_gpu_queue $(BUILD)/tests/comm_test_share $(BUILD)/tests/runtime_test_states: | $(FAKE_CUBLAS)
 
-# With the CUDA toolkit's headers at hand, these files compare our declarations with them.
+# With the CUDA toolkit's headers at hand, this file compares our declarations with them.
 CUDA_HOME ?= /usr/local/cuda
-$(OBJ)/tests/runtime/cuda_declarations.o $(OBJ)/tests/runtime/cublas_declarations.o: INCLUDES += $(if $(wildcard $(CUDA_HOME)/include/cuda.h),-isystem $(CUDA_HOME)/include)
+$(OBJ)/tests/runtime/cuda_declarations.o: INCLUDES += $(if $(wildcard $(CUDA_HOME)/include/cuda.h),-isystem $(CUDA_HOME)/include)
 
 # Likewise with NCCL's header, and those of the implementations of MPI.
 NCCL_HOME ?= $(CUDA_HOME)

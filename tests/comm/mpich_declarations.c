@@ -1,7 +1,7 @@
 /* mpich_declarations.c - compares runtime/comm/mpich_abi.h and the template of calls with MPICH's header, if there is one. */
-#include "mpi_declarations.h"
-
 #include "runtime/comm/mpich_abi.h"
+
+#include <stdbool.h>
 
 #if __has_include(<mpi.h>)
 #include <mpi.h>

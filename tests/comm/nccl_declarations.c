@@ -1,7 +1,5 @@
 /* nccl_declarations.c - compares runtime/comm/nccl_api.h with NCCL's header, when this file is compiled and finds it (and the
  * CUDA toolkit's, which it includes). */
-#include "mpi_declarations.h"
-
 #include "runtime/comm/nccl_api.h"
 
 #if __has_include(<nccl.h>) && __has_include(<cuda_runtime.h>)

@@ -1,5 +1,5 @@
 /* open_mpi_declarations.c - compares what the template of calls assumes with Open MPI's header, if there is one. */
-#include "mpi_declarations.h"
+#include <stdbool.h>
 
 #if __has_include(<mpi.h>)
 #include <mpi.h>

@@ -1,7 +1,8 @@
 /* test_comm.c - what all tables of communicators share: sums, gathering, agreeing. */
-#include "comm/mpi_declarations.h"
 #include "comm/threads.h"
 #include "common/testing.h"
+
+extern const bool mpich_declarations_compared, open_mpi_declarations_compared; /* by NAME_declarations.c */
 
 /* ---------------------------------------------------------------- sums */
 

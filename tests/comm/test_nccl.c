@@ -1,7 +1,8 @@
 /* test_nccl.c - sums by NCCL, against a stand-in for its library, and how they fail. */
-#include "comm/mpi_declarations.h"
 #include "comm/threads.h"
 #include "common/testing.h"
+
+extern const bool nccl_declarations_compared; /* by nccl_declarations.c */
 
 static bool is_idle = true;
 

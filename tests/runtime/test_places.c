@@ -1,5 +1,4 @@
 /* test_places.c - sockets, nodes and caches, read from files like real Linux machines', and where virtual processors then run. */
-#include "common/testing.h"
 #include "fake_root.h"
 #include "runtime/places.h"
 
