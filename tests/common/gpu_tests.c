@@ -14,6 +14,7 @@ void gpu_ask_compiler(void) {
 }
 
 const char *gpu_left_out(void) {
+    if (gpu_is_simulated()) gpu_ask_compiler();
     return VPPS_SIMT_TSAN && gpu_is_simulated() ? "ThreadSanitizer cannot follow software SIMT's stacks" : NULL;
 }
 
@@ -32,7 +33,6 @@ vpps_status gpu_load_shared(vpps_driver *d, const char *source, const char *desc
 int gpu_main(const char *name) {
     const char *cache = getenv("VPPS_CACHE_DIR");
     first_cache = cache ? need(strdup(cache)) : NULL;
-    if (gpu_is_simulated()) gpu_ask_compiler();
     if (!gpu_left_out()) return test_main(name);
     TEST_LEFT_OUT("%s: %s", name, gpu_left_out());
     return EXIT_SUCCESS;
@@ -44,6 +44,7 @@ static bool are_shared(void) { return gpu_is_simulated() && !test_full() && !tes
 int gpu_first(int everyday) { return are_shared() && test_kernels("networks") ? everyday : 0; }
 
 int gpu_end(const char *name, int everyday, int n) {
+    if (gpu_is_simulated()) gpu_ask_compiler();
     if (!are_shared() || test_kernels("networks")) return n;
     TEST_LEFT_OUT("%d of %d %s: make check-kernels has them", n - everyday, n, name);
     return everyday;

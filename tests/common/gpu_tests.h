@@ -12,7 +12,7 @@ bool gpu_is_simulated(void);
 /* Asks software SIMT's compiler for its version now, so that the tests, each a process of its own, need not ask. */
 void gpu_ask_compiler(void);
 
-/* Returns why tests on a GPU are left out here; NULL: they are not. */
+/* Returns why tests on a GPU are left out here; NULL: they are not, and the compiler was asked. */
 const char *gpu_left_out(void);
 
 /* Calls test_main for a program whose tests all run on a GPU, which ThreadSanitizer leaves out. */

@@ -36,11 +36,15 @@ vpps_cell end_cell(vpps_graph *recorder) {
     return cell;
 }
 
-float train_batch(vpps_handle *h, vpps_graph *g, vpps_node loss) {
+float latest_loss(vpps_handle *h) {
     float value;
-    TEST_OK(vpps_fb(h, g, loss, NULL));
     TEST_OK(vpps_sync_latest_loss(h, &value));
     return value;
+}
+
+float train_batch(vpps_handle *h, vpps_graph *g, vpps_node loss) {
+    TEST_OK(vpps_fb(h, g, loss, NULL));
+    return latest_loss(h);
 }
 
 float infer(vpps_handle *h, vpps_graph *g, vpps_node x) {
@@ -73,11 +77,13 @@ float *handle_values(const vpps_model *model, vpps_handle *h, size_t *count) {
     return model_values(model, count);
 }
 
-const float *gradient_of(const training *t, vpps_param p) {
+vpps_gradient param_gradient(vpps_model *model, vpps_param p) {
     vpps_gradient gradient = {.size = sizeof gradient};
-    TEST_OK(vpps_param_gradient(t->model, p, &gradient));
-    return gradient.values;
+    TEST_OK(vpps_param_gradient(model, p, &gradient));
+    return gradient;
 }
+
+const float *gradient_of(const training *t, vpps_param p) { return param_gradient(t->model, p).values; }
 
 bool models_are_equal(const vpps_model *a, const vpps_model *b, bool states) {
     bool equal = true;

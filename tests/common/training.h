@@ -21,13 +21,15 @@ vpps_options default_options(void);
 vpps_graph *begin_cell(vpps_model *model, const char *name);
 vpps_cell end_cell(vpps_graph *recorder);
 
-/* Trains on one batch; returns its loss. */
+/* latest_loss waits for the latest batch; train_batch trains on one. Both return the batch's loss. */
+float latest_loss(vpps_handle *h);
 float train_batch(vpps_handle *h, vpps_graph *g, vpps_node loss);
 
 /* Returns the value of a scalar node, by inference. */
 float infer(vpps_handle *h, vpps_graph *g, vpps_node x);
 
-/* Returns the values of a parameter's gradient. */
+/* Return a parameter's gradient, and its values. */
+vpps_gradient param_gradient(vpps_model *model, vpps_param p);
 const float *gradient_of(const training *t, vpps_param p);
 
 vpps_stats stats_of(vpps_handle *h);

@@ -305,7 +305,8 @@ static void agrees(const fixture *f, const oracle *o, uint32_t i, double alpha, 
     const double score = f->out.scores[i];
     const double worth = oracle_score(o, f->out.words + f->out.first[i], n_words(&f->out, i), alpha);
     ck_assert_msg(fabs(score - want) < 1e-4 && fabs(score - worth) < 1e-4,
-                  "%s, source %u: score %.9g of words worth %.9g; expected %.9g", f->d.net->name, i, score, worth, want);
+                  "%s, source %u: score %.9g of words worth %.9g; expected %.9g", f->d.net->name, i, score, worth,
+                  want);
 }
 
 static const double alphas[] = {0, 0.6, 1.5};

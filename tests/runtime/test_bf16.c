@@ -239,6 +239,13 @@ static float *compute(vpps_product_bf16 product, const problem *p, uint32_t n) {
     return c;
 }
 
+/* Packs the operands, and computes all vectors. */
+static float *pack_and_compute(const unit *u, problem *p) {
+    pack(u->pack, &p->a);
+    pack(u->pack, &p->x);
+    return compute(u->product, p, p->x.source.rows);
+}
+
 static void check_bound(const problem *p, const float *c) {
     const uint32_t k = p->a.source.depth;
     for (uint32_t j = 0; j < p->x.source.rows; j++) {
@@ -263,9 +270,7 @@ TEST_EACH(products_are_within_their_bound, 0, N_UNITS) {
     const unit u = unit_of(_i);
     for (int round = 0; u.product && round < (int)test_scaled(40) * N_KINDS; round++) {
         problem p = draw_problem(u.name, 1 + below(2), kinds[round % N_KINDS]);
-        pack(u.pack, &p.a);
-        pack(u.pack, &p.x);
-        float *c = compute(u.product, &p, p.x.source.rows);
+        const float *c = pack_and_compute(&u, &p);
         check_bound(&p, c);
         /* a vector's bits do not depend on the vectors after it */
         const uint32_t n = 1 + below(p.x.source.rows);
@@ -408,13 +413,11 @@ TEST(instruction_sets_give_the_same_bits) {
         problem p = draw_problem("all", 1 + below(2), round % 2 ? ordinary : of_any_size);
         float *first = NULL;
         for (int i = 0; i < n_isas(); i++) {
-            const vpps_kernels *kernels = kernels_of(i);
-            pack(kernels->pack_bf16, &p.a);
-            pack(kernels->pack_bf16, &p.x);
-            float *c = compute(kernels->product_bf16, &p, p.x.source.rows);
+            const unit u = unit_of(i);
+            float *c = pack_and_compute(&u, &p);
             for (uint32_t j = 0; first && j < p.x.source.rows; j++)
                 ck_assert_msg(!memcmp(first + j * p.ldc, c + j * p.ldc, p.a.source.rows * sizeof *c),
-                              "%s: vector %u differs by %s", p.text, j, kernels->isa);
+                              "%s: vector %u differs by %s", p.text, j, u.name);
             if (!first) first = c;
         }
         free_rooms();
@@ -426,9 +429,7 @@ TEST(amx_is_its_model) {
     const unit real = unit_of(AMX), model = unit_of(AMX_MODEL);
     for (int round = 0; real.product && round < 100; round++) {
         problem p = draw_problem(real.name, 1 + below(2), kinds[round % N_KINDS]);
-        pack(real.pack, &p.a);
-        pack(real.pack, &p.x);
-        float *c = compute(real.product, &p, p.x.source.rows), *want = compute(model.product, &p, p.x.source.rows);
+        const float *c = pack_and_compute(&real, &p), *want = pack_and_compute(&model, &p);
         for (uint32_t j = 0; j < p.x.source.rows; j++)
             ck_assert_msg(!memcmp(want + j * p.ldc, c + j * p.ldc, p.a.source.rows * sizeof *c),
                           "%s: vector %u is not the model's", p.text, j);
@@ -448,9 +449,7 @@ TEST_EACH(what_is_not_finite_shows, 0, N_UNITS) {
         const size_t distance = o->source.skip + (o->source.across ? o->source.rows : o->source.depth);
         const uint32_t vector = o->source.across ? e : row, element = o->source.across ? row : e;
         o->memory[vector * distance + o->source.skip + element] = poisons[round % 3];
-        pack(u.pack, &p.a);
-        pack(u.pack, &p.x);
-        float *c = compute(u.product, &p, p.x.source.rows);
+        const float *c = pack_and_compute(&u, &p);
         for (uint32_t j = 0; j < p.x.source.rows; j++) {
             for (uint32_t i = 0; i < p.a.source.rows; i++) {
                 const float got = c[j * p.ldc + i];

@@ -117,21 +117,21 @@ static const choice_case without_trials[] = {
     {BF16, "avx512bf16", AMX | DOT, true, BF16, "generic", "generic", "as asked", 0},
 };
 
-static vpps_cpu_choice choose(const vpps_cpu_units *u, const choice_case *x, const list *l, size_t elems, char *why,
-                              size_t bytes) {
+static char why[160]; /* of the latest choice */
+
+static vpps_cpu_choice choose(const vpps_cpu_units *u, const choice_case *x, const list *l, size_t elems) {
     const vpps_cpu_problem p = {.asked = x->asked,
                                 .batch = x->batch,
                                 .elems = elems,
                                 .cache_bytes = 1 << 21,
                                 .portable = x->portable,
                                 .wanted = x->isa};
-    return vpps_cpu_choose(u, &p, l ? l->at : NULL, l ? l->n : 0, why, bytes);
+    return vpps_cpu_choose(u, &p, l ? l->at : NULL, l ? l->n : 0, why, sizeof why);
 }
 
 static void check_choice(const choice_case *x, const list *l, size_t elems) {
     const vpps_cpu_units u = processor_with(x->has);
-    char why[160] = "";
-    const vpps_cpu_choice c = choose(&u, x, l, elems, why, sizeof why);
+    const vpps_cpu_choice c = choose(&u, x, l, elems);
     ck_assert_str_eq(vpps_precision_names[c.precision], vpps_precision_names[x->precision]);
     ck_assert_str_eq(u.kernels[c.kernels]->isa, x->kernels);
     ck_assert_str_eq(vpps_bf16_unit_of(&u, c.kernels, (vpps_bf16_unit_id)c.unit).name, x->unit);
@@ -179,9 +179,8 @@ TEST(the_size_of_a_network_decides) {
         if (!strcmp(l.at[i].precision, "bf16x3") && l.at[i].far && l.at[i].vectors == 1) l.at[i].ns_per_vector = 2600;
     const vpps_cpu_units u = processor_with(AMX);
     const choice_case x = {.asked = AUTO, .batch = 1};
-    char why[160];
-    ck_assert_int_eq(choose(&u, &x, &l, 1 << 18, why, sizeof why).precision, FP32);
-    ck_assert_int_eq(choose(&u, &x, &l, 1 << 20, why, sizeof why).precision, BF16X3);
+    ck_assert_int_eq(choose(&u, &x, &l, 1 << 18).precision, FP32);
+    ck_assert_int_eq(choose(&u, &x, &l, 1 << 20).precision, BF16X3);
 }
 
 TEST(small_matrices_gain_nothing_from_bf16x3) {
@@ -191,7 +190,6 @@ TEST(small_matrices_gain_nothing_from_bf16x3) {
     } cases[] = {{0, AUTO, BF16X3}, {1, AUTO, FP32}, {95, AUTO, FP32}, {96, AUTO, BF16X3}, {16, BF16X3, BF16X3}};
     const vpps_cpu_units u = processor_with(AMX);
     list l;
-    char why[160];
     add_processor(&l, 4000, 0, 9);
     for (uint32_t i = 0; i < VPPS_COUNT(cases); i++)
         for (uint32_t n = 0; n <= l.n; n += l.n) { /* without trials, then with trials */
@@ -204,8 +202,8 @@ TEST(small_matrices_gain_nothing_from_bf16x3) {
 
 TEST(a_reason_may_be_cut_short) {
     const vpps_cpu_units u = processor_with(0);
-    char why[9] = "";
-    choose(&u, &(choice_case){.asked = AUTO}, NULL, 1, why, sizeof why);
+    const vpps_cpu_problem p = {.asked = AUTO, .elems = 1, .cache_bytes = 1 << 21};
+    vpps_cpu_choose(&u, &p, NULL, 0, why, 9);
     ck_assert_str_eq(why, "bf16x3 b");
 }
 
@@ -235,7 +233,6 @@ static const struct {
 TEST_EACH(times_ask_for_tiles_and_copies, 0, VPPS_COUNT(timings)) {
     const vpps_cpu_units u = processor_with(0);
     list l = {.n = 0};
-    char why[160];
     for (int i = 0; i < COUNTS; i++) {
         add(&l, "avx512", "fp32", VPPS_CPU_WAY_forward, counts[i], false, timings[_i].forward[i]);
         add(&l, "avx512", "fp32", VPPS_CPU_WAY_rows, counts[i], false, timings[_i].rows[i]);
@@ -243,7 +240,7 @@ TEST_EACH(times_ask_for_tiles_and_copies, 0, VPPS_COUNT(timings)) {
     for (int i = 0; i < TILES; i++)
         add(&l, "avx512", "fp32", VPPS_CPU_WAY_forward, tiles[i], false, timings[_i].tile[i]);
     add(&l, "avx512", "fp32", VPPS_CPU_WAY_copy, 1, false, timings[_i].copy);
-    const vpps_cpu_choice c = choose(&u, &(choice_case){.asked = FP32}, &l, 1, why, sizeof why);
+    const vpps_cpu_choice c = choose(&u, &(choice_case){.asked = FP32}, &l, 1);
     ck_assert_uint_eq(c.tile, timings[_i].want_tile);
     ck_assert_uint_eq(c.few, timings[_i].few);
     ck_assert_uint_eq(c.pays, timings[_i].pays);

@@ -35,20 +35,6 @@ typedef struct fixture {
     size_t whole_words;
 } fixture;
 
-/* Builds sequences of some words with a label each: components that groups can share out. */
-static vpps_node build_sequences(const small_network *n, uint32_t count) {
-    vpps_graph *g = n->g;
-    vpps_node terms[16];
-    vpps_graph_clear(g);
-    for (uint32_t i = 0; i < count; i++) {
-        vpps_node h = vpps_tanh(g, vpps_affine1(g, n->b, n->W, vpps_lookup(g, n->E, i)));
-        for (uint32_t k = 0; k < 2 + i % 3; k++)
-            h = vpps_tanh(g, vpps_affine2(g, n->b, n->W, vpps_lookup(g, n->E, (i * 7 + k) % SN_WORDS), n->U, h));
-        terms[i] = vpps_cross_entropy(g, vpps_affine1(g, n->b_c, n->C, h), i % SN_CLASSES);
-    }
-    return vpps_average(g, count, terms);
-}
-
 static void open_fixture(fixture *f, const setup *s) {
     *f = (fixture){0};
     f->net = sn_of(3);
@@ -57,7 +43,8 @@ static void open_fixture(fixture *f, const setup *s) {
     f->options.caller = s->caller;
     TEST_OK(vpps_device_cpu.create(&f->device, f->net.model, &f->options, &f->plan));
     TEST_OK(vpps_batch_create(&f->batch));
-    const vpps_batch_request request = {.loss = build_sequences(&f->net, 12),
+    const vpps_batch_request request = {.loss =
+                                            sn_build_many(&f->net, 0, 12), /* components that groups can share out */
                                         .optimizer = &f->options.optimizer,
                                         .guard = true,
                                         .step = 1,

@@ -1,4 +1,5 @@
-/* test_handle.c - what vpps.h promises of handles: losses and errors come one batch late, and nothing is lost. */
+/* test_handle.c - what vpps.h promises of handles: losses and errors come one batch late, and nothing is lost. (Handles in several threads:
+ * comm/test_share.c, test_inference.c.) */
 #include "common/gpu_tests.h"
 #include "graph/model.h"
 #include "models.h"
@@ -7,7 +8,6 @@
 
 #include <dirent.h>
 #include <malloc.h>
-#include <pthread.h>
 #include <unistd.h>
 
 /* Where a handle runs: on the CPU, whose caller runs a virtual processor or is free, or on a GPU. */
@@ -147,7 +147,7 @@ static small_network begin(const vpps_options *o) {
 TEST_EACH(stops_at_a_nonfinite_loss, WORKS, GPU) {
     for (int way = 0; way < 6; way++) {
         vpps_options o = options_on(_i, 2, VPPS_MOMENTUM);
-        small_network n = begin(&o), witness = begin(&o);
+        AT_END(sn_close) small_network n = begin(&o), witness = begin(&o);
         TEST_OK(vpps_fb(n.h, n.g, sn_build(&n, 3, not_finite[way % 3]), NULL)); /* nobody knows yet */
         if (way < 3) {
             float stale = 3;
@@ -159,8 +159,6 @@ TEST_EACH(stops_at_a_nonfinite_loss, WORKS, GPU) {
         expect_same(&n, &witness, true, "a batch that was not applied");
         /* the handle still works: the caller may correct the input and continue */
         ck_assert(isfinite(sn_step(&n, 5)));
-        sn_close(&n);
-        sn_close(&witness);
     }
 }
 
@@ -168,7 +166,7 @@ TEST_EACH(skips_a_nonfinite_loss, WORKS, GPU) {
     for (int way = 0; way < 3; way++) {
         vpps_options o = options_on(_i, 2, VPPS_MOMENTUM);
         o.nonfinite = VPPS_NONFINITE_SKIP;
-        small_network n = begin(&o), witness = begin(&o);
+        AT_END(sn_close) small_network n = begin(&o), witness = begin(&o);
         float stale;
         TEST_OK(vpps_fb(n.h, n.g, sn_build(&n, 3, not_finite[way]), NULL));
         TEST_OK(vpps_fb(n.h, n.g, known_loss(&n, 4), &stale));
@@ -178,8 +176,6 @@ TEST_EACH(skips_a_nonfinite_loss, WORKS, GPU) {
         const vpps_stats stats = stats_of(n.h);
         ck_assert_uint_eq(stats.skipped, 1);
         ck_assert_uint_eq(stats.batches, 4);
-        sn_close(&n);
-        sn_close(&witness);
     }
 }
 
@@ -202,20 +198,17 @@ TEST_EACH(gradients_that_are_not_finite, 0, VPPS_OPTIMIZERS) {
         const bool stops = way % 2;
         o.nonfinite = stops ? VPPS_NONFINITE_STOP : VPPS_NONFINITE_SKIP;
         o.optimizer.clip = way < 6 ? 0 : 1;
-        small_network n = begin(&o), witness = begin(&o);
+        AT_END(sn_close) small_network n = begin(&o), witness = begin(&o);
         const vpps_param which[] = {n.b, n.E, n.W};
         float loss = 0;
         TEST_OK(vpps_fb(n.h, n.g, poisoned(&n, 3, which[way % 3]), NULL));
         if (stops) TEST_FAILS(vpps_fb(n.h, n.g, sn_build(&n, 4, 1), NULL), VPPS_NONFINITE, "batch 3: the gradient");
         if (!stops) TEST_OK(vpps_sync_latest_loss(n.h, &loss));
         ck_assert(isfinite(loss));
-        const vpps_stats stats = stats_of(n.h);
-        ck_assert_uint_eq(stats.skipped, 1);
+        ck_assert_uint_eq(stats_of(n.h).skipped, 1);
         expect_same(&n, &witness, true, "a batch that was not applied");
         sn_step(&n, 5); /* training goes on */
         expect_same(&n, &witness, false, "a good batch");
-        sn_close(&n);
-        sn_close(&witness);
     }
 }
 
@@ -288,7 +281,7 @@ TEST(wrong_calls) {
 
 TEST(wrong_options) {
     vpps_handle *h;
-    small_network n = sn_of(1);
+    AT_END(sn_close) small_network n = sn_of(1);
     const vpps_options good = sn_options(1, VPPS_SGD);
     vpps_options o;
 #define WRONG(change, status, text)                                                                                    \
@@ -313,9 +306,7 @@ TEST(wrong_options) {
     WRONG(vps = 1000000, VPPS_ARGUMENT, "1000000");
     WRONG(pool_bytes = 1024, VPPS_POOL, "1024");
     ck_assert_int_eq(vpps_handle_create(&h, NULL, &good), VPPS_ARGUMENT);
-    TEST_OK(vpps_handle_create(&h, n.model, NULL)); /* the defaults */
-    vpps_handle_destroy(h);
-    sn_close(&n);
+    n.h = new_handle(n.model, NULL); /* the defaults */
 }
 
 TEST(pool_too_small_for_a_batch) {
@@ -328,23 +319,7 @@ TEST(pool_too_small_for_a_batch) {
     vpps_node terms[64];
     for (int i = 0; i < 64; i++) terms[i] = vpps_sum_elements(g, vpps_tanh(g, vpps_input(g, 4096, 1, data)));
     const vpps_node all = vpps_square(g, vpps_sum(g, 64, terms)); /* waves cannot divide the batch */
-    const vpps_status status = vpps_fb(n.h, g, all, NULL);
-    ck_assert_msg(status == VPPS_POOL, "%s: %s", vpps_status_name(status), vpps_error_message());
-    unsigned long long numbers[8], asked = 0;
-    int n_numbers = 0;
-    for (const char *c = vpps_error_message(); *c && n_numbers < 8;) { /* the requested and the available bytes */
-        char *end;
-        numbers[n_numbers] = strtoull(c, &end, 10);
-        if (end == c) {
-            c++;
-        } else {
-            asked = numbers[n_numbers] > asked ? numbers[n_numbers] : asked;
-            n_numbers++;
-            c = end;
-        }
-    }
-    ck_assert_msg(n_numbers >= 2 && asked > (256u << 10) / 4,
-                  "the message does not say what was asked and what there is: %s", vpps_error_message());
+    TEST_FAILS(vpps_fb(n.h, g, all, NULL), VPPS_POOL, "pool_bytes is 262144");
     const float loss = sn_step(&n, 1); /* a smaller batch runs */
     ck_assert(isfinite(loss) && loss > 0);
 }
@@ -388,7 +363,7 @@ TEST(the_pool_has_a_limit) {
         vpps_options o = sn_options(2, VPPS_SGD);
         const uint64_t limits[] = {o.pool_bytes, needed, needed - 4, needed * 3 / 4, needed / 2 + 64};
         o.pool_bytes = limits[k];
-        small_network n = sn_with(1, &o);
+        AT_END(sn_close) small_network n = sn_with(1, &o);
         const vpps_status status = vpps_fb(n.h, n.g, sn_build(&n, 3, 1), NULL);
         if (k < 2) TEST_OK(status);
         if (status != VPPS_OK) ck_assert_int_eq(status, VPPS_POOL);
@@ -396,51 +371,10 @@ TEST(the_pool_has_a_limit) {
         ck_assert_msg(stats.pool_bytes <= limits[k], "%llu bytes of %llu", (unsigned long long)stats.pool_bytes,
                       (unsigned long long)limits[k]);
         if (k == 0) needed = stats.pool_bytes;
-        sn_close(&n);
     }
 }
 
 /* ---------------------------------------------------------------- several, and many */
-
-typedef struct trainee {
-    small_network n;
-    vpps_status status;
-    char message[VPPS_MESSAGE_BYTES];
-    uint64_t seed;
-} trainee;
-
-/* Trains without Check's assertions, which only the main thread may use. */
-static void *train_one(void *argument) {
-    trainee *t = argument;
-    vpps_options o = sn_options(2, VPPS_ADAM);
-    o.caller = t->seed % 2 ? VPPS_CALLER_FREE : VPPS_CALLER_WORKS;
-    t->status = vpps_handle_create(&t->n.h, t->n.model, &o);
-    for (uint32_t k = 0; k < 40 && t->status == VPPS_OK; k++)
-        t->status = vpps_fb(t->n.h, t->n.g, sn_build(&t->n, k, 1), NULL);
-    if (t->status == VPPS_OK) t->status = vpps_read_parameters(t->n.h);
-    snprintf(t->message, sizeof t->message, "%s", vpps_error_message());
-    return NULL;
-}
-
-TEST(models_in_threads_are_independent) {
-    trainee alone[3], together[3];
-    pthread_t threads[3];
-    for (uint64_t i = 0; i < 3; i++) {
-        alone[i].seed = together[i].seed = i;
-        alone[i].n = sn_of(i);
-        together[i].n = sn_of(i);
-        train_one(&alone[i]);
-        ck_assert_msg(alone[i].status == VPPS_OK, "%s", alone[i].message);
-    }
-    for (int i = 0; i < 3; i++) ck_assert_int_eq(pthread_create(&threads[i], NULL, train_one, &together[i]), 0);
-    for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
-    for (int i = 0; i < 3; i++) {
-        ck_assert_msg(together[i].status == VPPS_OK, "%s", together[i].message);
-        expect_same(&alone[i].n, &together[i].n, true, "alone against together");
-        sn_close(&alone[i].n);
-        sn_close(&together[i].n);
-    }
-}
 
 static size_t entries(const char *folder) {
     DIR *d = opendir(folder);
@@ -515,39 +449,6 @@ TEST_EACH(two_handles_in_flight, WORKS, GPU) {
     }
 }
 
-/* Trains two products in a row: the first one's gradient needs a transposed matrix, of which virtual processors with rows compute shares. */
-static float *train_two_products(uint32_t vps) {
-    enum { SIZE = 256 }; /* so large that rows are shared out */
-    vpps_param w[2];
-    float data[SIZE];
-    for (uint32_t i = 0; i < SIZE; i++) data[i] = (float)(i % 7) / 7;
-    vpps_options o = sn_options(vps, VPPS_SGD);
-    o.verify = false; /* only the numbers shall show faults */
-    AT_END(training_end) training t = training_of(5);
-    TEST_OK(vpps_add_matrix(t.model, &w[0], "W0", SIZE, SIZE, NULL));
-    TEST_OK(vpps_add_matrix(t.model, &w[1], "W1", SIZE, SIZE, NULL));
-    vpps_graph *r = begin_cell(t.model, "products");
-    TEST_OK(vpps_push(r, vpps_matvec(r, w[1], vpps_matvec(r, w[0], vpps_pull(r, SIZE, 1)))));
-    const vpps_cell cell = end_cell(r);
-    const vpps_node x = vpps_input(t.g, SIZE, 1, data);
-    const vpps_application a = {.size = sizeof a, .cell = cell, .n_pulls = 1, .pulls = &x};
-    const vpps_vertex v = vpps_apply(t.g, &a);
-    training_start(&t, &o);
-    train_batch(t.h, t.g, vpps_scale(t.g, vpps_sum_elements(t.g, vpps_square(t.g, vpps_pushed(t.g, v, 0))), 0.01f));
-    TEST_OK(vpps_read_parameters(t.h));
-    float *values = malloc(SIZE * SIZE * sizeof *values);
-    ck_assert_ptr_nonnull(values);
-    memcpy(values, vpps_param_values(t.model, w[0]), SIZE * SIZE * sizeof *values);
-    return values;
-}
-
-TEST(shares_of_a_gradient_are_added_up) {
-    enum { ELEMS = 256 * 256 };
-    FREED float *one = train_two_products(1), *two = train_two_products(2);
-    for (uint32_t i = 0; i < ELEMS; i++)
-        if (fabsf(one[i] - two[i]) > 1e-5f) ck_abort_msg("element %u is %g, not %g", i, (double)two[i], (double)one[i]);
-}
-
 /* ---------------------------------------------------------------- looking inside */
 
 TEST(statistics_are_plausible) {
@@ -604,15 +505,11 @@ TEST(disassembly_is_text_and_runs_nothing) {
     ck_assert_uint_gt(size, 500);
     for (size_t i = 0; i < size; i++) ck_assert(text[i] == '\n' || (text[i] >= ' ' && text[i] <= '~'));
     free(text);
-    const vpps_stats s = stats_of(n.h);
-    ck_assert_uint_eq(s.batches, 0);
-    ck_assert_int_eq(vpps_sync_latest_loss(n.h, &(float){0}), VPPS_STATE);
-    FILE *full = fopen("/dev/full", "w");
-    if (full) {
-        const vpps_status status = vpps_disassemble(n.h, n.g, sn_build(&n, 3, 1), full);
-        ck_assert_msg(status == VPPS_IO || fflush(full) != 0, "writing to a full device: %s", vpps_status_name(status));
-        fclose(full);
-    }
+    ck_assert_uint_eq(stats_of(n.h).batches, 0);
+    ck_assert_int_eq(vpps_sync_latest_loss(n.h, NULL), VPPS_STATE);
+    FILE *full = need(fopen("/dev/full", "w"));
+    ck_assert(vpps_disassemble(n.h, n.g, sn_build(&n, 3, 1), full) == VPPS_IO || fflush(full) != 0);
+    fclose(full);
 }
 
 TEST_EACH(forward_leaves_training_alone, WORKS, GPU) {
@@ -642,9 +539,4 @@ TEST_EACH(handles_leave_nothing_on_a_gpu, GPU, GPU + 1) {
     AT_END(sn_close) small_network n = sn_of(1);
     for (uint32_t i = 0; i < 20; i++) live(&o, &n, i);
     if (gpu_is_simulated()) ck_assert_uint_eq(vpps_simt_live_allocations(), 0);
-}
-
-int main(void) {
-    if (gpu_is_simulated()) gpu_ask_compiler();
-    return test_main("handle");
 }

@@ -1,19 +1,10 @@
 /* test_losses.c - compares vpps_cross_entropy_with with its definition in double precision, and its gradient with central differences: on the graph
  * and in a cell, with all kinds of weights, on the CPU and under software SIMT. */
-#include "common/gpu_tests.h"
-#include "common/training.h"
 #include "graph/graph.h"
-#include "runtime/simt/fiber.h"
+#include "runtime/small_network.h"
 
-typedef struct setting {
-    const char *device;
-    uint32_t vps;
-    bool portable;
-} setting;
-
-static const setting settings[] = {{"cpu", 1, false}, {"cpu", 3, false}, {"cpu", 2, true}, {"simt", 2, false}};
-enum { SIMT_SETTINGS = 1 }; /* they are last */
-enum { SETTINGS = VPPS_COUNT(settings) - (VPPS_SIMT_TSAN ? SIMT_SETTINGS : 0) };
+static const sn_setting settings[] = {
+    {.device = "cpu", .vps = 1}, {.device = "cpu", .vps = 3}, {.device = "simt", .vps = 2}};
 
 enum { MOST = 300 };
 typedef enum weighting { UNWEIGHTED, CONSTANT, VECTOR, WEIGHTINGS } weighting;
@@ -81,11 +72,11 @@ static vpps_node apply_loss(vpps_model *m, vpps_graph *g, const loss_case *c, vp
 }
 
 /* Software SIMT compiles one kernel for all cells together, so it gets fewer cases. */
-static bool is_left_out(const setting *s, const loss_case *c) {
+static bool is_left_out(const sn_setting *s, const loss_case *c) {
     return strcmp(s->device, "simt") == 0 && c->rows != (c->in_cell ? 33 : 5);
 }
 
-static void check_loss(const setting *s, const loss_case *c, float loss, const float *gradient) {
+static void check_loss(const sn_setting *s, const loss_case *c, float loss, const float *gradient) {
     const double wanted = expected(c, UINT32_MAX, 0), size = 1 + 3 * (double)c->rows, step = 1e-5;
     ck_assert_msg(fabs((double)loss - wanted) <= 2e-6 * (1 + fabs(wanted)),
                   "%s: %u rows, smoothing %g: %.9g, expected %.9g", s->device, c->rows, (double)c->smoothing,
@@ -100,12 +91,12 @@ static void check_loss(const setting *s, const loss_case *c, float loss, const f
 
 TEST_GROUP("losses", .seconds = 120);
 
-TEST_EACH(is_its_definition, 0, SETTINGS) {
-    const setting *s = &settings[_i];
+TEST_EACH(is_its_definition, 0, SN_HERE) {
+    const sn_setting *s = &settings[_i];
     loss_case cases[CASES];
     vpps_param x[CASES], w[CASES];
     vpps_node nodes[CASES];
-    float losses[CASES], *outs[CASES], sum;
+    float losses[CASES], *outs[CASES];
     uint32_t n = 0;
     AT_END(training_end) training t = training_of(1);
     for (uint32_t i = 0; i < CASES; i++) {
@@ -122,11 +113,7 @@ TEST_EACH(is_its_definition, 0, SETTINGS) {
         n++;
     }
     ck_assert_uint_gt(n, 0);
-    vpps_options o = default_options();
-    o.device = s->device;
-    o.vps = s->vps;
-    o.portable = s->portable;
-    o.verify = true;
+    vpps_options o = sn_options_on(s);
     o.pool_bytes = 64u << 20;
     training_start(&t, &o);
     for (uint32_t i = 0; i < n; i++) {
@@ -137,12 +124,10 @@ TEST_EACH(is_its_definition, 0, SETTINGS) {
     }
     TEST_OK(vpps_forward(t.h, t.g, n, nodes, outs));
     TEST_OK(vpps_backward(t.h, t.g, vpps_sum(t.g, n, nodes), NULL));
-    TEST_OK(vpps_sync_latest_loss(t.h, &sum));
+    float sum = latest_loss(t.h);
     TEST_OK(vpps_read_gradients(t.h));
     for (uint32_t i = 0; i < n; i++) {
-        vpps_gradient gradient = {.size = sizeof gradient};
-        TEST_OK(vpps_param_gradient(t.model, x[i], &gradient));
-        check_loss(s, &cases[i], losses[i], gradient.values);
+        check_loss(s, &cases[i], losses[i], gradient_of(&t, x[i]));
         sum -= losses[i];
     }
     ck_assert_float_le(fabsf(sum), 0.05f);
@@ -162,12 +147,10 @@ TEST(weights_pass_over_scores_of_minus_infinity) {
 }
 
 /* Scores that are all far from 0 lose no precision: the loss depends on their differences. */
-TEST_EACH(smoothing_of_great_scores_keeps_their_differences, 0, SETTINGS) {
+TEST_EACH(smoothing_of_great_scores_keeps_their_differences, 0, SN_HERE) {
     const float near[] = {0.5f, -1.25f, 1.5f, 0}, far[] = {1e5f + 0.5f, 1e5f - 1.25f, 1e5f + 1.5f, 1e5f};
     float values[2], *outs[] = {&values[0], &values[1]};
-    vpps_options o = default_options();
-    o.device = settings[_i].device;
-    o.vps = settings[_i].vps;
+    const vpps_options o = sn_options_on(&settings[_i]);
     AT_END(training_end) training t = training_of(1);
     training_start(&t, &o);
     vpps_node losses[2];
@@ -185,9 +168,4 @@ TEST(without_both_it_is_cross_entropy) {
     const vpps_node loss = vpps_cross_entropy_with(t.g, x, 1, VPPS_NO_NODE, 0);
     ck_assert_uint_eq(vpps_graph_size(t.g), before + 1);
     ck_assert_uint_eq(vpps_plain_signature(t.g, loss)->op, VPPS_OP_CROSS_ENTROPY);
-}
-
-int main(void) {
-    gpu_ask_compiler();
-    return test_main("losses");
 }

@@ -11,7 +11,7 @@ static const sn_setting on_cpu = {.device = "cpu", .vps = 1, .optimizer = VPPS_M
 
 static float inputs[VECTORS * SN_EMBED], slopes[VECTORS * SN_HIDDEN];
 
-static void draw(void) {
+__attribute__((constructor)) static void draw(void) {
     uint64_t random = 3;
     for (size_t i = 0; i < VPPS_COUNT(inputs); i++) inputs[i] = vpps_random_unit(&random) - 0.5f;
     for (size_t i = 0; i < VPPS_COUNT(slopes); i++) slopes[i] = vpps_random_unit(&random) - 0.5f;
@@ -300,10 +300,4 @@ TEST(gradients_that_are_not_finite_skip_the_update) {
     TEST_OK(vpps_step_backward(n.h, VECTORS, s.given));
     TEST_OK(vpps_update(n.h));
     TEST_FAILS(vpps_sync_latest_loss(n.h, NULL), VPPS_NONFINITE, "norm");
-}
-
-int main(void) {
-    gpu_ask_compiler();
-    draw();
-    return test_main("pointers");
 }

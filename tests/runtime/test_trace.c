@@ -15,26 +15,23 @@ static vpps_options options_of(uint64_t events) {
     return o;
 }
 
-static void train(const small_network *n, vpps_handle *h, uint32_t batches) {
-    float loss;
+static void train(const small_network *n, uint32_t batches) {
     for (uint32_t k = 0; k < batches; k++) {
-        TEST_OK(vpps_trace_begin(h, "build"));
+        TEST_OK(vpps_trace_begin(n->h, "build"));
         const vpps_node node = sn_build(n, k, 1);
-        TEST_OK(vpps_trace_end(h));
-        TEST_OK(vpps_fb(h, n->g, node, NULL));
+        TEST_OK(vpps_trace_end(n->h));
+        TEST_OK(vpps_fb(n->h, n->g, node, NULL));
     }
-    TEST_OK(vpps_sync_latest_loss(h, &loss));
+    TEST_OK(vpps_sync_latest_loss(n->h, NULL));
 }
 
 static json_t *read_trace(vpps_handle *h) {
-    FREED char *text = NULL;
-    size_t len = 0;
-    FILE *file = open_memstream(&text, &len);
-    ck_assert_ptr_nonnull(file);
-    TEST_OK(vpps_trace_write(h, file));
-    fclose(file);
+    FILE *file = need(tmpfile());
     json_error_t error;
-    json_t *trace = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+    TEST_OK(vpps_trace_write(h, file));
+    rewind(file);
+    json_t *trace = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
+    fclose(file);
     ck_assert_msg(trace != NULL, "line %d: %s", error.line, error.text);
     return trace;
 }
@@ -95,13 +92,13 @@ TEST_EACH(holds_what_ran, 0, 2) {
     vpps_options o = options_of(100000);
     o.caller = callers[_i];
     AT_END(sn_close) small_network n = sn_with(1, &o);
-    train(&n, n.h, BATCHES);
+    train(&n, BATCHES);
     float value[SN_CLASSES], *out = value;
     vpps_graph_clear(n.g);
     const vpps_node logits = vpps_affine1(n.g, n.b_c, n.C, vpps_parameter(n.g, n.b));
     TEST_OK(vpps_forward(n.h, n.g, 1, &logits, &out));
 
-    json_t *trace = read_trace(n.h);
+    json_auto_t *trace = read_trace(n.h);
     ck_assert_int_eq(json_integer_value(json_object_get(json_object_get(trace, "otherData"), "batches")), BATCHES + 1);
     static const char *const by_caller[] = {"build", "schedule", "launch"};
     for (int i = 0; i < 3; i++) {
@@ -124,31 +121,26 @@ TEST_EACH(holds_what_ran, 0, 2) {
         ck_assert_uint_ge(count(trace, track, NULL, "phase"), count(trace, track, NULL, "wait"));
         ck_assert_uint_ge(count(trace, track, NULL, "wait"), BATCHES);
     }
-    json_decref(trace);
 }
 
 TEST(changes_no_bit) {
-    float *values[2];
-    size_t elems[2];
+    small_network n[2];
     for (int i = 0; i < 2; i++) {
         const vpps_options o = options_of(i ? 100000 : 0);
-        small_network n = sn_with(1, &o);
-        train(&n, n.h, BATCHES);
-        values[i] = handle_values(n.model, n.h, &elems[i]);
-        sn_close(&n);
+        n[i] = sn_with(1, &o);
+        train(&n[i], BATCHES);
     }
-    ck_assert_mem_eq(values[0], values[1], elems[0] * sizeof *values[0]);
-    free(values[0]);
-    free(values[1]);
+    sn_expect_alike(&n[0], &n[1], 0);
+    for (int i = 0; i < 2; i++) sn_close(&n[i]);
 }
 
 /* For every limit up to what a run needs: whole batches, no more events than the limit, and the number of batches left out. */
 TEST(has_a_limit) {
     for (uint64_t limit = 1; limit < 700; limit += 37) {
         const vpps_options o = options_of(limit);
-        small_network n = sn_with(1, &o);
-        train(&n, n.h, BATCHES);
-        json_t *trace = read_trace(n.h);
+        AT_END(sn_close) small_network n = sn_with(1, &o);
+        train(&n, BATCHES);
+        json_auto_t *trace = read_trace(n.h);
         const json_t *about = json_object_get(trace, "otherData");
         const json_int_t noted = json_integer_value(json_object_get(about, "batches"));
         ck_assert_int_eq(noted + json_integer_value(json_object_get(about, "batches_left_out")), BATCHES);
@@ -159,15 +151,13 @@ TEST(has_a_limit) {
             ck_assert_int_eq(count(trace, FIRST_VP + v, "update", NULL), noted); /* the last task */
         }
         ck_assert_uint_le(events, limit);
-        json_decref(trace);
-        sn_close(&n);
     }
 }
 
 TEST(is_off_unless_asked_for) {
     const vpps_options o = options_of(0);
     AT_END(sn_close) small_network n = sn_with(1, &o);
-    train(&n, n.h, 2); /* begins and ends the trace's parts */
+    train(&n, 2); /* begins and ends the trace's parts */
     ck_assert_ptr_null(n.h->trace);
     ck_assert_ptr_null(n.h->device->trace);
     TEST_OK(vpps_trace_end(n.h));
@@ -183,13 +173,12 @@ TEST(wrong_calls) {
         TEST_OK(vpps_trace_begin(n.h, "a name of more than thirty-one characters"));
     TEST_FAILS(vpps_trace_begin(n.h, "one more"), VPPS_STATE, "one more");
     for (int i = 0; i < VPPS_OPEN_SPANS; i++) TEST_OK(vpps_trace_end(n.h));
-    json_t *trace = read_trace(n.h);
+    json_auto_t *trace = read_trace(n.h);
     ck_assert_uint_eq(count(trace, CALLER, "a name of more than thirty-one ", NULL), VPPS_OPEN_SPANS);
     expect_nested(trace, CALLER);
-    json_decref(trace);
-    FILE *full = fopen("/dev/full", "w");
-    if (full) TEST_FAILS(vpps_trace_write(n.h, full), VPPS_IO, "No space");
-    if (full) fclose(full);
+    FILE *full = need(fopen("/dev/full", "w"));
+    TEST_FAILS(vpps_trace_write(n.h, full), VPPS_IO, "No space");
+    fclose(full);
 }
 
 /* The file holds names as JSON text, whatever characters they have. */
@@ -201,10 +190,9 @@ TEST(any_name) {
         TEST_OK(vpps_trace_begin(n.h, names[i]));
         TEST_OK(vpps_trace_end(n.h));
     }
-    json_t *trace = read_trace(n.h);
+    json_auto_t *trace = read_trace(n.h);
     ck_assert_uint_eq(count(trace, CALLER, names[0], NULL), 1);
     ck_assert_uint_eq(count(trace, CALLER, "(not UTF-8)", NULL), 1);
-    json_decref(trace);
 }
 
 /* A name that is too long is cut between two characters. */
@@ -213,18 +201,18 @@ TEST(long_names) {
     char name[BYTES + 1] = "", kept[32] = "";
     for (size_t i = 0; i < BYTES; i += 3) memcpy(name + i, "\xe2\x82\xac", 4);
     memcpy(kept, name, 30); /* of 31 bytes */
-    small_network n = sn_of(1);
+    AT_END(sn_close) small_network n = sn_of(1);
     vpps_graph *r = begin_cell(n.model, name);
     TEST_OK(vpps_scatter(r, vpps_lookup(r, n.E, vpps_pull_index(r))));
     const vpps_cell cell = end_cell(r);
     const vpps_options o = options_of(1000);
-    vpps_handle *h = new_handle(n.model, &o);
+    vpps_handle *h = n.h = new_handle(n.model, &o);
     TEST_OK(vpps_trace_begin(h, name));
     TEST_OK(vpps_trace_end(h));
     const uint32_t word = 1;
     const vpps_vertex v = vpps_apply(n.g, VPPS_APPLICATION(.cell = cell, .n_indices = 1, .indices = &word));
     TEST_OK(vpps_fb(h, n.g, vpps_sum_elements(n.g, vpps_scattered(n.g, v, 0)), NULL));
-    json_t *trace = read_trace(h);
+    json_auto_t *trace = read_trace(h);
     ck_assert_uint_eq(count(trace, CALLER, kept, NULL), 1);
     uint32_t stages = 0;
     size_t i;
@@ -236,9 +224,6 @@ TEST(long_names) {
         stages++;
     }
     ck_assert_uint_gt(stages, 0);
-    json_decref(trace);
-    vpps_handle_destroy(h);
-    sn_close(&n);
 }
 
 /* One virtual processor runs a chain: the others have no vertices of a level, do not wait, and nobody waits for them. */
@@ -248,9 +233,7 @@ TEST(who_has_no_part_of_a_chain_does_not_wait) {
     AT_END(sn_close) small_network n = sn_of(1);
     vpps_graph *r = begin_cell(n.model, "chain");
     const vpps_node word = vpps_lookup(r, n.E, vpps_pull_index(r));
-    vpps_param_info info = {.size = sizeof info};
-    TEST_OK(vpps_param_describe(n.model, n.E, &info));
-    TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_add(r, word, vpps_gather(r, 0, 0, info.rows, 1)))));
+    TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_add(r, word, vpps_gather(r, 0, 0, SN_EMBED, 1)))));
     const vpps_cell cell = end_cell(r);
     OWNED(vpps_handle) *h = new_handle(n.model, &o);
     const vpps_node begin = vpps_lookup(n.g, n.E, 0);
@@ -261,9 +244,8 @@ TEST(who_has_no_part_of_a_chain_does_not_wait) {
             n.g, VPPS_APPLICATION(.cell = cell, .n_children = 1, .children = &v, .n_indices = 1, .indices = &one));
     }
     TEST_OK(vpps_fb(h, n.g, vpps_sum_elements(n.g, vpps_scattered(n.g, v, 0)), NULL));
-    json_t *trace = read_trace(h);
+    json_auto_t *trace = read_trace(h);
     uint32_t waiting = 0;
     for (uint32_t k = 0; k < VPS; k++) waiting += count(trace, FIRST_VP + k, NULL, "wait") > FEW;
     ck_assert_uint_eq(waiting, 1);
-    json_decref(trace);
 }

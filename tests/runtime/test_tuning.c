@@ -186,16 +186,14 @@ static vpps_cpu_choice resume(vpps_cpu_choice of_run, vpps_options o, const char
     AT_END(sn_close) small_network resumed = sn_with(1, &o);
     TEST_OK(vpps_load(resumed.h, path));
     const vpps_cpu_choice c = cpu_of(resumed.h)->choice;
-    const vpps_stats stats = stats_of(resumed.h);
-    ck_assert_str_eq(stats.precision, vpps_precision_names[c.precision]);
+    ck_assert_str_eq(stats_of(resumed.h).precision, vpps_precision_names[c.precision]);
     ck_assert_uint_eq(cpu_of(resumed.h)->precision.parts, vpps_precision_parts(c.precision));
     return c;
 }
 
 TEST(a_resumed_run_keeps_its_choice) {
-    const char *path = cache_folder_make();
-    char file[600];
-    snprintf(file, sizeof file, "%s/run.safetensors", path);
+    cache_folder_make();
+    const char *file = folder_path("run.safetensors");
     unsetenv("VPPS_ISA");
     vpps_options o = sn_options(2, VPPS_SGD);
     const uint32_t last = vpps_units_of_this_cpu()->n_kernels - 1;
@@ -222,9 +220,8 @@ TEST(a_resumed_run_keeps_its_choice) {
 
 /* A run with AUTO continues in the precision that it had, with the bits that it would have had. */
 TEST_EACH(auto_goes_on_as_it_was, 0, 2) {
-    const char *path = cache_folder_make();
-    char file[600];
-    snprintf(file, sizeof file, "%s/run.safetensors", path);
+    cache_folder_make();
+    const char *file = folder_path("run.safetensors");
     unsetenv("VPPS_ISA");
     const vpps_precision was = _i ? VPPS_PRECISION_BF16X3 : VPPS_PRECISION_FP32;
     vpps_options o = sn_options(2, VPPS_SGD);

@@ -15,32 +15,29 @@ typedef struct setting {
     vpps_cell cell, late;
 } setting;
 
+static vpps_cell record(const setting *s, vpps_node (*op)(vpps_graph *g, vpps_node x)) {
+    vpps_graph *r = begin_cell(s->model, "cell");
+    TEST_OK(vpps_scatter(r, op(r, vpps_affine1(r, VPPS_NO_PARAM, s->W, vpps_pull(r, LENGTH, 1)))));
+    return end_cell(r);
+}
+
 static setting open_setting(bool verify, uint32_t trace_events) {
-    setting s;
-    TEST_OK(vpps_model_create(&s.model, 3));
-    TEST_OK(vpps_add_lookup(s.model, &s.table, "T", ROWS, LENGTH, 1, NULL));
-    TEST_OK(vpps_add_matrix(s.model, &s.W, "W", 4, LENGTH, NULL));
-    vpps_graph *r = begin_cell(s.model, "first");
-    TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_affine1(r, VPPS_NO_PARAM, s.W, vpps_pull(r, LENGTH, 1)))));
-    TEST_OK(vpps_cell_end(r, &s.cell));
-    TEST_OK(vpps_cell_begin(s.model, "late", &r));
-    TEST_OK(vpps_scatter(r, vpps_square(r, vpps_affine1(r, VPPS_NO_PARAM, s.W, vpps_pull(r, LENGTH, 1)))));
-    TEST_OK(vpps_cell_end(r, &s.late));
-    TEST_OK(vpps_graph_create(&s.g, s.model));
+    setting s = {.model = new_model(3)};
+    s.table = add_lookup(s.model, "T", ROWS, LENGTH, 1);
+    s.W = add_matrix(s.model, "W", 4, LENGTH);
+    s.cell = record(&s, vpps_tanh);
+    s.late = record(&s, vpps_square);
+    s.g = new_graph(s.model);
     vpps_options o = default_options();
     o.vps = 2;
     o.optimizer.lr = 0;
     o.verify = verify;
     o.trace_events = trace_events;
-    TEST_OK(vpps_handle_create(&s.h, s.model, &o));
+    s.h = new_handle(s.model, &o);
     return s;
 }
 
-static void close_setting(setting *s) {
-    vpps_handle_destroy(s->h);
-    vpps_graph_destroy(s->g);
-    vpps_model_destroy(s->model);
-}
+static void close_setting(setting *s) { training_end(&(training){s->model, s->g, s->h}); }
 
 static uint32_t kept(const setting *s) { return s->h->history.n_types + s->h->history.n_compiled; }
 
@@ -62,7 +59,7 @@ static vpps_node build(const setting *s, uint32_t kind) {
 }
 
 static double loss_of(const setting *s, uint32_t kind) {
-    double w = 0, squares = 0, one = 0;
+    double w = 0, squares = 0;
     const float *row = vpps_param_values(s->model, s->table) + (size_t)(kind % ROWS) * LENGTH;
     const float *W = vpps_param_values(s->model, s->W);
     const uint32_t first = kind % (LENGTH - 8), n = 1 + kind / (LENGTH - 8) % 8;
@@ -72,8 +69,7 @@ static double loss_of(const setting *s, uint32_t kind) {
         w += tanh(sum) + (kind < LATE ? 0 : sum * sum);
     }
     for (uint32_t i = 0; i < n; i++) squares += pow(tanh((double)row[first + i]), 2);
-    one = tanh((double)row[first + 1]);
-    return w + squares + one;
+    return w + squares + tanh((double)row[first + 1]);
 }
 
 TEST_GROUP("types", .seconds = 120);
