@@ -1,5 +1,5 @@
-/* test_many_vps.c - more virtual processors than cores: their barriers, agreement with the reference, and equal bits in every run. */
-#include "common/episode.h"
+/* test_many_vps.c - more virtual processors than cores: their barriers, rows and places. (Agreement with the reference: test_random.c; equal bits in
+ * every run: test_crowd.c.) */
 #include "runtime/cpu/cpu.h"
 #include "runtime/handle.h"
 #include "script/writer.h"
@@ -96,80 +96,6 @@ TEST_EACH(only_meetings_are_taken_for_meetings, 0, VPPS_COUNT(changes)) {
     VPPS_FREE_ARRAYS(w.words);
 }
 
-/* ---------------------------------------------------------------- how many, in how many groups */
-
-typedef struct machine {
-    uint32_t vps, groups; /* groups 0: chosen by cost */
-} machine;
-
-static const machine machines[] = {{12, 1}, {13, 1}, {16, 2}, {24, 24}, {31, 1},
-                                   {40, 2}, {48, 4}, {64, 0}, {64, 1},  {64, 4}};
-
-static void set_machine(vpps_options *o, uint32_t number) {
-    const machine *m = &machines[number % VPPS_COUNT(machines)];
-    o->vps = m->vps;
-    o->groups = m->groups;
-}
-
-TEST_EACH(engine_is_the_reference, 0, VPPS_COUNT(machines)) {
-    for (uint32_t i = 0; i < test_scaled(6); i++) {
-        rg_case c;
-        rg_built built;
-        vpps_options o;
-        vpps_options_default(&o);
-        set_machine(&o, (uint32_t)_i);
-        o.optimizer = (vpps_optimizer){.kind = VPPS_MOMENTUM, .lr = 0.05f, .momentum = 0.9f, .clip = i % 2 ? 0.5f : 0};
-        o.pool_bytes = 64u << 20;
-        o.verify = true;
-        o.waves = i % 3;
-        o.slices = 1 + i % 2;
-        o.caller = i % 2 ? VPPS_CALLER_FREE : VPPS_CALLER_WORKS;
-        o.gradients = i % 4 < 2 ? VPPS_GRADIENTS_ACCUMULATE : VPPS_GRADIENTS_DEFERRED;
-        rg_draw(&c, test_seed() * 1000003 + 300000 + i * VPPS_COUNT(machines) + (uint32_t)_i, 4 + i);
-        TEST_OK(rg_build(&built, &c, NULL));
-        const int ways = i % 4 == 3 ? EPISODE_HALVES : i % 2 ? EPISODE_PARTS : EPISODE_FORWARD;
-        AT_END(episode_forget) episode x = episode_of(&built, ways);
-        expectation e = expect_of(&x, &o);
-        const char *wrong = e.usable ? episode_check(&x, &e, &o, ways) : NULL;
-        ck_assert_msg(!wrong, "case %u, %u VPs in %u groups: %s", i, o.vps, o.groups, wrong);
-        forget_expectation(&e);
-        rg_destroy(&built);
-    }
-}
-
-/* ---------------------------------------------------------------- bits */
-
-/* Returns parameters after some batches; in each batch virtual processors meet at trees of counters. */
-static float *train(uint32_t number, vpps_caller caller, size_t *count) {
-    vpps_options o = sn_options(1, VPPS_ADAM);
-    set_machine(&o, number);
-    o.caller = caller;
-    o.waves = 2;
-    o.slices = 1 + number % 2;
-    AT_END(sn_close) small_network net = sn_with(5, &o);
-    for (uint32_t b = 0; b < 4; b++) {
-        const vpps_node loss = sn_build(&net, b, 1);
-        if (b % 2) {
-            TEST_OK(vpps_backward(net.h, net.g, loss, NULL));
-            TEST_OK(vpps_update(net.h));
-        } else {
-            TEST_OK(vpps_fb(net.h, net.g, loss, NULL));
-        }
-        TEST_OK(vpps_sync_latest_loss(net.h, NULL));
-        ck_assert_msg(((vpps_cpu *)net.h->device)->meetings.taken, "%u VPs, batch %u: by counters", o.vps, b);
-    }
-    float *values = handle_values(net.model, net.h, count);
-    return values;
-}
-
-TEST_EACH(runs_agree_to_the_bit, 0, VPPS_COUNT(machines)) {
-    size_t n, m;
-    FREED float *a = train((uint32_t)_i, VPPS_CALLER_WORKS, &n), *b = train((uint32_t)_i, VPPS_CALLER_FREE, &m);
-    ck_assert_uint_eq(n, m);
-    ck_assert_msg(!memcmp(a, b, n * sizeof *a), "%u VPs in %u groups: parameters differ between equal runs",
-                  machines[_i].vps, machines[_i].groups);
-}
-
 /* ---------------------------------------------------------------- gradients by level */
 
 static void count_deferred(void *context, const char *line) {
@@ -188,9 +114,7 @@ TEST(gradients_that_are_not_accumulated_are_told_once) {
         for (uint32_t b = 0; b < 2; b++) {
             vpps_node terms[2]; /* terms that groups share out */
             vpps_graph_clear(net.g);
-            for (uint32_t i = 0; i < 2; i++)
-                terms[i] =
-                    vpps_cross_entropy(net.g, vpps_affine1(net.g, net.b, net.W, vpps_lookup(net.g, net.E, i)), 0);
+            for (uint32_t i = 0; i < 2; i++) terms[i] = sn_loss(&net, sn_read(&net, i, VPPS_NO_NODE), 0);
             TEST_OK(vpps_fb(net.h, net.g, vpps_sum(net.g, 2, terms), NULL));
         }
         ck_assert_uint_eq(told, groups - 1);
@@ -219,7 +143,8 @@ TEST(who_waits_in_vain_tells_how_many_came) {
 
 enum { WIDE = 144 };
 
-/* Trains a chain of vertices with WIDE rows, and verifies the scripts. */
+/* Trains a chain of vertices with WIDE rows, of whose gradients virtual processors with rows compute shares. Without verification, only the numbers
+ * show faults. */
 static float *train_wide(uint32_t vps, size_t *count) {
     float x[WIDE];
     for (uint32_t i = 0; i < WIDE; i++) x[i] = (float)(i % 7) / 7 - 0.4f;
@@ -228,21 +153,18 @@ static float *train_wide(uint32_t vps, size_t *count) {
     OWNED(vpps_graph) *g = new_graph(model);
     vpps_options o = sn_options(vps, VPPS_SGD);
     o.groups = 1;
-    vpps_handle *h = new_handle(model, &o);
+    o.verify = vps > 2;
+    OWNED(vpps_handle) *h = new_handle(model, &o);
     for (uint32_t step = 0; step < 3; step++) {
         vpps_graph_clear(g);
         vpps_node y = vpps_input(g, WIDE, 1, x);
         for (uint32_t i = 0; i < 4; i++) y = vpps_tanh(g, vpps_matvec(g, W, y));
-        TEST_OK(vpps_fb(h, g, vpps_cross_entropy(g, vpps_matvec(g, C, y), step), NULL));
-        TEST_OK(vpps_sync_latest_loss(h, NULL));
+        train_batch(h, g, vpps_cross_entropy(g, vpps_matvec(g, C, y), step));
     }
-    TEST_OK(vpps_read_parameters(h));
-    vpps_handle_destroy(h);
-    float *values = model_values(model, count);
-    return values;
+    return handle_values(model, h, count);
 }
 
-static const uint32_t wide_machines[] = {12, 20, 64};
+static const uint32_t wide_machines[] = {2, 12, 20, 64};
 
 TEST_EACH(vps_without_rows_change_nothing, 0, VPPS_COUNT(wide_machines)) {
     size_t n, m;

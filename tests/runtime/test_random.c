@@ -107,17 +107,16 @@ static void report(const rg_case *c, const configuration *f) {
     rg_shrink(&small, fails, &failed, 400);
     AT_END(rg_destroy) rg_built built;
     check_case(&small, f);
-    fprintf(
-        stderr,
-        "%u VPs, %u groups, %u waves of %u slices, by %s, %s%s%s, optimiser %d, lr %g, decay %g, clip %g%s%s%s%s; a "
-        "smaller case, which "
-        "fails by\n    %s\n",
-        o->vps, o->groups, o->waves, o->slices, o->policy,
-        o->gradients == VPPS_GRADIENTS_DEFERRED ? "deferred" : "accumulate", o->portable ? ", portable" : "",
-        o->caller == VPPS_CALLER_WORKS ? ", caller works" : ", caller free", (int)o->optimizer.kind,
-        (double)o->optimizer.lr, (double)o->optimizer.weight_decay, (double)o->optimizer.clip,
-        f->ways & EPISODE_FORWARD ? ", vpps_forward first" : "", f->ways & EPISODE_PARTS ? ", in parts" : "",
-        f->ways & EPISODE_REQUEST ? ", with a request" : "", f->ways & EPISODE_HALVES ? ", in halves" : "", finding);
+    fprintf(stderr,
+            "%u VPs, %u groups, %u waves of %u slices, by %s, precision %d, %s%s%s, optimiser %d, lr %g, decay %g, "
+            "clip %g%s%s%s%s; a smaller case, which fails by\n    %s\n",
+            o->vps, o->groups, o->waves, o->slices, o->policy, (int)o->precision,
+            o->gradients == VPPS_GRADIENTS_DEFERRED ? "deferred" : "accumulate", o->portable ? ", portable" : "",
+            o->caller == VPPS_CALLER_WORKS ? ", caller works" : ", caller free", (int)o->optimizer.kind,
+            (double)o->optimizer.lr, (double)o->optimizer.weight_decay, (double)o->optimizer.clip,
+            f->ways & EPISODE_FORWARD ? ", vpps_forward first" : "", f->ways & EPISODE_PARTS ? ", in parts" : "",
+            f->ways & EPISODE_REQUEST ? ", with a request" : "", f->ways & EPISODE_HALVES ? ", in halves" : "",
+            finding);
     rg_build(&built, &small, stderr);
 }
 
@@ -167,18 +166,30 @@ GPU_EACH(engine_is_the_reference, test_small() ? CHUNKS : CHUNKS / 2, CHUNKS) {
     ck_assert_msg(n_unusable * 20 <= n_graphs, "%u of %u cases have numbers out of range", n_unusable, n_graphs);
 }
 
+/* Checks one case, in a precision, for so many virtual processors in groups (0: as drawn). */
+static void check_number(uint64_t number, vpps_precision precision, uint32_t vps, uint32_t groups) {
+    const rg_case c = draw_case(number);
+    configuration f = configuration_of(&c, (uint32_t)number);
+    f.options.precision = precision;
+    if (vps) f.options.vps = vps, f.options.groups = groups;
+    if (check_case(&c, &f)) return;
+    report(&c, &f);
+    ck_abort_msg("case %llu: %s", (unsigned long long)number, finding);
+}
+
 /* Compares with the reference within the error that rounding operands to bf16 may cause in a graph. */
 TEST_EACH(precisions_are_near_the_reference, 0, 4) {
-    const vpps_precision precision = _i % 2 ? VPPS_PRECISION_BF16 : VPPS_PRECISION_BF16X3;
-    for (uint32_t i = 0; i < test_scaled(test_full() ? 100 : 20); i++) {
-        const uint64_t number = 200000 + (uint64_t)_i / 2 * 1000 + i;
-        const rg_case c = draw_case(number);
-        configuration f = configuration_of(&c, i);
-        f.options.precision = precision;
-        if (check_case(&c, &f)) continue;
-        report(&c, &f);
-        ck_abort_msg("case %llu in %s: %s", (unsigned long long)number, _i % 2 ? "bf16" : "bf16x3", finding);
-    }
+    for (uint32_t i = 0; i < test_scaled(test_full() ? 100 : 20); i++)
+        check_number(200000 + (uint64_t)_i / 2 * 1000 + i, _i % 2 ? VPPS_PRECISION_BF16 : VPPS_PRECISION_BF16X3, 0, 0);
+}
+
+/* Virtual processors and groups, 0: chosen by cost. */
+static const uint32_t many[][2] = {{12, 1}, {13, 1}, {16, 2}, {24, 24}, {31, 1},
+                                   {40, 2}, {48, 4}, {64, 0}, {64, 1},  {64, 4}};
+
+TEST_EACH(more_vps_than_cores_are_the_reference, 0, VPPS_COUNT(many)) {
+    for (uint32_t i = 0; i < test_scaled(6); i++)
+        check_number(300000 + i * VPPS_COUNT(many) + (uint32_t)_i, VPPS_PRECISION_FP32, many[_i][0], many[_i][1]);
 }
 
 /* ---------------------------------------------------------------- the same bits every time */
@@ -187,7 +198,7 @@ static void train_to(const rg_case *c, const configuration *f, float *losses, fl
     AT_END(rg_destroy) rg_built built;
     TEST_OK(rg_build(&built, c, NULL));
     OWNED(vpps_handle) *h = new_handle(built.model, &f->options);
-    for (int k = 0; k < 2 && built.g[k]; k++) { losses[k] = train_batch(h, built.g[k], built.loss[k]); }
+    for (int k = 0; k < 2 && built.g[k]; k++) losses[k] = train_batch(h, built.g[k], built.loss[k]);
     *values = handle_values(built.model, h, n);
 }
 
