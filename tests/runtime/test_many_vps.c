@@ -151,14 +151,21 @@ static float *train_wide(uint32_t vps, size_t *count) {
     OWNED(vpps_model) *model = new_model(3);
     const vpps_param W = add_matrix(model, "W", WIDE, WIDE), C = add_matrix(model, "C", 3, WIDE);
     OWNED(vpps_graph) *g = new_graph(model);
+    vpps_graph *r = begin_cell(model, "two products");
+    TEST_OK(vpps_push(r, vpps_matvec(r, W, vpps_matvec(r, W, vpps_pull(r, WIDE, 1)))));
+    const vpps_cell cell = end_cell(r);
     vpps_options o = sn_options(vps, VPPS_SGD);
     o.groups = 1;
     o.verify = vps > 2;
     OWNED(vpps_handle) *h = new_handle(model, &o);
+    ((vpps_cpu *)h->device)->target.rows.split_elems = 0; /* rows are shared out, however few they are */
     for (uint32_t step = 0; step < 3; step++) {
         vpps_graph_clear(g);
         vpps_node y = vpps_input(g, WIDE, 1, x);
-        for (uint32_t i = 0; i < 4; i++) y = vpps_tanh(g, vpps_matvec(g, W, y));
+        for (uint32_t i = 0; i < 2; i++) {
+            y = vpps_pushed(g, vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_pulls = 1, .pulls = &y)), 0);
+            y = vpps_tanh(g, vpps_matvec(g, W, y));
+        }
         train_batch(h, g, vpps_cross_entropy(g, vpps_matvec(g, C, y), step));
     }
     return handle_values(model, h, count);
