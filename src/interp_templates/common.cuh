@@ -20,11 +20,8 @@ struct __align__(16) vpps_quad {
 template <bool QUADS, bool WHOLE, unsigned LENGTH> VPPS_PART vpps_quad vpps_four(const float *x, unsigned element) {
     if (QUADS) {
         vpps_quad q = WHOLE || element < LENGTH ? *(const vpps_quad *)x : vpps_quad{0.0f, 0.0f, 0.0f, 0.0f};
-        if (LENGTH % 4 != 0 && !WHOLE && element + 4 > LENGTH) {
-            if (element + 1 >= LENGTH) q.y = 0.0f;
-            if (element + 2 >= LENGTH) q.z = 0.0f;
-            q.w = 0.0f;
-        }
+        if (LENGTH % 4 != 0 && element == LENGTH / 4 * 4)
+            q = {q.x, LENGTH % 4 > 1 ? q.y : 0.0f, LENGTH % 4 > 2 ? q.z : 0.0f, 0.0f};
         return q;
     }
     return vpps_quad{WHOLE || element < LENGTH ? x[0] : 0.0f, WHOLE || element + 1 < LENGTH ? x[1] : 0.0f,

@@ -16,21 +16,21 @@ template <class MATRIX, unsigned ROWS, unsigned COLUMNS, unsigned RUN, unsigned 
 
     /* Loads the thread's words to its registers from number AT on. */
     template <unsigned AT> __device__ __forceinline__ void load(float (&w)[VPPS_WEIGHTS + 1]) const {
-        each_run([&](unsigned i, const float *at, unsigned there) {
+        each_run([&](unsigned i, const float *at, bool there, unsigned column) {
             float x[RUN];
-            MATRIX::load(x, at, there);
+            MATRIX::load(x, at, column);
 #pragma unroll
-            for (unsigned k = 0; k < RUN; k++) w[AT + i + k] = k < there ? x[k] : 0.0f;
+            for (unsigned k = 0; k < RUN; k++) w[AT + i + k] = there ? x[k] : 0.0f;
         });
     }
 
     /* Starts to copy the thread's words to shared memory, from where vpps_take_staged moves them to registers. */
     __device__ __forceinline__ void stage(float *to) const {
-        each_run([&](unsigned i, const float *at, unsigned there) {
+        each_run([&](unsigned i, const float *at, bool there, unsigned column) {
 #pragma unroll
             for (unsigned k = 0; k < RUN; k++)
-                vpps_copy_word(to + (i + k) * VPPS_THREADS + threadIdx.x, at + MATRIX::template word_of<RUN>(k, there),
-                               k < there);
+                vpps_copy_word(to + (i + k) * VPPS_THREADS + threadIdx.x, at + MATRIX::template word_of<RUN>(k, column),
+                               there);
         });
     }
 
@@ -61,18 +61,17 @@ template <class MATRIX, unsigned ROWS, unsigned COLUMNS, unsigned RUN, unsigned 
         return row * MATRIX::ROW_WORDS + column * MATRIX::WORDS;
     }
 
-    /* A thread's words are runs of RUN adjacent elements of a row. Calls body(i, at, there) for each run: i is the number of its first
-     * word, `at` that word's address, and `there` says how many of its elements the matrix has; the others are padding. If it has none,
-     * `at` is the address of any element of the matrix. */
+    /* A thread's words are runs of RUN adjacent elements of a row. Calls body(i, at, there, column) for each run: i is the number of its
+     * first word, `at` that word's address, `column` its place in the row. For padding, `there` is false, and `at` is the address of any
+     * element of the matrix. */
     template <class BODY> __device__ __forceinline__ void each_run(const BODY &body) const {
 #pragma unroll
         for (unsigned i = 0; i < ROWS * COLUMNS; i += RUN) {
             const unsigned round = i % COLUMNS / RUN, row = VPPS_LANE / LANES + i / COLUMNS * BLOCKS,
                            column = vpps_column<RUN, SPAN>(threadIdx.x, round);
-            const unsigned there = row < own.end - own.first
-                                       ? MATRIX::template there<RUN>(column, (round + 1) * SPAN <= MATRIX::LENGTH)
-                                       : 0;
-            body(i, from + (there ? word_of(row, column) : 0), there);
+            const bool there =
+                row < own.end - own.first && ((round + 1) * SPAN <= MATRIX::LENGTH || column < MATRIX::LENGTH);
+            body(i, from + (there ? word_of(row, column) : 0), there, column);
         }
     }
 };

@@ -95,23 +95,19 @@ struct vpps_weights {
 template <unsigned ROWS, unsigned COLUMNS, unsigned FROM, unsigned TO_ROW, unsigned TO_ELEMENT> struct vpps_matrix {
     static constexpr unsigned HEIGHT = ROWS, LENGTH = COLUMNS, AT = FROM, ROW_WORDS = TO_ROW, WORDS = TO_ELEMENT;
 
-    /* Returns how many of RUN elements of a row, from number `column` on, exist. WHOLE: all do. */
-    template <unsigned RUN> static __device__ __forceinline__ unsigned there(unsigned column, bool whole) {
-        if (whole) return RUN;
-        return column >= LENGTH ? 0 : LENGTH % RUN == 0 ? RUN : vpps_least(LENGTH - column, RUN);
+    /* Returns how many words after element number `column` of a row the row's element k after it lies: one of RUN that are loaded together.
+     * After the row's end the last element is loaded, which zeros of the vector multiply. */
+    template <unsigned RUN> static __device__ __forceinline__ unsigned word_of(unsigned k, unsigned column) {
+        return (LENGTH % RUN == 0 ? k : vpps_least(k, LENGTH - 1 - column)) * WORDS;
     }
-    /* Returns where element k of RUN adjacent ones lies, in words from the first; where the first lies if only `there` exist, and not it. */
-    template <unsigned RUN> static __device__ __forceinline__ unsigned word_of(unsigned k, unsigned there) {
-        return (LENGTH % RUN == 0 || k < there ? k : 0) * WORDS;
-    }
-    /* Loads RUN elements of a row, of which `there` exist; `from` is the address of the first. */
+    /* Loads RUN elements of a row, from number `column` on; `from` is the address of the first. */
     template <unsigned RUN>
-    static __device__ __forceinline__ void load(float (&to)[RUN], const float *from, unsigned there) {
+    static __device__ __forceinline__ void load(float (&to)[RUN], const float *from, unsigned column) {
         if constexpr (WORDS == 1) {
             vpps_load_run<true>(to, from);
         } else {
 #pragma unroll
-            for (unsigned k = 0; k < RUN; k++) to[k] = from[word_of<RUN>(k, there)];
+            for (unsigned k = 0; k < RUN; k++) to[k] = from[word_of<RUN>(k, column)];
         }
     }
 };
@@ -160,7 +156,7 @@ template <class MATRIX, unsigned FIRST, unsigned ROWS, unsigned ROW, unsigned BL
         const unsigned column = vpps_column<RUN, SPAN>(weights.thread, round),
                        block = weights.thread % 32 / (32 / BLOCKS),
                        first = vpps_rows_of(MATRIX::HEIGHT, VPPS_GROUP, blockIdx.x % VPPS_GROUP).first + block;
-        const unsigned there = MATRIX::template there<RUN>(column, ROUNDS * SPAN <= MATRIX::LENGTH);
+        const bool there = ROUNDS * SPAN <= MATRIX::LENGTH || column < MATRIX::LENGTH;
         float w[ROWS][RUN];
 #pragma unroll
         for (unsigned row = 0; row < ROWS; row++) {
@@ -168,7 +164,7 @@ template <class MATRIX, unsigned FIRST, unsigned ROWS, unsigned ROW, unsigned BL
             MATRIX::load(w[row],
                          (const float *)weights.a.matrices +
                              (MATRIX::AT + number * MATRIX::ROW_WORDS + (there ? column : 0) * MATRIX::WORDS),
-                         there);
+                         column);
         }
 #pragma unroll
         for (unsigned row = 0; row < ROWS; row++)
@@ -176,14 +172,14 @@ template <class MATRIX, unsigned FIRST, unsigned ROWS, unsigned ROW, unsigned BL
             for (unsigned k = 0; k < RUN; k++)
 #pragma unroll
                 for (unsigned i = 0; i < ITEMS; i++)
-                    sums[i * OUTPUTS + FIRST + row] += (k < there ? w[row][k] : 0.0f) * x[i][k];
+                    sums[i * OUTPUTS + FIRST + row] += (there ? w[row][k] : 0.0f) * x[i][k];
     }
 };
 
 /* A vector of LENGTH words of each item (vertex or list member), which MATRICES multiply; place(item) returns the vector's address. In each of
  * ROUNDS rounds a thread multiplies RUN adjacent columns; from round to round these advance by SPAN. ALIGNED: vectors begin at a multiple of
- * four words, and memory up to the next multiple is theirs. If COPY_AT is not VPPS_NONE, an item's vector is copied to shared memory, to word COPY_AT of the item's words.
- * A vector that matrices in registers and matrices in memory multiply is two operands. */
+ * four words, and the words after their end up to the next multiple are theirs, too. If COPY_AT is not VPPS_NONE, an item's vector is copied to
+ * shared memory, to word COPY_AT of the item's words. A vector that matrices in registers and matrices in memory multiply is two operands. */
 template <unsigned LENGTH, unsigned RUN, unsigned ROUNDS, unsigned SPAN, bool ALIGNED, unsigned COPY_AT, class PLACE,
           class... MATRICES>
 struct vpps_operand {
@@ -228,27 +224,25 @@ struct vpps_operand {
     }
 
     /* Loads the elements of each vector that the thread multiplies in one round; zeros stand for elements after the vector's end. whole: no
-     * thread's are after it. */
+     * thread has such elements. */
     template <unsigned ITEMS>
     static __device__ __forceinline__ void load(float (&to)[ITEMS][RUN], const float *const (&x)[ITEMS], unsigned round,
                                                 bool whole, unsigned thread) {
         const unsigned from = vpps_column<RUN, SPAN>(thread, round);
-        const bool there = whole || from < LENGTH;
 #pragma unroll
         for (unsigned i = 0; i < ITEMS; i++) {
-            if (ALIGNED ? there : whole || from + RUN <= LENGTH) {
+            if (whole || (ALIGNED ? from : from + RUN - 1) < LENGTH) {
                 vpps_load_run<ALIGNED>(to[i], x[i] + from);
             } else {
 #pragma unroll
                 for (unsigned k = 0; k < RUN; k++) to[i][k] = !ALIGNED && from + k < LENGTH ? x[i][from + k] : 0.0f;
             }
         }
-        if (ALIGNED && LENGTH % RUN != 0 && !whole && from + RUN > LENGTH) {
+        if (ALIGNED && LENGTH % RUN != 0 && !whole && from == LENGTH / RUN * RUN) {
 #pragma unroll
-            for (unsigned k = 0; k < RUN; k++)
+            for (unsigned k = LENGTH % RUN; k < RUN; k++)
 #pragma unroll
-                for (unsigned i = 0; i < ITEMS; i++)
-                    if (from + k >= LENGTH) to[i][k] = 0.0f;
+                for (unsigned i = 0; i < ITEMS; i++) to[i][k] = 0.0f;
         }
     }
 
