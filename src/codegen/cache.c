@@ -7,15 +7,15 @@
 
 #include "codegen/cache_entry.h"
 #include "io/file.h"
+#include "io/output.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
-#include <stdatomic.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
-enum { DEFAULT_MIB = 512, TEMPORARY_TRIES = 100, STALE_SECONDS = 3600 };
+enum { DEFAULT_MIB = 512, STALE_SECONDS = 3600 };
 
 static const char *variable(const char *name) {
     const char *value = getenv(name);
@@ -184,41 +184,17 @@ static vpps_status size_limit(uint64_t *limit) {
     return vpps_fail(VPPS_ARGUMENT, "VPPS_CACHE_BYTES: expected a number of bytes, found '%.40s'", text);
 }
 
-static bool write_all(int fd, const void *bytes, size_t n) {
-    const char *at = bytes;
-    while (n > 0) {
-        const ssize_t written = write(fd, at, n);
-        if (written < 0 && errno == EINTR) continue;
-        if (written == 0) errno = ENOSPC; /* write() returned 0: the file accepts no data; a retry might never end */
-        if (written <= 0) return false;
-        at += written;
-        n -= (size_t)written;
-    }
-    return true;
-}
-
-static int open_temporary(int folder, const char *digits, char *name, size_t name_bytes) {
-    static atomic_uint counter;
-    for (int i = 0; i < TEMPORARY_TRIES; i++) {
-        snprintf(name, name_bytes, ".%s.%ld-%u.tmp", digits, (long)getpid(), atomic_fetch_add(&counter, 1));
-        const int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-        if (fd >= 0 || (errno != EEXIST && errno != EINTR)) return fd;
-    }
-    return -1;
-}
-
-static vpps_status write_entry(int folder, const char *path, const char *digits, const char *header,
-                               size_t header_bytes, const void *payload, size_t payload_bytes) {
-    char name[VPPS_ENTRY_NAME_BYTES], temporary[VPPS_ENTRY_NAME_BYTES + 48];
-    snprintf(name, sizeof name, "%s.vpps", digits);
-    const int fd = open_temporary(folder, digits, temporary, sizeof temporary);
-    if (fd < 0) return fail_io(path, "no file can be made in it");
-    const bool filled = write_all(fd, header, header_bytes) && write_all(fd, payload, payload_bytes) && fsync(fd) == 0;
-    vpps_status status = filled ? VPPS_OK : fail_io(path, "a file in it cannot be written");
-    if (close(fd) != 0 && status == VPPS_OK && errno != EINTR) status = fail_io(path, "a file in it cannot be closed");
-    if (status == VPPS_OK && renameat(folder, temporary, folder, name) != 0)
-        status = fail_io(path, "an entry cannot be replaced");
-    if (status != VPPS_OK) unlinkat(folder, temporary, 0);
+static vpps_status write_entry(const char *path, const char *digits, const char *header, size_t header_bytes,
+                               const void *payload, size_t payload_bytes) {
+    char file[PATH_MAX + VPPS_ENTRY_NAME_BYTES];
+    vpps_output o;
+    snprintf(file, sizeof file, "%s/%s.vpps", path, digits);
+    VPPS_TRY(vpps_output_open(&o, file));
+    fchmod(o.fd, 0644); /* whatever the umask: entries that other users may write to are not read */
+    vpps_status status = vpps_output_write(&o, header, header_bytes);
+    if (status == VPPS_OK) status = vpps_output_write(&o, payload, payload_bytes);
+    if (status == VPPS_OK) return vpps_output_commit(&o);
+    vpps_output_discard(&o);
     return status;
 }
 
@@ -258,7 +234,7 @@ vpps_status vpps_cache_write(const vpps_cache_key *key, const void *bytes, size_
     if (status == VPPS_OK) status = open_folder(path, &folder);
     if (status == VPPS_OK && folder < 0)
         status = vpps_fail(VPPS_IO, "kernel cache %s%s: is gone", VPPS_PATH_ARGS(path));
-    if (status == VPPS_OK) status = write_entry(folder, path, digits, header, header_bytes, bytes, size);
+    if (status == VPPS_OK) status = write_entry(path, digits, header, header_bytes, bytes, size);
     if (status == VPPS_OK) status = prune(folder, path, limit, &(uint32_t){0}, &(uint64_t){0});
     if (folder >= 0) close(folder);
     free(header);

@@ -88,15 +88,12 @@ static char *split_lines(char *file, size_t n, char *values[N_LINES], size_t len
 }
 
 bool vpps_entry_decode(char *file, size_t n, vpps_entry *out) {
-    char *values[N_LINES], checksum[VPPS_ENTRY_DIGITS + 1], payload_bytes[24];
+    char *values[N_LINES], checksum[VPPS_ENTRY_DIGITS + 1];
     size_t lengths[N_LINES];
     const char *payload = split_lines(file, n, values, lengths);
     if (!payload) return false;
     *out = (vpps_entry){.payload = payload, .payload_bytes = n - (size_t)(payload - file)};
     if (lengths[0] != strlen(VERSION) || memcmp(values[0], VERSION, lengths[0]) != 0) return false;
-    const int digits = snprintf(payload_bytes, sizeof payload_bytes, "%zu", out->payload_bytes);
-    if (lengths[PAYLOAD_BYTES] != (size_t)digits || memcmp(values[PAYLOAD_BYTES], payload_bytes, (size_t)digits) != 0)
-        return false;
     const size_t lines = (size_t)(values[CHECKSUM] - file) - strlen(words[CHECKSUM]);
     hash_content(file, lines, payload, out->payload_bytes, checksum);
     if (lengths[CHECKSUM] != VPPS_ENTRY_DIGITS || memcmp(values[CHECKSUM], checksum, VPPS_ENTRY_DIGITS) != 0)
@@ -116,6 +113,5 @@ bool vpps_entry_is_name(const char *name) {
 }
 
 bool vpps_entry_is_temporary_name(const char *name) {
-    const size_t n = strlen(name);
-    return name[0] == '.' && begins_with_key(name + 1) && n > 4 && strcmp(name + n - 4, ".tmp") == 0;
+    return begins_with_key(name) && strncmp(name + VPPS_ENTRY_DIGITS, ".vpps.tmp-", 10) == 0;
 }

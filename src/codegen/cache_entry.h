@@ -13,7 +13,7 @@
  *
  * The key is the 128-bit hash (base/hash.h) of all members of vpps_cache_key, each after its length. The checksum is the same
  * hash of the file without its line "checksum", so a change of any byte is noticed. The file's name is the key and
- * ".vpps"; while the file is being written, ".KEY.PROCESS-NUMBER.tmp". */
+ * ".vpps"; while the file is being written, KEY.vpps.tmp-PROCESS-NUMBER (io/output.h). */
 #pragma once
 
 #include "codegen/cache_key.h"

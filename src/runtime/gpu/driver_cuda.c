@@ -111,32 +111,28 @@ static vpps_status find_gpu(cuda_driver *d, uint32_t number) {
 }
 
 static vpps_status describe(cuda_driver *d, vpps_machine *machine) {
-    int major = 0, minor = 0, sms = 0, registers = 0, sm_shared = 0, cta_shared = 0, l2 = 0, cooperative = 0;
+    int major = 0, minor = 0, l2 = 0, cooperative = 0, timeout = 0;
+    memset(machine, 0, sizeof *machine);
     const struct {
         unsigned attribute;
         int *value;
     } asked[] = {
         {VPPS_CU_DEVICE_ARCH_MAJOR, &major},
         {VPPS_CU_DEVICE_ARCH_MINOR, &minor},
-        {VPPS_CU_DEVICE_SMS, &sms},
-        {VPPS_CU_DEVICE_SM_REGISTERS, &registers},
-        {VPPS_CU_DEVICE_SM_SHARED_BYTES, &sm_shared},
-        {VPPS_CU_DEVICE_CTA_SHARED_BYTES, &cta_shared},
+        {VPPS_CU_DEVICE_SMS, (int *)&machine->sms},
+        {VPPS_CU_DEVICE_SM_REGISTERS, (int *)&machine->sm_registers},
+        {VPPS_CU_DEVICE_SM_SHARED_BYTES, (int *)&machine->sm_shared_bytes},
+        {VPPS_CU_DEVICE_CTA_SHARED_BYTES, (int *)&machine->cta_shared_bytes},
         {VPPS_CU_DEVICE_L2_BYTES, &l2},
         {VPPS_CU_DEVICE_COOPERATIVE, &cooperative},
     };
-    int timeout = 0;
     for (size_t i = 0; i < VPPS_COUNT(asked); i++)
         CUDA_TRY(d, "an attribute of the GPU", cuDeviceGetAttribute(asked[i].value, asked[i].attribute, d->device));
-    memset(machine, 0, sizeof *machine);
     CUDA_TRY(d, "the GPU's name", cuDeviceGetName(machine->name, (int)sizeof machine->name, d->device));
     if (!cooperative) return vpps_fail(VPPS_DEVICE, "cuda: %s cannot launch cooperatively", machine->name);
     machine->number = (uint32_t)d->device;
     machine->arch = d->arch = (uint32_t)(10 * major + minor);
-    machine->sms = d->sms = (uint32_t)sms;
-    machine->sm_registers = (uint32_t)registers;
-    machine->sm_shared_bytes = (uint32_t)sm_shared;
-    machine->cta_shared_bytes = (uint32_t)cta_shared;
+    d->sms = machine->sms;
     machine->l2_bytes = (uint64_t)l2;
     /* a failure means false: old drivers lack this attribute */
     const vpps_cu_result code = d->cuda.cuDeviceGetAttribute(&timeout, VPPS_CU_DEVICE_KERNEL_TIMEOUT, d->device);
