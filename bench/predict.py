@@ -122,6 +122,7 @@ def main():
     p.add_argument("--limit", type=float, default=1800, metavar="S")
     p.add_argument("--with", dest="more", default="", metavar="OPTIONS")
     p.add_argument("--table", action="store_true")
+    p.set_defaults(hidden=None)  # which bench/train.py asks for
     p.add_argument("--data", default=os.environ.get("VPPS_DATA", "../shared/data"))
     o = p.parse_args()
     o.batches, o.precisions, o.settings = [int(b) for b in o.batches.split(",")], o.precisions.split(","), o.settings.split(",")

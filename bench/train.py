@@ -2,7 +2,7 @@
 """Training speed: sentences a second of networks by batch size, as a share of the machine's peak, beside PyTorch and DyNet.
 
     python3 bench/train.py [--networks A,B|all] [--batches 1,16,128] [--rounds N] [--limit S] [--seconds S]
-                           [--device cuda] [--slow] [--details] [--with="OPTIONS"]... [--busy [N]] [--json FILE]
+                           [--hidden N] [--device cuda] [--slow] [--details] [--with="OPTIONS"]... [--busy [N]] [--json FILE]
                            [--torch PYTHON] [--dynet PYTHON] [--python PYTHON]
 
 Every network, way and batch size is measured in every round, one after the other, S seconds each, so that a change of the machine's
@@ -17,6 +17,7 @@ one that is missing is told. PyTorch trains the networks of peers.FILES, with th
 measured, it must have the losses of VPPS in two batches from the same parameters. On a GPU the networks of peers.PADDED are measured with
 CUDA graphs, too, and compiled with mode="reduce-overhead".
 
+    --hidden N         hidden size and embedding, instead of the literature's; of the peers, PyTorch alone follows
     --device cuda      VPPS and PyTorch on a GPU
     --with="OPTIONS"   also measures every network with these options of `vpps train`; words like NAME=VALUE are its environment
     --busy [N]         beside N busy loops, which the system may move; without N, beside one bound to each core
@@ -131,9 +132,14 @@ def made_of(trees, recipe):
     return path
 
 
+def sizes_of(o, name):
+    options = NETWORKS[name][1] if name in NETWORKS else "" if o.hidden is None else WIDE
+    return options if o.hidden is None else re.sub(r"--(hidden|embed|mlp) \d+", rf"--\1 {o.hidden}", options)
+
+
 def options_of(o, name):
     """The data's and the network's options of `vpps train`."""
-    folder, options = NETWORKS.get(name, (None, ""))
+    folder, options = NETWORKS.get(name, (None, ""))[0], sizes_of(o, name)
     path = os.path.join(o.data, folder) if folder else None
     if path and not os.path.isdir(path):
         tell(f"{name}: {path} is missing: generated data")
@@ -176,7 +182,7 @@ def find_peers(o, networks):
         if have and not found[name]:
             left_out.append(f"{name} ({option} PYTHON names a Python that has it{', and a GPU' if on_gpu else ''})")
     sst = os.path.join(o.data, "sst")
-    if "tree-lstm" in have and found["vpps"]:
+    if "tree-lstm" in have and found["vpps"] and o.hidden is None:
         worker = Worker([found["vpps"][0], os.path.join(HERE, "peers.py"), "vpps", "--data", sst], package)
         ways.append(Way("tree-lstm", "VPPS from Python", worker, "bulk"))
         ways.append(Way("tree-lstm", "VPPS from Python, a call for each vertex", worker, "each"))
@@ -186,7 +192,7 @@ def find_peers(o, networks):
             left_out.append(f"torch_geometric, for {network} (beside torch)")
             continue
         command = [python, os.path.join(HERE, "peers_torch.py"), "--device", o.device, "--network", network, "--data", o.data]
-        options = ["--", *NETWORKS[network][1].split()]
+        options = ["--", *sizes_of(o, network).split()]
         worker = Worker([*command, "--vpps", VPPS, *options])
         ways.append(Way(network, f"PyTorch {version}, batched by hand", worker, "batched"))
         for way, name in PADDED_WAYS if on_gpu and network in PADDED else PADDED_WAYS[:1]:
@@ -195,7 +201,7 @@ def find_peers(o, networks):
         if on_gpu and network not in PADDED:
             left_out.append(f"PyTorch's CUDA graphs for {network}: no two batches have levels of the same sizes")
         ways.append(Way(network, f"PyTorch {version}, as written", worker, "eager", slow=True))
-    if "tree-lstm" in have and found["dynet"]:
+    if "tree-lstm" in have and found["dynet"] and o.hidden is None:
         python, version = found["dynet"]
         worker = Worker([python, os.path.join(HERE, "peers.py"), "dynet", "--data", sst])
         ways.append(Way("tree-lstm", f"DyNet {version}, automatic batching", worker, "batching"))
@@ -388,6 +394,7 @@ def read_options():
     parser.add_argument("--seconds", type=float, default=0.3, help="of a figure in a round (0.3)")
     parser.add_argument("--rounds", type=int, default=5, help="at most (5)")
     parser.add_argument("--limit", type=float, default=0, metavar="S", help="fewer rounds where all would take longer")
+    parser.add_argument("--hidden", type=int, metavar="N", help="hidden size and embedding of every network")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--slow", action="store_true", help="also the slow ways of the peers at every batch size")
     parser.add_argument("--details", action="store_true", help="also where a batch's time goes")
