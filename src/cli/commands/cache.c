@@ -1,10 +1,9 @@
 /* cache.c - `vpps cache`: lists or removes the compiled kernels on disk, or prints their folder. */
-#include "cli/commands/cache.h"
-
+#include "codegen/cache.h"
 #include "base/base.h"
+#include "cli/commands/commands.h"
 #include "cli/common/failure.h"
 #include "cli/common/json.h"
-#include "codegen/cache.h"
 
 #include <inttypes.h>
 
@@ -76,18 +75,12 @@ static vpps_status print_path(void) {
     return flush_stdout();
 }
 
-int command_cache(const char *action, bool json) {
-    vpps_status status;
+int command_cache(settings *s) {
+    const char *action = s->action;
     if (!action) return report_usage("cache", "expected list, clear or path");
-    if (json && strcmp(action, "list") != 0) return report_usage("cache", "--json is for list");
-    if (strcmp(action, "list") == 0) {
-        status = list(json);
-    } else if (strcmp(action, "clear") == 0) {
-        status = clear();
-    } else if (strcmp(action, "path") == 0) {
-        status = print_path();
-    } else {
-        return report_usage("cache", "expected list, clear or path, found '%s'", action);
-    }
-    return exit_code(status);
+    if (s->json && strcmp(action, "list") != 0) return report_usage("cache", "--json is for list");
+    if (strcmp(action, "list") == 0) return exit_code(list(s->json));
+    if (strcmp(action, "clear") == 0) return exit_code(clear());
+    if (strcmp(action, "path") == 0) return exit_code(print_path());
+    return report_usage("cache", "expected list, clear or path, found '%s'", action);
 }

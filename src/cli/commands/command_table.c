@@ -1,11 +1,7 @@
 /* command_table.c - the table of commands. */
-#include "cli/commands/cache.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/completion.h"
 
 #include <limits.h>
-
-static int run_cache(settings *s) { return command_cache(s->action, s->json); }
 
 /* clang-format off */
 const command commands[] = {
@@ -43,7 +39,7 @@ const command commands[] = {
      "Show the machine: devices, processor, memory, libraries."},
     {"tune", NULL, COMMAND_TUNE, OPERAND_NETWORK, 0, NULL, command_tune, "find the fastest choice by training with each: a GPU's, or a CPU's",
      "", "Measure the choices that there are on batches of the training data."},
-    {"cache", NULL, COMMAND_CACHE, OPERAND_ACTION, 0, "list|clear|path", run_cache,
+    {"cache", NULL, COMMAND_CACHE, OPERAND_ACTION, 0, "list|clear|path", command_cache,
      "list, clear or path: compiled kernels on disk", "",
      "List the compiled kernels on disk, remove them, or print where they are."},
     {"completion", NULL, COMMAND_COMPLETION, OPERAND_ACTION, INT_MAX, COMPLETION_SHELLS, command_completion,
@@ -55,8 +51,7 @@ const command commands[] = {
 /* clang-format on */
 
 const command *command_find(const char *name) {
-    for (const command *c = commands; c->name; c++) {
+    for (const command *c = commands; c->name; c++)
         if (strcmp(c->name, name) == 0) return c;
-    }
     return NULL;
 }

@@ -30,6 +30,9 @@ extern const command commands[];
 /* Finds a command by its name. Returns NULL when there is none. */
 const command *command_find(const char *name);
 
+#define COMPLETION_SHELLS "bash|zsh"
+
+/* Each runs its command, and returns the process's exit code. */
 int command_train(settings *s);
 int command_eval(settings *s);
 int command_predict(settings *s);
@@ -42,3 +45,6 @@ int command_plan(settings *s);
 int command_kernel(settings *s);
 int command_tune(settings *s);
 int command_doctor(settings *s);
+int command_cache(settings *s);
+/* `vpps completion SHELL` prints the shell's script. By `vpps completion words -- WORD...` the scripts ask what the last word may become. */
+int command_completion(settings *s);

@@ -1,5 +1,4 @@
 /* completion.c - prints completion scripts for bash and zsh, and the words that the scripts ask for. */
-#include "cli/commands/completion.h"
 #include "base/base.h"
 #include "cli/commands/commands.h"
 #include "cli/common/failure.h"
@@ -11,34 +10,27 @@ static void put_files(void) { puts("\t"); }
 
 /* Prints the words of "a|b|FILE"; FILE stands for names of files. */
 static void put_choices(const char *choices) {
-    for (; *choices; choices += *choices == '|') {
-        const int len = (int)strcspn(choices, "|");
-        if (strncmp(choices, "FILE", 4) == 0) {
+    for (int len; *choices; choices += len + (choices[len] == '|')) {
+        len = (int)strcspn(choices, "|");
+        if (strncmp(choices, "FILE", 4) == 0)
             put_files();
-        } else {
+        else
             printf("%.*s\n", len, choices);
-        }
-        choices += len;
     }
 }
 
 static void put_value(const option_row *o) {
-    if (o->kind == OPTION_CHOICE || strchr(o->argument, '|')) {
+    if (o->kind == OPTION_CHOICE || strchr(o->argument, '|'))
         put_choices(o->argument);
-    } else if (strncmp(o->argument, "FILE", 4) == 0 || strcmp(o->argument, "PATH") == 0) {
+    else if (strncmp(o->argument, "FILE", 4) == 0 || strcmp(o->argument, "PATH") == 0)
         put_files();
-    }
 }
 
 static void put_options(const settings *s) {
-    size_t n;
-    const cli_option *rows = options_rows(s, &n);
     puts("--help\tPrint the options\n--usage\tPrint their names only");
-    for (size_t i = 0; i < n; i++) {
-        const option_row *o = &rows[i].row;
-        if (o->name && options_apply(s, &rows[i]))
-            printf("--%s%s\t%s\n", o->name, o->kind == OPTION_FLAG ? "" : "=", o->help);
-    }
+    for (const cli_option *o = options_rows(s); o->row.help; o++)
+        if (options_apply(s, o))
+            printf("--%s%s\t%s\n", o->row.name, o->row.kind == OPTION_FLAG ? "" : "=", o->row.help);
 }
 
 static void put_operands(const command *c) {
@@ -47,22 +39,15 @@ static void put_operands(const command *c) {
         printf("%s\t%s\n", (*n)->name, (*n)->summary);
 }
 
-static void put_commands(void) {
-    puts("--help\n--version\nhelp");
-    for (const command *c = commands; c->name; c++) printf("%s\t%s\n", c->name, c->summary);
-}
-
 /* ---------------------------------------------------------------- what may follow */
 
 /* Returns the option with a value that the first len characters of a word name, as --vps or -m; else NULL. */
 static const option_row *valued_option(const settings *s, const char *word, size_t len) {
-    size_t n;
-    const cli_option *rows = options_rows(s, &n);
-    for (size_t i = 0; i < n; i++) {
-        const option_row *o = &rows[i].row;
-        if (!o->name || o->kind == OPTION_FLAG || !options_apply(s, &rows[i]) || *word != '-') continue;
-        if (len == 2 && word[1] == rows[i].key) return o;
-        if (len == strlen(o->name) + 2 && word[1] == '-' && strncmp(word + 2, o->name, len - 2) == 0) return o;
+    for (const cli_option *o = options_rows(s); o->row.help && *word == '-'; o++) {
+        if (o->row.kind == OPTION_FLAG || !options_apply(s, o)) continue;
+        const char *name = o->row.name;
+        if (len == 2 && word[1] == o->key) return &o->row;
+        if (len == strlen(name) + 2 && word[1] == '-' && strncmp(word + 2, name, len - 2) == 0) return &o->row;
     }
     return NULL;
 }
@@ -71,7 +56,8 @@ static const option_row *valued_option(const settings *s, const char *word, size
 static void put_words(int n, char **words) {
     const char *last = n ? words[n - 1] : "";
     if (n < 2) {
-        put_commands();
+        puts("--help\n--version\nhelp");
+        for (const command *c = commands; c->name; c++) printf("%s\t%s\n", c->name, c->summary);
         return;
     }
     const command *c = command_find(words[0]);
@@ -95,18 +81,14 @@ extern const char completion_bash[], completion_zsh[]; /* templates.S */
 
 int command_completion(settings *s) {
     const char *action = s->action ? s->action : "";
-    const char *script = strcmp(action, "bash") == 0  ? completion_bash
-                         : strcmp(action, "zsh") == 0 ? completion_zsh
-                                                      : NULL;
-    if (strcmp(action, "words") == 0) {
-        put_words(s->n_files, s->files);
-    } else if (!script) {
+    const bool words = strcmp(action, "words") == 0, bash = strcmp(action, "bash") == 0;
+    if (!words && !bash && strcmp(action, "zsh") != 0)
         return report_usage("completion", *action ? "expected bash or zsh, found '%s'" : "expected bash or zsh",
                             action);
-    } else if (s->n_files) {
-        return report_usage("completion", "'%s': too many arguments", s->files[0]);
-    } else {
-        fputs(script, stdout);
-    }
+    if (!words && s->n_files) return report_usage("completion", "'%s': too many arguments", s->files[0]);
+    if (words)
+        put_words(s->n_files, s->files);
+    else
+        fputs(bash ? completion_bash : completion_zsh, stdout);
     return exit_code(flush_stdout());
 }

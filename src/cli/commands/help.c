@@ -31,15 +31,6 @@ static void row(FILE *f, const char *name, const char *text, int column) {
     wrap(f, text, column, column);
 }
 
-static void list_networks(FILE *f) {
-    fputs("Networks:\n", f);
-    for (const network *const *n = networks; *n; n++) {
-        char name[64];
-        snprintf(name, sizeof name, "  %s", (*n)->name);
-        row(f, name, (*n)->summary, NETWORK_COLUMN);
-    }
-}
-
 void help_network_names(FILE *f) {
     char names[1024];
     size_t len = 0;
@@ -59,28 +50,26 @@ void help_overview(FILE *f) {
         snprintf(name, sizeof name, "  %-10s %s", c->name, operand_names[c->operand]);
         row(f, name, c->summary, NETWORK_COLUMN);
     }
-    fputc('\n', f);
-    list_networks(f);
+    fputs("\nNetworks:\n", f);
+    for (const network *const *n = networks; *n; n++) {
+        char name[64];
+        snprintf(name, sizeof name, "  %s", (*n)->name);
+        row(f, name, (*n)->summary, NETWORK_COLUMN);
+    }
     fputs("\n`vpps COMMAND --help' lists a command's options, `vpps COMMAND NETWORK --help' those\n"
           "of a network, too; `vpps --version' prints the version.\n"
           "Exit status: 0 done, 1 failed while running, 2 wrong usage, 130 interrupted.\n",
           f);
 }
 
-/* Returns whether the option's default differs between networks while none is named. */
-static bool default_unknown(const settings *s, const cli_option *o) {
-    const size_t offset = o->row.offset;
-    return !s->network && (offset == offsetof(settings, examples) || offset == offsetof(settings, min_count));
-}
-
 /* Writes the option's help text and its default, which is the value in s, unless the text already tells the default. */
 static void describe(const settings *s, const cli_option *o, char *text, size_t n) {
     char value[128] = "";
-    if (default_unknown(s, o)) {
+    const size_t offset = o->row.offset;
+    if (!s->network && (offset == offsetof(settings, examples) || offset == offsetof(settings, min_count)))
         snprintf(value, sizeof value, "by network");
-    } else if (o->row.kind != OPTION_FLAG && !strstr(o->row.help, "default")) {
+    else if (o->row.kind != OPTION_FLAG && !strstr(o->row.help, "default"))
         options_write(s, o, value, sizeof value);
-    }
     snprintf(text, n, *value ? "%s (default: %s)" : "%s", o->row.help, value);
 }
 
@@ -103,20 +92,19 @@ static void print_usage(FILE *f, const settings *s, const command *c) {
 
 /* Prints the common or the engine options under their headings; f NULL: prints nothing. Returns the number of options. */
 static size_t print_rows(FILE *f, const settings *s, help_part part) {
-    size_t n, printed = 0;
-    const cli_option *rows = options_rows(s, &n), *group = NULL, *heading = NULL;
-    for (size_t i = 0; i < n; i++) {
-        if (!rows[i].row.name) group = &rows[i];
-        if (!rows[i].row.name || !options_apply(s, &rows[i])) continue;
+    size_t printed = 0;
+    const cli_option *group = NULL, *heading = NULL;
+    for (const cli_option *o = options_rows(s); o->row.help; o++) {
+        if (!o->row.name) group = o;
         const bool common = !group || (group->commands & s->command);
-        if (common != (part == HELP_COMMON)) continue;
+        if (!options_apply(s, o) || common != (part == HELP_COMMON)) continue;
         printed++;
         if (!f) continue;
         if (group != heading) fprintf(f, "\n%s\n", group->row.help);
         heading = group;
         char text[512];
-        describe(s, &rows[i], text, sizeof text);
-        print_option(f, rows[i].key, rows[i].row.name, rows[i].row.argument, text);
+        describe(s, o, text, sizeof text);
+        print_option(f, o->key, o->row.name, o->row.argument, text);
     }
     return printed;
 }
@@ -164,16 +152,12 @@ void help_options(FILE *f, const settings *s, const command *c, help_part part) 
 }
 
 void help_usage(FILE *f, const settings *s, const command *c) {
-    size_t n;
-    const cli_option *rows = options_rows(s, &n);
     static char text[64 * OPTIONS_MAX];
     size_t len = 0;
-    for (size_t i = 0; i < n && len < sizeof text; i++) {
-        const option_row *r = &rows[i].row;
-        if (!r->name || !options_apply(s, &rows[i])) continue;
-        len += (size_t)snprintf(text + len, sizeof text - len, "[--%s%s%s] ", r->name, r->argument ? "=" : "",
-                                r->argument ? r->argument : "");
-    }
+    for (const cli_option *o = options_rows(s); o->row.help && len < sizeof text; o++)
+        if (options_apply(s, o))
+            len += (size_t)snprintf(text + len, sizeof text - len, "[--%s%s%s] ", o->row.name,
+                                    o->row.argument ? "=" : "", o->row.argument ? o->row.argument : "");
     print_usage(f, s, c);
     fputs("       ", f);
     wrap(f, text, 7, 7);

@@ -16,11 +16,6 @@ static bool is_help(const char *word) {
            strcmp(word, "--usage") == 0 || strcmp(word, "--help-engine") == 0;
 }
 
-static int print_overview(void) {
-    help_overview(stdout);
-    return exit_code(flush_stdout());
-}
-
 static int unknown_command(const char *word) {
     suggestion near = suggest_for(word);
     for (const command *c = commands; c->name; c++) suggest_try(&near, c->name);
@@ -32,10 +27,9 @@ static int unknown_command(const char *word) {
  * the exit code; else returns 0. */
 static int network_hidden(const command *c, int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
-        if (network_find(argv[i])) {
+        if (network_find(argv[i]))
             return report_usage(c->name, "'%s' must follow the command: vpps %s %s [OPTION...]", argv[i], c->name,
                                 argv[i]);
-        }
         if (strncmp(argv[i], "--", 2) != 0) continue;
         char name[64];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(argv[i] + 2, "="), argv[i] + 2);
@@ -64,16 +58,12 @@ static int network_missing(const command *c, int argc, char **argv) {
 static int take_network_of(settings *s, const char *file) {
     char *name;
     const vpps_status status = vpps_checkpoint_metadata(file, "network", &name);
-    if (status != VPPS_OK) {
-        report_failure(status);
-        return EXIT_RUNTIME;
-    }
+    if (status != VPPS_OK) return exit_code(status);
     s->network = name ? network_find(name) : NULL;
-    if (!name) {
+    if (!name)
         fprintf(stderr, "vpps: %s: no \"network\" in its metadata: not a checkpoint of `vpps train`\n", file);
-    } else if (!s->network) {
+    else if (!s->network)
         fprintf(stderr, "vpps: %s holds the network %.64s, which is not known\n", file, name);
-    }
     free(name);
     return s->network ? 0 : EXIT_RUNTIME;
 }
@@ -81,21 +71,16 @@ static int take_network_of(settings *s, const char *file) {
 /* Sets s's network from the command line's checkpoint or file of options. Returns 0, or a failure's exit code. */
 static int take_network(const command *c, settings *s, int argc, char **argv) {
     const char *file, *config;
-    char *checkpoint = NULL;
     options_find_files(s, argc, argv, &file, &config);
     if (!file && config) {
-        const vpps_status status = config_find_network(s, config, &s->network, &checkpoint);
-        if (status != VPPS_OK)
-            return status == VPPS_IO ? report_failure(status),
-                   EXIT_RUNTIME      : report_usage(c->name, "%s", vpps_error_message());
-        file = checkpoint;
+        const vpps_status status = config_find_network(s, config, &s->network, &file);
+        if (status == VPPS_IO) return exit_code(status);
+        if (status != VPPS_OK) return report_usage(c->name, "%s", vpps_error_message());
     }
     if (file && !*file)
         return report_usage(c->name, "--%s: the value is empty; expected a checkpoint",
                             c->bit & COMMAND_TRAIN ? "resume" : "model");
-    const int code = s->network ? 0 : file ? take_network_of(s, file) : network_missing(c, argc, argv);
-    free(checkpoint);
-    return code;
+    return s->network ? 0 : file ? take_network_of(s, file) : network_missing(c, argc, argv);
 }
 
 static int unknown_network(const command *c, const char *word) {
@@ -126,13 +111,17 @@ int main(int argc, char **argv) {
     /* a write beyond the file size limit then fails instead of killing the process, which removes its temporary file */
     signal(SIGXFSZ, SIG_IGN);
     if (argc < 2) return report_usage(NULL, "a command is missing");
-    if (is_help(argv[1]) || (strcmp(argv[1], "help") == 0 && argc == 2)) return print_overview();
+    const bool help = strcmp(argv[1], "help") == 0;
+    if (is_help(argv[1]) || (help && argc == 2)) {
+        help_overview(stdout);
+        return exit_code(flush_stdout());
+    }
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0 || strcmp(argv[1], "version") == 0) {
         printf("vpps %s\n", vpps_version());
         return exit_code(flush_stdout());
     }
     static char help_word[] = "--help";
-    if (strcmp(argv[1], "help") == 0) { /* vpps help COMMAND is vpps COMMAND --help */
+    if (help) { /* vpps help COMMAND is vpps COMMAND --help */
         argv[1] = argv[2];
         argv[2] = help_word;
     }

@@ -34,47 +34,37 @@ __attribute__((format(printf, 3, 4))) static _Noreturn void refuse(const setting
 /* Lists the commands that have the option, as "train, tune"; empty: no command. If only other networks than the chosen one have the option,
  * *kinds is the set of these networks' kinds. */
 static void commands_with(const settings *s, const char *name, char *text, size_t n, uint32_t *kinds) {
-    size_t n_rows, len = 0;
-    const cli_option *rows = options_rows(s, &n_rows);
+    size_t len = 0;
     *text = 0;
     *kinds = 0;
-    for (size_t i = 0; i < n_rows; i++) {
-        if (!rows[i].row.name || strcmp(rows[i].row.name, name) != 0) continue;
-        if (rows[i].kinds && s->network && !(rows[i].kinds >> s->network->kind & 1)) {
-            *kinds |= rows[i].kinds;
+    for (const cli_option *o = options_rows(s); o->row.help; o++) {
+        if (!o->row.name || strcmp(o->row.name, name) != 0) continue;
+        if (o->kinds && s->network && !(o->kinds >> s->network->kind & 1)) {
+            *kinds |= o->kinds;
             continue;
         }
         for (const command *c = commands; c->name && len < n; c++)
-            if (rows[i].commands & c->bit)
-                len += (size_t)snprintf(text + len, n - len, "%s%s", len ? ", " : "", c->name);
+            if (o->commands & c->bit) len += (size_t)snprintf(text + len, n - len, "%s%s", len ? ", " : "", c->name);
     }
-}
-
-/* Returns whether s's command and network have an option of that name. */
-static bool has_option(const settings *s, const char *name) {
-    size_t at;
-    const cli_option *o = options_find(s, name, &at);
-    return o && options_apply(s, o);
 }
 
 static _Noreturn void refuse_long(const settings *s, const command *c, const char *word) {
     char name[64], others[128], possible[256];
-    size_t len = 0;
-    const char *begin = word + strspn(word, "-"), *end = begin + strcspn(begin, "=");
-    snprintf(name, sizeof name, "%.*s", (int)(end - begin), begin);
-    size_t n, matching = 0;
-    const cli_option *rows = options_rows(s, &n);
+    size_t len = 0, matching = 0;
+    const char *begin = word + strspn(word, "-");
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(begin, "="), begin);
     suggestion near = suggest_for(name);
     const option_alias *alias = options_alias(name);
-    for (const option_alias *a = option_aliases; a->alias; a++)
-        if (a->name && has_option(s, a->name)) suggest_try(&near, a->alias);
-    for (size_t i = 0; i < n; i++) {
-        const char *row = rows[i].row.name;
-        if (!row || !options_apply(s, &rows[i])) continue;
-        if (strcmp(row, name) == 0) refuse(s, c, "--%s takes no value", name);
-        suggest_try(&near, row);
-        if (strncmp(row, name, strlen(name)) != 0 || len >= sizeof possible) continue;
-        len += (size_t)snprintf(possible + len, sizeof possible - len, "%s--%s", matching++ ? ", " : "", row);
+    for (const option_alias *a = option_aliases; a->alias; a++) {
+        const cli_option *o = a->name ? options_find(s, a->name) : NULL;
+        if (o && options_apply(s, o)) suggest_try(&near, a->alias);
+    }
+    for (const cli_option *o = options_rows(s); o->row.help; o++) {
+        if (!options_apply(s, o)) continue;
+        if (strcmp(o->row.name, name) == 0) refuse(s, c, "--%s takes no value", name);
+        suggest_try(&near, o->row.name);
+        if (strncmp(o->row.name, name, strlen(name)) != 0 || len >= sizeof possible) continue;
+        len += (size_t)snprintf(possible + len, sizeof possible - len, "%s--%s", matching++ ? ", " : "", o->row.name);
     }
     if (matching > 1) refuse(s, c, "--%s is ambiguous; possible are %s", name, possible);
     const vpps_device_table *device = vpps_device_named(name);
@@ -83,10 +73,9 @@ static _Noreturn void refuse_long(const settings *s, const command *c, const cha
     uint32_t kinds;
     commands_with(s, alias ? alias->name : name, others, sizeof others, &kinds);
     if (*others) refuse(s, c, "'%s' is an option of %s, not of %s", word, others, c->name);
-    for (const network *const *other = networks; kinds && *other; other++) {
+    for (const network *const *other = networks; kinds && *other; other++)
         if (kinds >> (*other)->kind & 1)
             refuse(s, c, "'%s' is an option of %s and others, not of %s", word, (*other)->name, s->network->name);
-    }
     if (near.word) refuse(s, c, "unrecognized option '%s'; did you mean --%s?", word, near.word);
     refuse(s, c, "unrecognized option '%s'", word);
 }
@@ -102,30 +91,23 @@ static const char *add_items(const settings *s, const command *c, const cli_opti
     return lists[n++];
 }
 
-static void take(settings *s, const command *c, int key, const char *value) {
-    size_t n;
-    const cli_option *rows = options_rows(s, &n);
-    for (size_t i = 0; i < n; i++) {
-        if (!rows[i].row.name || rows[i].key != key || !options_apply(s, &rows[i])) continue;
-        char why[160];
-        if ((rows[i].flags & OPTION_LIST) && s->given[i] && value && *value) value = add_items(s, c, &rows[i], value);
-        if (!options_read(s, &rows[i], value ? value : "yes", why, sizeof why)) {
-            if (!value || !*value) refuse(s, c, "--%s: the value is empty; expected %s", rows[i].row.name, why);
-            refuse(s, c, "--%s: '%s' is not %s", rows[i].row.name, value, why);
-        }
-        s->given[i] = true;
-        return;
+static void take(settings *s, const command *c, const cli_option *o, const char *value) {
+    char why[160];
+    if ((o->flags & OPTION_LIST) && s->given[o->number] && value && *value) value = add_items(s, c, o, value);
+    if (!options_read(s, o, value ? value : "yes", why, sizeof why)) {
+        if (!value || !*value) refuse(s, c, "--%s: the value is empty; expected %s", o->row.name, why);
+        refuse(s, c, "--%s: '%s' is not %s", o->row.name, value, why);
     }
+    s->given[o->number] = true;
 }
 
 /* Shows help with the defaults, whatever options precede --help. */
 static _Noreturn void show(const settings *s, const command *c, int key) {
     const settings defaults = options_defaults(s);
-    if (key == KEY_USAGE) {
+    if (key == KEY_USAGE)
         help_usage(stdout, &defaults, c);
-    } else {
+    else
         help_options(stdout, &defaults, c, key == KEY_HELP_ENGINE ? HELP_ENGINE : HELP_COMMON);
-    }
     exit(exit_code(flush_stdout()));
 }
 
@@ -137,19 +119,17 @@ typedef struct getopt_table {
 
 /* Adds the options of s's command and network, or of all kinds of networks, to a table for getopt. Returns how many. */
 static size_t list_options(const settings *s, bool of_all_kinds, getopt_table *t) {
-    size_t n, n_long = 0, n_short = strlen(t->letters);
-    const cli_option *rows = options_rows(s, &n);
-    for (size_t i = 0; i < n; i++) {
-        const bool applies = of_all_kinds ? (rows[i].commands & s->command) != 0 : options_apply(s, &rows[i]);
-        if (!rows[i].row.name || !applies) continue;
-        const bool value = rows[i].row.kind != OPTION_FLAG;
+    size_t n_long = 0, n_short = strlen(t->letters);
+    for (const cli_option *o = options_rows(s); o->row.help; o++) {
+        if (!o->row.name || !(of_all_kinds ? (o->commands & s->command) != 0 : options_apply(s, o))) continue;
+        const bool value = o->row.kind != OPTION_FLAG;
         const int has_value = value ? required_argument : no_argument;
-        t->list[n_long++] = (struct option){rows[i].row.name, has_value, NULL, rows[i].key};
+        t->list[n_long++] = (struct option){o->row.name, has_value, NULL, o->key};
         for (const option_alias *a = option_aliases; a->alias; a++)
-            if (a->name && strcmp(a->name, rows[i].row.name) == 0)
-                t->list[n_long++] = (struct option){a->alias, has_value, NULL, rows[i].key};
-        if (rows[i].key < 0x100) t->letters[n_short++] = (char)rows[i].key;
-        if (rows[i].key < 0x100 && value) t->letters[n_short++] = ':';
+            if (a->name && strcmp(a->name, o->row.name) == 0)
+                t->list[n_long++] = (struct option){a->alias, has_value, NULL, o->key};
+        if (o->key < 0x100) t->letters[n_short++] = (char)o->key;
+        if (o->key < 0x100 && value) t->letters[n_short++] = ':';
     }
     return n_long;
 }
@@ -160,11 +140,9 @@ static void take_files(settings *s, const command *c, int n, char **files) {
     s->files = files;
     s->n_files = n;
     if (n == 0 || c->bit != COMMAND_EVAL) return;
-    if (options_given(s, "test") || options_given(s, "split")) {
+    if (options_given(s, "test") || options_given(s, "split"))
         refuse(s, c, "'%s': a file is measured in place of --test: neither --test nor --split goes with it", files[0]);
-    }
-    size_t at;
-    take(s, c, options_find(s, "test", &at)->key, strcmp(files[0], "-") == 0 ? standard_input : files[0]);
+    take(s, c, options_find(s, "test"), strcmp(files[0], "-") == 0 ? standard_input : files[0]);
 }
 
 static void parse_line(settings *s, const command *c, int argc, char **argv) {
@@ -185,7 +163,9 @@ static void parse_line(settings *s, const command *c, int argc, char **argv) {
             if (optopt == '?' || strcmp(word, "-?") == 0) show(s, c, KEY_HELP);
             if (strncmp(word, "--", 2) == 0) refuse_long(s, c, word);
             refuse(s, c, "unrecognized option '-%c'", optopt);
-        default: take(s, c, key, optarg);
+        default:
+            for (const cli_option *o = options_rows(s); o->row.help; o++)
+                if (o->key == key && options_apply(s, o)) take(s, c, o, optarg);
         }
     }
     if (c->operand == OPERAND_ACTION && !s->action && optind < argc) s->action = argv[optind++];
@@ -225,14 +205,12 @@ static void check_companions(const settings *s, const command *c, const bool *li
         {"main", "--c FILE.c", s->c_file},
         {"no-cache", "--report", s->report},
     };
-    size_t n;
-    const cli_option *rows = options_rows(s, &n);
-    for (size_t i = 0; i < n; i++) {
-        const char *name = rows[i].row.name;
-        if (!s->given[i] || !name) continue;
-        if ((rows[i].flags & OPTION_FILES) && !files && !known) refuse(s, c, "--%s goes with --data or --train", name);
+    for (const cli_option *o = options_rows(s); o->row.help; o++) {
+        const char *name = o->row.name;
+        if (!s->given[o->number] || !name) continue;
+        if ((o->flags & OPTION_FILES) && !files && !known) refuse(s, c, "--%s goes with --data or --train", name);
         for (size_t k = 0; k < VPPS_COUNT(list); k++)
-            if (line[i] && !list[k].found && strcmp(name, list[k].option) == 0)
+            if (line[o->number] && !list[k].found && strcmp(name, list[k].option) == 0)
                 refuse(s, c, "--%s goes with %s", name, list[k].companion);
     }
     if (s->freeze_vectors && !s->vectors && !s->resume) refuse(s, c, "--freeze-vectors goes with --vectors");
@@ -241,9 +219,8 @@ static void check_companions(const settings *s, const command *c, const bool *li
 
 static void check_together(const settings *s, const command *c) {
     check_picture(s, c);
-    if (options_given(s, "generate") && options_name_files(s)) {
+    if (options_given(s, "generate") && options_name_files(s))
         refuse(s, c, "--generate and --data (or --train, --dev, --test) exclude each other");
-    }
     if (s->init && s->resume) refuse(s, c, "--init begins a run, --resume goes on with one: not both");
     if (s->command == COMMAND_PREDICT && s->json && s->output_format != OUTPUT_AUTO && s->output_format != OUTPUT_JSONL)
         refuse(s, c, "--json prints JSON: it excludes another --output-format");
@@ -257,10 +234,7 @@ void options_parse(settings *s, const command *c, int argc, char **argv) {
     /* a file of options can set --examples as long as the value is 0; the default is set last */
     if (!options_given(s, "examples")) s->examples = 0;
     const vpps_status status = s->config ? config_read(s, s->config) : VPPS_OK;
-    if (status == VPPS_IO) {
-        report_failure(status);
-        exit(EXIT_RUNTIME);
-    }
+    if (status == VPPS_IO) exit(exit_code(status));
     if (status != VPPS_OK) refuse(s, c, "%s", vpps_error_message());
     check_together(s, c);
     check_companions(s, c, line);
@@ -271,17 +245,15 @@ void options_parse(settings *s, const command *c, int argc, char **argv) {
  * taken for arguments. */
 void options_find_files(const settings *s, int argc, char **argv, const char **checkpoint, const char **config) {
     getopt_table table = {.letters = "-"}; /* '-': getopt keeps arguments in their place */
-    size_t n;
-    const cli_option *rows = options_rows(s, &n);
     *checkpoint = *config = NULL;
     list_options(s, true, &table);
     optind = 0; /* makes GNU's getopt start from the beginning */
     opterr = 0;
     for (int key; (key = getopt_long(argc, argv, table.letters, table.list, NULL)) != -1;) {
-        for (size_t i = 0; i < n; i++) {
-            if (rows[i].key != key || !rows[i].row.name) continue;
-            if (rows[i].flags & OPTION_NAMES_NETWORK) *checkpoint = optarg;
-            if (strcmp(rows[i].row.name, "config") == 0) *config = optarg;
+        for (const cli_option *o = options_rows(s); o->row.help; o++) {
+            if (o->key != key || !o->row.name) continue;
+            if (o->flags & OPTION_NAMES_NETWORK) *checkpoint = optarg;
+            if (strcmp(o->row.name, "config") == 0) *config = optarg;
         }
     }
     optind = 0;

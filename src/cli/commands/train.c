@@ -11,7 +11,6 @@
 #include "cli/options/save_name.h"
 #include "cli/output/log.h"
 #include "cli/output/output_files.h"
-#include "cli/output/overwrite.h"
 #include "cli/output/progress.h"
 #include "cli/session/checkpoint.h"
 #include "cli/session/class_weights.h"

@@ -43,53 +43,46 @@ static bool value_text(const cli_option *o, const json_t *value, char *text, siz
     return true;
 }
 
-static const cli_option *find_row(const settings *s, const char *name, size_t *at) {
+static const cli_option *find_row(const settings *s, const char *name) {
     const option_alias *alias = options_alias(name);
-    return options_find(s, alias && alias->name ? alias->name : name, at);
+    return options_find(s, alias && alias->name ? alias->name : name);
 }
 
 static vpps_status fail_unknown(const settings *s, const char *path, const char *name) {
-    size_t n;
-    const cli_option *rows = options_rows(s, &n);
     suggestion near = suggest_for(name);
-    for (size_t i = 0; i < n; i++) {
-        if (rows[i].row.name && options_apply(s, &rows[i])) suggest_try(&near, rows[i].row.name);
-    }
-    const char *of = s->network ? " of " : "", *whose = s->network ? s->network->name : "";
-    if (!near.word) return vpps_fail(VPPS_ARGUMENT, "%s: \"%.64s\" is not an option%s%s", path, name, of, whose);
-    return vpps_fail(VPPS_ARGUMENT, "%s: \"%.64s\" is not an option%s%s; did you mean \"%s\"?", path, name, of, whose,
-                     near.word);
+    for (const cli_option *o = options_rows(s); o->row.help; o++)
+        if (options_apply(s, o)) suggest_try(&near, o->row.name);
+    return vpps_fail(VPPS_ARGUMENT, "%s: \"%.64s\" is not an option%s%s%s%s%s", path, name, s->network ? " of " : "",
+                     s->network ? s->network->name : "", near.word ? "; did you mean \"" : "",
+                     near.word ? near.word : "", near.word ? "\"?" : "");
 }
 
 /* Takes one option from a file. From a file of options every listed option is taken; from a run's log, only options that differ from the default. */
 static vpps_status take(settings *s, const char *path, const char *name, const json_t *value, bool of_log) {
     char text[4096], before[4096], after[4096], expected[160];
-    size_t at;
-    const cli_option *o = find_row(s, name, &at);
+    const cli_option *o = find_row(s, name);
     if (!o) return fail_unknown(s, path, name);
+    const option_kind kind = o->row.kind;
     const bool none =
-        json_is_null(value) || (o->row.kind == OPTION_TEXT && json_is_string(value) && !*json_string_value(value));
-    if (!options_apply(s, o) || s->given[at] || none || strcmp(name, "config") == 0) return VPPS_OK;
+        json_is_null(value) || (kind == OPTION_TEXT && json_string_length(value) == 0 && json_is_string(value));
+    if (!options_apply(s, o) || s->given[o->number] || none || strcmp(name, "config") == 0) return VPPS_OK;
     options_write(s, o, before, sizeof before);
-    if (!value_text(o, value, text, sizeof text)) {
-        const char *type = o->row.kind == OPTION_FLAG                                   ? "true or false"
-                           : o->row.kind == OPTION_TEXT || o->row.kind == OPTION_CHOICE ? "a string"
-                                                                                        : "a number";
-        return vpps_fail(VPPS_ARGUMENT, "%s: \"%s\" is not %s", path, name, type);
-    }
-    if (!options_read(s, o, o->row.kind == OPTION_TEXT ? json_string_value(value) : text, expected, sizeof expected)) {
+    if (!value_text(o, value, text, sizeof text))
+        return vpps_fail(VPPS_ARGUMENT, "%s: \"%s\" is not %s", path, name,
+                         kind == OPTION_FLAG                            ? "true or false"
+                         : kind == OPTION_TEXT || kind == OPTION_CHOICE ? "a string"
+                                                                        : "a number");
+    if (!options_read(s, o, kind == OPTION_TEXT ? json_string_value(value) : text, expected, sizeof expected))
         return vpps_fail(VPPS_ARGUMENT, "%s: \"%s\": '%.64s' is not %s", path, name, text, expected);
-    }
     options_write(s, o, after, sizeof after);
-    s->given[at] = !of_log || strcmp(before, after) != 0;
+    s->given[o->number] = !of_log || strcmp(before, after) != 0;
     return VPPS_OK;
 }
 
 /* Returns whether an option in the log of an old run does not apply to a new run that reads the log by --config: files of the old run,
  * which the new run must not write or continue, and --force, the permission to replace files. */
 static bool is_of_run(const settings *s, const char *name) {
-    size_t at;
-    const cli_option *o = find_row(s, name, &at);
+    const cli_option *o = find_row(s, name);
     return o && ((o->flags & (OPTION_OUTPUT | OPTION_NAMES_NETWORK)) || strcmp(name, "force") == 0);
 }
 
@@ -100,10 +93,9 @@ static const char *const network_keys[] = {"network", "model"};
 /* Returns whether a key of the file names the network. "network" does. "model" does in a log, for a command without --model, or if its
  * value is the name of a network; otherwise "model" is a checkpoint. */
 static bool names_network(const settings *s, const char *key, const json_t *value, bool of_log) {
-    size_t at;
     if (strcmp(key, "network") == 0) return true;
     if (strcmp(key, "model") != 0) return false;
-    const cli_option *o = find_row(s, key, &at);
+    const cli_option *o = find_row(s, key);
     return of_log || !o || !(o->commands & s->command) ||
            (json_is_string(value) && network_find(json_string_value(value)));
 }
@@ -142,7 +134,7 @@ static vpps_status load(const char *path, json_t **out) {
     return VPPS_OK;
 }
 
-vpps_status config_find_network(const settings *s, const char *path, const network **found, char **checkpoint) {
+vpps_status config_find_network(const settings *s, const char *path, const network **found, const char **checkpoint) {
     json_t *object;
     const char *name = NULL;
     *found = NULL;
@@ -154,12 +146,10 @@ vpps_status config_find_network(const settings *s, const char *path, const netwo
         status = read_network(s, path, object, network_keys[i], of_log, &name);
     }
     if (status == VPPS_OK && name) *found = network_find(name);
-    size_t n;
-    const cli_option *rows = options_rows(s, &n);
-    for (size_t i = 0; i < n && !name && !of_log && status == VPPS_OK && !*checkpoint; i++) {
-        if (!rows[i].row.name || !(rows[i].flags & OPTION_NAMES_NETWORK) || !(rows[i].commands & s->command)) continue;
-        const char *file = json_string_value(json_object_get(object, rows[i].row.name));
-        if (file && *file && !(*checkpoint = strdup(file))) status = vpps_fail(VPPS_MEMORY, "no memory for %s", file);
+    for (const cli_option *o = options_rows(s); o->row.help && !name && !of_log && status == VPPS_OK; o++) {
+        if (!(o->flags & OPTION_NAMES_NETWORK) || !(o->commands & s->command)) continue;
+        const char *file = json_string_value(json_object_get(object, o->row.name));
+        if (file && *file) *checkpoint = file;
     }
     return status;
 }

@@ -14,5 +14,5 @@ json_t *config_value(const settings *s, const cli_option *o);
 vpps_status config_read(settings *s, const char *path);
 
 /* Finds the network for a command line that names none: *found, if the file names a network, or *checkpoint, if the file names a checkpoint
- * that knows its network; the caller frees *checkpoint. Both are NULL when the file names neither. Fails as config_read does. */
-vpps_status config_find_network(const settings *s, const char *path, const network **found, char **checkpoint);
+ * that knows its network. Both are NULL when the file names neither. Fails as config_read does. */
+vpps_status config_find_network(const settings *s, const char *path, const network **found, const char **checkpoint);

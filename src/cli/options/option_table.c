@@ -67,10 +67,10 @@ static void list_devices(void) {
 static const char generator_names[] = "listops|complete";
 
 #define HEADING_FOR(commands, text)                                                                                    \
-    { {NULL, NULL, text, OPTION_FLAG, 0, 0, 0, false}, 0, commands, 0, false, 0 }
+    { {NULL, NULL, text, OPTION_FLAG, 0, 0, 0, false}, 0, commands, 0, false, 0, 0 }
 #define HEADING(text) HEADING_FOR(~0u, text)
 #define ROW_FOR(kinds, kind, name, field, argument, low, high, key, commands, flags, help)                             \
-    { {name, argument, help, kind, offsetof(settings, field), low, high, false}, key, commands, flags, false, kinds }
+    { {name, argument, help, kind, offsetof(settings, field), low, high, false}, key, commands, flags, false, kinds, 0 }
 #define ROW(...) ROW_FOR(0, __VA_ARGS__)
 #define COUNT(name, field, low, high, key, commands, flags, help)                                                      \
     ROW(OPTION_U32, name, field, "N", low, high, key, commands, flags, help)
@@ -325,22 +325,23 @@ const option_alias *options_alias(const char *alias) {
     return NULL;
 }
 
-const cli_option *options_rows(const settings *s, size_t *n) {
+const cli_option *options_rows(const settings *s) {
     static cli_option rows[OPTIONS_MAX];
-    size_t count = 0;
+    size_t n = 0;
     list_policies();
     list_devices();
     if (s->network) {
-        rows[count++] = (cli_option)HEADING("Network:");
+        rows[n++] = (cli_option)HEADING("Network:");
         /* eval and predict take the network's own options from a checkpoint only */
-        for (const option_row *r = s->network->options; r->name && count < OPTIONS_MAX; r++) {
-            rows[count++] = (cli_option){*r, 0, SHAPED, r->fixed ? FIXED : SAVED, true, 0};
-        }
+        for (const option_row *r = s->network->options; r->name; r++)
+            rows[n++] = (cli_option){*r, 0, SHAPED, r->fixed ? FIXED : SAVED, true, 0, 0};
     }
-    for (size_t i = 0; i < VPPS_COUNT(table) && count < OPTIONS_MAX; i++) rows[count++] = table[i];
-    for (size_t i = 0; i < count; i++) {
+    memcpy(rows + n, table, sizeof table);
+    n += VPPS_COUNT(table);
+    rows[n] = (cli_option){.key = 0};
+    for (size_t i = 0; i < n; i++) {
+        rows[i].number = i;
         if (!rows[i].key) rows[i].key = 0x100 + (int)i; /* larger than any character: the option has no short form */
     }
-    *n = count;
     return rows;
 }

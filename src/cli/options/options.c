@@ -21,22 +21,19 @@ bool options_unused(const settings *s, const cli_option *o) {
     return options_name_files(s) ? generates : (o->flags & OPTION_FILES) != 0;
 }
 
-const cli_option *options_find(const settings *s, const char *name, size_t *at) {
-    size_t n;
-    const cli_option *rows = options_rows(s, &n), *found = NULL;
-    for (size_t i = 0; i < n; i++) {
-        if (!rows[i].row.name || strcmp(rows[i].row.name, name) != 0) continue;
-        const bool applies = options_apply(s, &rows[i]);
-        if (found && !applies) continue;
-        found = &rows[ *at = i];
-        if (applies) break;
+const cli_option *options_find(const settings *s, const char *name) {
+    const cli_option *found = NULL;
+    for (const cli_option *o = options_rows(s); o->row.help; o++) {
+        if (!o->row.name || strcmp(o->row.name, name) != 0) continue;
+        if (options_apply(s, o)) return o;
+        if (!found) found = o;
     }
     return found;
 }
 
 bool options_given(const settings *s, const char *name) {
-    size_t at;
-    return options_find(s, name, &at) && s->given[at];
+    const cli_option *o = options_find(s, name);
+    return o && s->given[o->number];
 }
 
 static void *value_of(settings *s, const cli_option *o) {
@@ -44,7 +41,8 @@ static void *value_of(settings *s, const cli_option *o) {
 }
 
 bool options_apply(const settings *s, const cli_option *o) {
-    return (o->commands & s->command) && (!o->kinds || (s->network && (o->kinds >> s->network->kind & 1)));
+    if (!o->row.name || !(o->commands & s->command)) return false;
+    return !o->kinds || (s->network && (o->kinds >> s->network->kind & 1));
 }
 
 const char *options_text(const settings *s, const cli_option *o) {

@@ -101,7 +101,7 @@ typedef struct settings {
     char **files; /* predict: input files in order; n_files 0: standard input */
     int n_files;
 
-    bool given[OPTIONS_MAX]; /* given[i]: whether the option in row i of options_rows() was on the command line */
+    bool given[OPTIONS_MAX]; /* given[i]: whether the option of row number i was on the command line */
 } settings;
 
 /* Fills in the defaults that depend on other options; called after parsing, and again after options were read from a checkpoint. */
@@ -111,11 +111,12 @@ void options_complete(settings *s);
  * whose heading names the command in `commands`, and --help-engine lists the groups that --help leaves out. */
 typedef struct cli_option {
     option_row row;
-    int key;
+    int key;           /* the option's letter, or its number above all characters */
     unsigned commands; /* the commands with this option, as a set of command_bit */
     unsigned flags;
     bool of_network; /* whether row.offset counts in settings.net, else in settings */
     unsigned kinds;  /* set of the networks with this option, as bits 1 << net_kind; 0: all networks have it */
+    size_t number;   /* the row's number, by which settings.given tells whether the option was given */
 } cli_option;
 
 /* An option's flags. SAVED: kept in checkpoints. FIXED: cannot change when training is resumed, as the network's shape and the size of a
@@ -149,12 +150,12 @@ enum { OPTION_ALIASES = 26 };               /* number of aliases */
 /* Finds the entry for an option of another program. Returns NULL when there is none. */
 const option_alias *options_alias(const char *alias);
 
-/* Returns the rows of s's network and of all commands, *n of them, at most OPTIONS_MAX, in a fixed order. */
-const cli_option *options_rows(const settings *s, size_t *n);
+/* Returns the rows of s's network and of all commands, in a fixed order, headings included. The last row's help is NULL. */
+const cli_option *options_rows(const settings *s);
 
-/* Finds an option by its name, and sets *at to the number of its row. Of several rows with one name, finds the row that s's command and
- * network have (options_apply), else the first row. Returns NULL when there is none. */
-const cli_option *options_find(const settings *s, const char *name, size_t *at);
+/* Finds an option by its name. Of several rows with one name, finds the row that s's command and network have (options_apply), else the
+ * first row. Returns NULL when there is none. */
+const cli_option *options_find(const settings *s, const char *name);
 
 /* Returns whether s names data files; else data are generated. */
 bool options_name_files(const settings *s);
@@ -165,7 +166,7 @@ bool options_unused(const settings *s, const cli_option *o);
 /* Returns whether --NAME was on the command line. */
 bool options_given(const settings *s, const char *name);
 
-/* Returns whether s's command and network have the option; without a network, whether all networks have it. */
+/* Returns whether s's command and network have the option; without a network, whether all networks have it. False for a heading. */
 bool options_apply(const settings *s, const cli_option *o);
 
 /* Returns the value of a text option, NULL when it has none. */

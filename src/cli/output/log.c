@@ -49,20 +49,16 @@ static vpps_status write_event(run_log *log, const char *event, json_t *object) 
 
 vpps_status log_start(run_log *log, const settings *s, uint32_t train_examples) {
     if (!log->file) return VPPS_OK;
-    json_t *options = json_object();
-    size_t n;
-    const cli_option *rows = options_rows(s, &n);
-    for (size_t i = 0; i < n; i++) {
-        if (!rows[i].row.name || !options_apply(s, &rows[i])) continue;
-        json_t *value = options_unused(s, &rows[i]) ? json_null() : config_value(s, &rows[i]);
-        json_object_set_new(options, rows[i].row.name, value);
-    }
+    json_t *options = json_object(), *line;
+    for (const cli_option *o = options_rows(s); o->row.help; o++)
+        if (options_apply(s, o))
+            json_object_set_new(options, o->row.name, options_unused(s, o) ? json_null() : config_value(s, o));
     VPPS_TRY(write_event(log, "start",
                          json_pack("{ss ss si so}", "version", vpps_version(), "model", s->network->name, "examples",
                                    (int)train_examples, "options", options)));
     log->started = true;
-    json_t *line;
-    json_array_foreach(log->early, n, line) VPPS_TRY(log_engine(log, json_string_value(line)));
+    size_t i;
+    json_array_foreach(log->early, i, line) VPPS_TRY(log_engine(log, json_string_value(line)));
     return VPPS_OK;
 }
 

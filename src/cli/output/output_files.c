@@ -1,22 +1,22 @@
-/* output_files.c - checks that a command's output files are neither its inputs nor each other. */
+/* output_files.c - checks that a command's output files are neither its inputs nor each other, and which files it may replace. */
 #include "cli/output/output_files.h"
 #include "base/base.h"
 #include "cli/input/corpus_read.h"
 #include "cli/options/save_name.h"
+#include "cli/session/checkpoint.h"
 #include "io/descriptor.h"
 #include "io/output.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
+#include <dirent.h>
+#include <errno.h>
 
-/* A file that an option names. */
+/* A file that an option names, or a standard stream, whose path is NULL. */
 typedef struct place {
     const char *option;
     char *path;
     vpps_output_place at; /* where an output file is to be written; unused for inputs */
-    bool exists, regular, in_folder;
-    dev_t device, folder_device;
-    ino_t inode, folder_inode;
+    bool exists, in_folder;
+    struct stat file, folder; /* of the file that exists, and of the folder that it is or will be in (in_folder) */
 } place;
 
 typedef struct place_list {
@@ -24,21 +24,12 @@ typedef struct place_list {
     size_t n;
 } place_list;
 
+static bool same_inode(const struct stat *a, const struct stat *b) {
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
 /* Returns the file's name within its folder. */
 static const char *name_of(const place *p) { return *p->at.base ? p->at.base : basename(p->path); }
-
-static void take_stat(place *p, const struct stat *info) {
-    p->exists = true;
-    p->regular = S_ISREG(info->st_mode);
-    p->device = info->st_dev;
-    p->inode = info->st_ino;
-}
-
-static void take_folder(place *p, const struct stat *info) {
-    p->in_folder = true;
-    p->folder_device = info->st_dev;
-    p->folder_inode = info->st_ino;
-}
 
 /* Rewrites the error message about an output; the message may begin with the path. */
 static vpps_status fail_unwritable(const char *path) {
@@ -50,28 +41,26 @@ static vpps_status fail_unwritable(const char *path) {
 }
 
 static vpps_status find_output(place *p) {
-    struct stat info;
     if (vpps_output_find(&p->at, p->path) != VPPS_OK) return fail_unwritable(p->path);
-    if (p->at.exists) take_stat(p, &p->at.info);
-    if (p->at.descriptor >= 0 && fstat(p->at.descriptor, &info) == 0) take_stat(p, &info);
-    if (p->at.descriptor < 0 && fstat(p->at.folder, &info) == 0) take_folder(p, &info);
+    const bool stream = p->at.descriptor >= 0;
+    p->file = p->at.info;
+    p->exists = stream ? fstat(p->at.descriptor, &p->file) == 0 : p->at.exists;
+    p->in_folder = !stream && fstat(p->at.folder, &p->folder) == 0;
     return VPPS_OK;
 }
 
 /* Finds an input file. Does not report a file that cannot be examined, since the code that reads the file will. */
 static vpps_status find_input(place *p) {
-    struct stat info;
     const size_t n = (size_t)(basename(p->path) - p->path);
-    char *folder = n ? strndup(p->path, n) : strdup(".");
+    VPPS_FREED char *folder = n ? strndup(p->path, n) : strdup(".");
     if (!folder) return vpps_fail(VPPS_MEMORY, "no memory for the name of %s", p->path);
-    if (stat(p->path, &info) == 0) take_stat(p, &info);
-    if (stat(folder, &info) == 0) take_folder(p, &info);
-    free(folder);
+    p->exists = stat(p->path, &p->file) == 0;
+    p->in_folder = stat(folder, &p->folder) == 0;
     return VPPS_OK;
 }
 
 static bool in_same_folder(const place *a, const place *b) {
-    return a->in_folder && b->in_folder && a->folder_device == b->folder_device && a->folder_inode == b->folder_inode;
+    return a->in_folder && b->in_folder && same_inode(&a->folder, &b->folder);
 }
 
 /* Returns whether a's name contains "{epoch}", so that it stands for one file per epoch, and b is one of these files. */
@@ -85,18 +74,18 @@ static bool is_same(const place *a, const place *b) {
     if (holds(a, b) || holds(b, a)) return true;
     if (a->exists != b->exists) return false;
     /* devices and FIFOs lose nothing when written twice */
-    if (a->exists) return a->regular && a->device == b->device && a->inode == b->inode;
+    if (a->exists) return S_ISREG(a->file.st_mode) && same_inode(&a->file, &b->file);
     return in_same_folder(a, b) && strcmp(name_of(a), name_of(b)) == 0;
 }
 
 /* Returns whether an output is in, or below, a folder whose files are read. */
 static bool is_inside(const place *output, const place *folder) {
     struct stat info, below = {0};
-    int at = output->in_folder && folder->exists && !folder->regular ? dup(output->at.folder) : -1;
+    int at = output->in_folder && folder->exists && S_ISDIR(folder->file.st_mode) ? dup(output->at.folder) : -1;
     bool inside = false;
     while (at >= 0) {
-        const bool top = fstat(at, &info) != 0 || (info.st_dev == below.st_dev && info.st_ino == below.st_ino);
-        inside = !top && info.st_dev == folder->device && info.st_ino == folder->inode;
+        const bool top = fstat(at, &info) != 0 || same_inode(&info, &below);
+        inside = !top && same_inode(&info, &folder->file);
         const int above = top || inside ? -1 : openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
         below = info;
         close(at);
@@ -118,20 +107,6 @@ static vpps_status add_place(place_list *list, const char *option, const char *p
 static vpps_status add_input(void *context, const char *option, const char *path) {
     return add_place(context, option, path, find_input);
 }
-
-/* Adds standard output and standard error to the list if they are files. */
-static void add_streams(place_list *list, place streams[2]) {
-    static const char *const names[] = {"standard output", "standard error"};
-    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++) {
-        struct stat info;
-        if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) continue;
-        place *p = &streams[list->n++];
-        *p = (place){.option = names[fd - 1], .at.folder = -1};
-        take_stat(p, &info);
-    }
-}
-
-static const char *dashes(const char *option) { return strncmp(option, "standard", 8) == 0 ? "" : "--"; }
 
 /* The first bytes of the files that an option writes. */
 static const struct {
@@ -158,26 +133,24 @@ static vpps_status check_content(const settings *s, const place *output) {
 }
 
 static vpps_status refuse(const place *output, const place *other, const char *why) {
-    return vpps_fail(VPPS_ARGUMENT, "--%s %.100s and %s%s%s%.100s %s", output->option, output->path,
-                     dashes(other->option), other->option, other->path ? " " : "", other->path ? other->path : "", why);
+    const bool file = other->path != NULL;
+    return vpps_fail(VPPS_ARGUMENT, "--%s %.100s and %s%s%s%.100s %s", output->option, output->path, file ? "--" : "",
+                     other->option, file ? " " : "", file ? other->path : "", why);
 }
 
-static vpps_status compare(const place_list *outputs, const place_list *inputs, const place_list *streams) {
-    for (size_t i = 0; i < outputs->n; i++) {
-        const place *output = &outputs->places[i];
-        for (size_t k = 0; k < i; k++) {
-            if (is_same(output, &outputs->places[k])) return refuse(&outputs->places[k], output, "are the same file");
-        }
-        for (size_t k = 0; k < inputs->n; k++) {
-            const place *input = &inputs->places[k];
+static vpps_status compare(const place_list *outputs, const place_list *inputs) {
+    for (const place *output = outputs->places; output < outputs->places + outputs->n; output++) {
+        for (const place *other = outputs->places; other < output; other++)
+            if (is_same(output, other)) return refuse(other, output, "are the same file");
+        for (const place *input = inputs->places; input < inputs->places + inputs->n; input++) {
             const bool goes_on = strcmp(output->option, "save") == 0 && strcmp(input->option, "resume") == 0;
             if (is_same(output, input) && !goes_on) return refuse(output, input, "are the same file");
             if (is_inside(output, input)) return refuse(output, input, "do not fit: all files in that folder are read");
         }
-        for (size_t k = 0; k < streams->n; k++) {
-            if (output->at.descriptor < 0 && is_same(output, &streams->places[k])) {
-                return refuse(output, &streams->places[k], "are the same file");
-            }
+        for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO && output->at.descriptor < 0; fd++) {
+            place stream = {.option = fd == STDOUT_FILENO ? "standard output" : "standard error"};
+            stream.exists = fstat(fd, &stream.file) == 0;
+            if (stream.exists && is_same(output, &stream)) return refuse(output, &stream, "are the same file");
         }
     }
     return VPPS_OK;
@@ -192,27 +165,103 @@ static void close_list(place_list *list) {
 }
 
 vpps_status output_files_check(const settings *s) {
-    size_t n;
-    const cli_option *rows = options_rows(s, &n);
-    place_list outputs = {0}, inputs = {0};
-    place standard[2];
-    place_list streams = {.places = standard};
-    vpps_status status = VPPS_OK;
-    for (size_t i = 0; i < n && status == VPPS_OK; i++) {
-        if (!rows[i].row.name || rows[i].row.kind != OPTION_TEXT || !options_apply(s, &rows[i])) continue;
-        const char *path = options_text(s, &rows[i]);
-        if (path && (rows[i].flags & OPTION_OUTPUT)) status = add_place(&outputs, rows[i].row.name, path, find_output);
-        if (path && (rows[i].flags & OPTION_INPUT)) status = add_place(&inputs, rows[i].row.name, path, find_input);
+    VPPS_CLOSED_BY(close_list) place_list outputs = {0};
+    VPPS_CLOSED_BY(close_list) place_list inputs = {0};
+    for (const cli_option *o = options_rows(s); o->row.help; o++) {
+        const char *path = options_apply(s, o) && o->row.kind == OPTION_TEXT ? options_text(s, o) : NULL;
+        if (path && (o->flags & OPTION_OUTPUT)) VPPS_TRY(add_place(&outputs, o->row.name, path, find_output));
+        if (path && (o->flags & OPTION_INPUT)) VPPS_TRY(add_place(&inputs, o->row.name, path, find_input));
     }
-    if (outputs.n && status == VPPS_OK) status = corpus_list_files(s, add_input, &inputs);
-    add_streams(&streams, standard);
-    if (status == VPPS_OK) status = compare(&outputs, &inputs, &streams);
-    for (size_t i = 0; i < outputs.n && status == VPPS_OK; i++) status = check_content(s, &outputs.places[i]);
-    close_list(&outputs);
-    close_list(&inputs);
-    return status;
+    if (outputs.n) VPPS_TRY(corpus_list_files(s, add_input, &inputs));
+    VPPS_TRY(compare(&outputs, &inputs));
+    for (size_t i = 0; i < outputs.n; i++) VPPS_TRY(check_content(s, &outputs.places[i]));
+    return VPPS_OK;
 }
 
 vpps_status output_file_check(const char *path) {
     return !path || vpps_output_check(path) == VPPS_OK ? VPPS_OK : fail_unwritable(path);
+}
+
+/* ---------------------------------------------------------------- files of other runs */
+
+/* Sets *holds if there is content that would be lost; devices and FIFOs have none. */
+static vpps_status holds_something(const char *path, bool *holds) {
+    vpps_output_place at;
+    VPPS_TRY(vpps_output_find(&at, path));
+    *holds = vpps_output_holds_bytes(&at);
+    vpps_output_place_close(&at);
+    return VPPS_OK;
+}
+
+static vpps_status check_checkpoint(const settings *s, const char *option, const char *path) {
+    bool holds;
+    struct stat x, y;
+    VPPS_TRY(holds_something(path, &holds));
+    if (!holds) return VPPS_OK;
+    if (!s->resume)
+        return vpps_fail(VPPS_ARGUMENT,
+                         "--%s %s: the file exists already: --resume %s goes on with a run, --force "
+                         "replaces the file",
+                         option, path, path);
+    const bool same = stat(path, &x) == 0 && stat(s->resume, &y) == 0 && same_inode(&x, &y);
+    if (same || checkpoint_same_run(s, path, s->resume)) return VPPS_OK;
+    return vpps_fail(VPPS_ARGUMENT, "--%s %s: the file is not of the run of %s: --force replaces it", option, path,
+                     s->resume);
+}
+
+/* Checks the checkpoint files of all epochs still to come, whose names contain "{epoch}". */
+static vpps_status check_epochs(const settings *s, const char *option, const char *name, uint32_t done) {
+    VPPS_FREED char *folder = strndup(name, (size_t)(basename(name) - name));
+    if (!folder) return vpps_fail(VPPS_MEMORY, "no memory for the name of %s", name);
+    DIR *list = opendir(*folder ? folder : ".");
+    if (!list && errno == ENOENT) return VPPS_OK;
+    if (!list) return vpps_fail(VPPS_IO, "%s: its folder cannot be read: %s", name, strerror(errno));
+    vpps_status status = VPPS_OK;
+    for (struct dirent *entry; status == VPPS_OK && (entry = readdir(list));) {
+        char *path;
+        uint32_t epoch;
+        if (asprintf(&path, "%s%s", folder, entry->d_name) < 0) {
+            status = vpps_fail(VPPS_MEMORY, "no memory for the name of %s", entry->d_name);
+            break;
+        }
+        const bool to_come = save_name_matches(name, path, &epoch) && (epoch > done || !s->resume);
+        if (to_come) status = check_checkpoint(s, option, path);
+        free(path);
+    }
+    closedir(list);
+    return status;
+}
+
+static vpps_status check_option(const settings *s, const char *option, const char *name, uint32_t done) {
+    if (!name) return VPPS_OK;
+    VPPS_TRY(save_name_check(option, name));
+    if (s->force) return VPPS_OK;
+    return save_name_varies(name) ? check_epochs(s, option, name, done) : check_checkpoint(s, option, name);
+}
+
+vpps_status overwrite_check_run(const settings *s, uint32_t epoch) {
+    VPPS_TRY(check_option(s, "save", s->save, epoch));
+    VPPS_TRY(check_option(s, "save-best", s->save_best, epoch));
+    bool holds = false;
+    if (s->log && !s->resume && !s->force) VPPS_TRY(holds_something(s->log, &holds));
+    if (!holds) return VPPS_OK;
+    return vpps_fail(VPPS_ARGUMENT,
+                     "--log %s: the file exists already: --force replaces it, and a run that is resumed "
+                     "appends to it",
+                     s->log);
+}
+
+vpps_status overwrite_check_export(const settings *s, const char *path) {
+    char *name = NULL, *epoch = NULL;
+    bool holds = false;
+    if (!s->force) VPPS_TRY(holds_something(path, &holds));
+    if (!holds) return VPPS_OK;
+    const bool is_ours = vpps_checkpoint_metadata(path, "network", &name) == VPPS_OK && name,
+               is_run = is_ours && vpps_checkpoint_metadata(path, "train.epoch", &epoch) == VPPS_OK && epoch;
+    VPPS_FREE(name, epoch);
+    vpps_restore_message("");
+    if (is_ours && !is_run) return VPPS_OK;
+    return vpps_fail(VPPS_ARGUMENT, "--save %s: the file %s: --force replaces it", path,
+                     is_run ? "is a checkpoint that training can go on from"
+                            : "exists already, and export has not made it");
 }

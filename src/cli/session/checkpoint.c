@@ -59,12 +59,10 @@ vpps_status checkpoint_check(const settings *s, const corpus *c) {
             return fail_text(place, word, vocab_names[k]);
         }
     }
-    size_t n;
-    const cli_option *rows = options_rows(s, &n);
-    for (size_t i = 0; i < n; i++) {
-        if (!(rows[i].flags & OPTION_SAVED) || rows[i].row.kind != OPTION_TEXT) continue;
-        const char *text = options_text(s, &rows[i]);
-        if (text && !vpps_is_utf8(text)) return fail_text("", text, rows[i].row.name);
+    for (const cli_option *o = options_rows(s); o->row.help; o++) {
+        if (!(o->flags & OPTION_SAVED) || o->row.kind != OPTION_TEXT) continue;
+        const char *text = options_text(s, o);
+        if (text && !vpps_is_utf8(text)) return fail_text("", text, o->row.name);
     }
     return VPPS_OK;
 }
@@ -83,35 +81,51 @@ static void add_data(entry_list *list, const corpus *c, const char *folder) {
     if (files && *folder) add_entry(list, "train.", "folder", folder);
 }
 
-static void add_number(entry_list *list, const char *key, uint64_t value) {
-    snprintf(add_entry(list, "train.", key, NULL), VALUE_BYTES, "%" PRIu64, value);
+/* The entries train.NAME of the position in training. `most`: the largest value that is read; larger ones mean a damaged file. For numbers that a
+ * resumed run increases, INT32_MAX leaves room. */
+static const struct {
+    const char *key;
+    size_t offset; /* of the member in `position` */
+    enum { REAL, U32, U64 } kind;
+    uint64_t most;
+} position_entries[] = {
+    {"train.epoch", offsetof(position, epoch), U32, INT32_MAX},
+    {"train.batch", offsetof(position, batch), U32, INT32_MAX},
+    {"train.trained", offsetof(position, trained), U64, MOST_COUNTED},
+    {"train.loss_sum", offsetof(position, loss_sum), REAL, 0},
+    {"train.n_losses", offsetof(position, n_losses), U32, INT32_MAX},
+    {"train.best_dev", offsetof(position, best.any.value), REAL, 0},
+    {"train.best_next", offsetof(position, best.any.next), REAL, 0},
+    {"train.best_due", offsetof(position, best.due.value), REAL, 0},
+    {"train.best_due_next", offsetof(position, best.due.next), REAL, 0},
+    {"train.best_metric", offsetof(position, best.metric), U32, MAX_METRICS}, /* MAX_METRICS: no metric is chosen */
+    {"train.best_epoch", offsetof(position, best.epoch), U32, INT32_MAX},
+    {"train.best_batch", offsetof(position, best.batch), U32, INT32_MAX},
+    {"train.best_since", offsetof(position, best.since), U32, INT32_MAX},
+    {"train.lr_drops", offsetof(position, lr_drops), U32, INT32_MAX},
+    {"train.right", offsetof(position, right), U64, MOST_COUNTED},
+    {"train.labelled", offsetof(position, labelled), U64, MOST_COUNTED},
+};
+
+static void mark_missing(best_value *best) {
+    if (!best->found || !isfinite(best->next)) best->next = NO_VALUE;
+    if (!best->found) best->value = NO_VALUE;
 }
 
-static void add_real(entry_list *list, const char *key, double value) {
-    snprintf(add_entry(list, "train.", key, NULL), VALUE_BYTES, "%.17g", value);
-}
-
-static void add_best(entry_list *list, const char *value, const char *next, const best_value *best) {
-    add_real(list, value, best->found ? best->value : NO_VALUE);
-    add_real(list, next, best->found && isfinite(best->next) ? best->next : NO_VALUE);
-}
-
-/* Adds the position in training. train.best_metric is MAX_METRICS while no metric is chosen. */
-static void add_position(entry_list *list, const position *p) {
-    add_number(list, "epoch", p->epoch);
-    add_number(list, "batch", p->batch);
-    add_number(list, "trained", p->trained);
-    add_real(list, "loss_sum", p->loss_sum);
-    add_number(list, "n_losses", p->n_losses);
-    add_best(list, "best_dev", "best_next", &p->best.any);
-    add_best(list, "best_due", "best_due_next", &p->best.due);
-    add_number(list, "best_metric", p->best.chosen ? p->best.metric : MAX_METRICS);
-    add_number(list, "best_epoch", p->best.epoch);
-    add_number(list, "best_batch", p->best.batch);
-    add_number(list, "best_since", p->best.since);
-    add_number(list, "lr_drops", p->lr_drops);
-    add_number(list, "right", p->right);
-    add_number(list, "labelled", p->labelled);
+/* Adds the position in training, by value: the copy gets the marks of what was not measured. */
+static void add_position(entry_list *list, position p) {
+    mark_missing(&p.best.any);
+    mark_missing(&p.best.due);
+    if (!p.best.chosen) p.best.metric = MAX_METRICS;
+    for (size_t i = 0; i < VPPS_COUNT(position_entries); i++) {
+        const void *at = (const char *)&p + position_entries[i].offset;
+        char *text = add_entry(list, "", position_entries[i].key, NULL);
+        if (position_entries[i].kind == REAL)
+            snprintf(text, VALUE_BYTES, "%.17g", *(const double *)at);
+        else
+            snprintf(text, VALUE_BYTES, "%" PRIu64,
+                     position_entries[i].kind == U64 ? *(const uint64_t *)at : *(const uint32_t *)at);
+    }
 }
 
 vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const position *p, const plot *curves,
@@ -124,20 +138,16 @@ vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const
     if (states && states->n_states) VPPS_TRY(carry_to_text(states, x->handle, &states_text));
     VPPS_TRY(plot_to_text(curves, &curves_text));
     add_entry(&list, "", "network", s->network->name);
-    size_t n;
-    const cli_option *rows = options_rows(s, &n);
-    for (size_t i = 0; i < n; i++) {
-        if (!(rows[i].flags & OPTION_SAVED)) continue;
+    for (const cli_option *o = options_rows(s); o->row.help; o++) {
+        if (!(o->flags & OPTION_SAVED)) continue;
         /* an option with a text as value: an entry of any length, and only if the option is given */
-        if (rows[i].row.kind == OPTION_TEXT) {
-            const char *text = options_text(s, &rows[i]);
-            if (text) add_entry(&list, "option.", rows[i].row.name, text);
-        } else {
-            options_write(s, &rows[i], add_entry(&list, "option.", rows[i].row.name, NULL), VALUE_BYTES);
-        }
+        const char *text = o->row.kind == OPTION_TEXT ? options_text(s, o) : NULL;
+        if (text) add_entry(&list, "option.", o->row.name, text);
+        if (o->row.kind != OPTION_TEXT)
+            options_write(s, o, add_entry(&list, "option.", o->row.name, NULL), VALUE_BYTES);
     }
     snprintf(add_entry(&list, "", "classes", NULL), VALUE_BYTES, "%" PRIu32, c->classes);
-    add_position(&list, p);
+    add_position(&list, *p);
     add_entry(&list, "train.", "curves", curves_text);
     if (states_text) add_entry(&list, "train.", "carry", states_text);
     if (s->save && save_name_varies(s->save)) add_entry(&list, "train.", "save", basename(s->save));
@@ -189,29 +199,11 @@ static vpps_status fail_number(const checkpoint *k, const char *key, const char 
     return vpps_fail(VPPS_FORMAT, "%s: \"%s\" is \"%.32s\", not %s", k->path, key, text, expected);
 }
 
-/* Reads a real number from an entry that must exist: finite, and not negative unless it is NO_VALUE. */
-static vpps_status need_real(const checkpoint *k, const char *key, double *out) {
-    const char *text;
-    char *end;
-    VPPS_TRY(need(k, key, &text));
-    *out = strtod(text, &end);
-    const bool good = end != text && !*end && isfinite(*out) && (*out >= 0 || *out == NO_VALUE);
-    return good ? VPPS_OK : fail_number(k, key, text, "a number that fits");
-}
-
 /* Reads a whole number up to `most` from an entry that must exist. */
 static vpps_status need_number(const checkpoint *k, const char *key, uint64_t most, uint64_t *out) {
     const char *text;
     VPPS_TRY(need(k, key, &text));
     return vpps_read_number(text, most, out) ? VPPS_OK : fail_number(k, key, text, "a whole number that fits");
-}
-
-static vpps_status need_u32(const checkpoint *k, const char *key, uint32_t *out) {
-    uint64_t x;
-    /* the limit INT32_MAX leaves room: a resumed run increases the numbers */
-    VPPS_TRY(need_number(k, key, INT32_MAX, &x));
-    *out = (uint32_t)x;
-    return VPPS_OK;
 }
 
 /* What is needed to compare a resumed run's command line with the run's checkpoint. */
@@ -227,76 +219,60 @@ static bool is_taken(const settings *s, const cli_option *o) {
     return (o->flags & OPTION_SAVED) && (s->command == COMMAND_TRAIN || !(o->flags & OPTION_RESUMED));
 }
 
-/* Notes, for the error message, an option whose value changed. `before` NULL: the option was not given when the checkpoint was made. */
-static void note_change(const resuming *r, const char *name, const char *before, const char *now) {
-    const char *separator = ftell(r->now) ? ", " : "";
-    const bool given = before && *before;
-    fprintf(r->before, "%s%s--%s%s%.200s", separator, given ? "" : "no ", name, given ? " " : "", given ? before : "");
-    fprintf(r->now, "%s%s--%s%s%.200s", separator, *now ? "" : "no ", name, *now ? " " : "", now);
+/* Sets an option that is not on the command line to its saved value. */
+static vpps_status take_saved(const checkpoint *k, settings *s, corpus *c, const cli_option *o, const char *value) {
+    char why[160];
+    if (strcmp(o->row.name, "tokenizer") == 0 && strcmp(value, "none") != 0 && strcmp(value, "simple") != 0)
+        return vpps_fail(VPPS_ARGUMENT,
+                         "%s%s was trained on words of the command '%.200s': pipe text through it, and give "
+                         "--tokenizer none",
+                         VPPS_PATH_ARGS(k->path), value);
+    if (o->row.kind == OPTION_TEXT) { /* keeps a copy, to which the settings point */
+        value = c->texts[c->n_texts] = strdup(value);
+        if (!value) return vpps_fail(VPPS_MEMORY, "no memory for the options of %s", k->path);
+        c->n_texts++;
+    }
+    if (options_read(s, o, value, why, sizeof why)) return VPPS_OK;
+    return vpps_fail(VPPS_FORMAT, "%s: \"option.%s\" is \"%.64s\", not %s", k->path, o->row.name, value, why);
 }
 
-static vpps_status fail_fixed(const char *path, const char *name, const char *before, const char *now) {
-    return vpps_fail(VPPS_ARGUMENT, "%s was made with --%s %.200s: training cannot resume with %.200s", path, name,
-                     before, now);
-}
-
-/* Checks an option on the command line that the checkpoint lacks: either a text option that was not given when the checkpoint was made, or an option
- * newer than the checkpoint, which then was made with the option's default. */
-static vpps_status check_new(const char *path, const settings *s, const cli_option *o, const resuming *r) {
-    const bool moved = r->by_content && r->from_files && (o->flags & OPTION_DATA);
-    const bool is_text = o->row.kind == OPTION_TEXT, fixed = o->flags & OPTION_FIXED;
-    char now[4096], before[4096];
-    if (s->command != COMMAND_TRAIN || moved) return VPPS_OK;
-    if (is_text && fixed)
-        return vpps_fail(VPPS_ARGUMENT, "%s was made without --%s: training cannot resume with it", path, o->row.name);
-    const settings defaults = options_defaults(s);
-    options_write(s, o, now, sizeof now);
-    options_write(&defaults, o, before, sizeof before);
-    if (is_text || (!fixed && strcmp(now, before) != 0)) note_change(r, o->row.name, is_text ? NULL : before, now);
-    if (is_text || !fixed || strcmp(now, before) == 0) return VPPS_OK;
-    return fail_fixed(path, o->row.name, before, now);
-}
-
-/* Takes one saved option. If the option is on the command line, keeps the given value, and checks that it equals the saved one where it must not
- * change. */
-static vpps_status take_option(const checkpoint *k, settings *s, corpus *c, const cli_option *o, bool given,
+/* Checks an option of a resumed run's command line against its saved value, `before`, which may be empty. Notes a changed value for the message. */
+static vpps_status check_given(const checkpoint *k, const settings *s, const cli_option *o, const char *before,
                                const resuming *r) {
-    char now[4096], why[160];
-    const char *value = entry_of(k, "option.", o->row.name);
-    /* the checkpoint lacks the option: a text option that was not given, or an option newer than the checkpoint; keep the default */
-    if (!value) { return given ? check_new(k->path, s, o, r) : VPPS_OK; }
-    if (!given) {
-        if (strcmp(o->row.name, "tokenizer") == 0 && strcmp(value, "none") != 0 && strcmp(value, "simple") != 0) {
-            return vpps_fail(VPPS_ARGUMENT,
-                             "%s%s was trained on words of the command '%.200s': pipe text through it, and give "
-                             "--tokenizer none",
-                             VPPS_PATH_ARGS(k->path), value);
-        }
-        if (o->row.kind == OPTION_TEXT) { /* keeps a copy, to which the settings point */
-            value = c->texts[c->n_texts] = strdup(value);
-            if (!value) return vpps_fail(VPPS_MEMORY, "no memory for the options of %s", k->path);
-            c->n_texts++;
-        }
-        if (options_read(s, o, value, why, sizeof why)) return VPPS_OK;
-        return vpps_fail(VPPS_FORMAT, "%s: \"option.%s\" is \"%.64s\", not %s", k->path, o->row.name, value, why);
-    }
-    if (s->command == COMMAND_TRAIN && !(r->by_content && (o->flags & OPTION_CONTENT))) {
-        options_write(s, o, now, sizeof now);
-        const bool differs = strcmp(now, value) != 0;
-        if (differs && (o->flags & OPTION_FIXED)) return fail_fixed(k->path, o->row.name, value, now);
-        if (differs) note_change(r, o->row.name, value, now);
-    }
+    char now[4096];
+    const char *name = o->row.name, *separator = ftell(r->now) ? ", " : "";
+    options_write(s, o, now, sizeof now);
+    if (strcmp(now, before) == 0) return VPPS_OK;
+    if (o->flags & OPTION_FIXED)
+        return vpps_fail(VPPS_ARGUMENT, "%s was made with --%s %.200s: training cannot resume with %.200s", k->path,
+                         name, before, now);
+    fprintf(r->before, "%s%s--%s%s%.200s", separator, *before ? "" : "no ", name, *before ? " " : "", before);
+    fprintf(r->now, "%s%s--%s%s%.200s", separator, *now ? "" : "no ", name, *now ? " " : "", now);
     return VPPS_OK;
 }
 
+/* Takes one saved option. If the option is on the command line, keeps the given value, and checks that it equals the saved one where it must not
+ * change. The checkpoint lacks a text option that was not given, and an option newer than the checkpoint, which was made with its default. */
+static vpps_status take_option(const checkpoint *k, settings *s, corpus *c, const cli_option *o, const resuming *r) {
+    const char *value = entry_of(k, "option.", o->row.name);
+    if (!s->given[o->number]) return value ? take_saved(k, s, c, o, value) : VPPS_OK;
+    const bool moved = r->by_content && (value ? o->flags & OPTION_CONTENT : r->from_files && (o->flags & OPTION_DATA));
+    if (s->command != COMMAND_TRAIN || moved) return VPPS_OK;
+    if (value) return check_given(k, s, o, value, r);
+    if (o->row.kind == OPTION_TEXT && (o->flags & OPTION_FIXED))
+        return vpps_fail(VPPS_ARGUMENT, "%s was made without --%s: training cannot resume with it", k->path,
+                         o->row.name);
+    char text[VALUE_BYTES] = "";
+    const settings defaults = options_defaults(s);
+    if (o->row.kind != OPTION_TEXT) options_write(&defaults, o, text, sizeof text);
+    return check_given(k, s, o, text, r);
+}
+
 static resuming look_at_data(const checkpoint *k, const settings *s) {
-    size_t n;
-    const cli_option *rows = options_rows(s, &n);
     resuming r = {.by_content = vpps_safetensors_metadata(k->file, "data.train") != NULL};
-    for (size_t i = 0; i < n; i++) {
-        if (!(rows[i].flags & OPTION_DATA) || rows[i].row.kind != OPTION_TEXT) continue;
-        r.from_files |= entry_of(k, "option.", rows[i].row.name) != NULL;
-    }
+    for (const cli_option *o = options_rows(s); o->row.help; o++)
+        if ((o->flags & OPTION_DATA) && o->row.kind == OPTION_TEXT)
+            r.from_files |= entry_of(k, "option.", o->row.name) != NULL;
     return r;
 }
 
@@ -311,20 +287,17 @@ static bool is_there(const settings *s, const char *path) {
 
 /* Makes the checkpoint's relative paths relative to the folder in which the checkpoint was made, unless they exist in the current folder. */
 static vpps_status find_paths(const checkpoint *k, settings *s, corpus *c) {
-    size_t n;
-    const cli_option *rows = options_rows(s, &n);
     const char *folder = vpps_safetensors_metadata(k->file, "train.folder");
-    for (size_t i = 0; folder && i < n; i++) {
+    for (const cli_option *o = options_rows(s); folder && o->row.help; o++) {
         char *there, why[160];
-        const char *text = rows[i].flags & OPTION_CONTENT ? options_text(s, &rows[i]) : NULL;
-        if (!text || *text == '/' || s->given[i] || is_there(s, text)) continue;
+        const char *text = o->flags & OPTION_CONTENT ? options_text(s, o) : NULL;
+        if (!text || *text == '/' || s->given[o->number] || is_there(s, text)) continue;
         if (asprintf(&there, "%s/%s", folder, text) < 0)
             return vpps_fail(VPPS_MEMORY, "no memory for the name of %s", text);
-        if (is_there(s, there) && c->n_texts < OPTIONS_MAX && options_read(s, &rows[i], there, why, sizeof why)) {
+        if (is_there(s, there) && c->n_texts < OPTIONS_MAX && options_read(s, o, there, why, sizeof why))
             c->texts[c->n_texts++] = there;
-        } else {
+        else
             free(there);
-        }
     }
     return VPPS_OK;
 }
@@ -342,22 +315,20 @@ static vpps_status take_save_name(const checkpoint *k, settings *s, corpus *c) {
 }
 
 /* Takes all options from the checkpoint. Data on the command line replace all data files of the checkpoint. */
-static vpps_status take_all_options(const checkpoint *k, settings *s, corpus *c, resuming r) {
-    size_t n;
-    const cli_option *rows = options_rows(s, &n);
+static vpps_status take_all_options(const checkpoint *k, settings *s, corpus *c, const resuming *r) {
     bool other_data = false;
-    for (size_t i = 0; i < n; i++) other_data |= (rows[i].flags & OPTION_DATA) && s->given[i];
+    for (const cli_option *o = options_rows(s); o->row.help; o++)
+        other_data |= (o->flags & OPTION_DATA) && s->given[o->number];
     /* A resumed run needs the same data, perhaps in moved files: the command line may name files of single splits, or all by --data. */
-    if (s->command == COMMAND_TRAIN) other_data = r.by_content && s->data;
-    for (size_t i = 0; i < n; i++) {
-        if (!is_taken(s, &rows[i])) continue;
-        if (other_data && (rows[i].flags & OPTION_DATA) && rows[i].row.kind == OPTION_TEXT && !s->given[i]) continue;
-        VPPS_TRY(take_option(k, s, c, &rows[i], s->given[i], &r));
+    if (s->command == COMMAND_TRAIN) other_data = r->by_content && s->data;
+    for (const cli_option *o = options_rows(s); o->row.help; o++) {
+        const bool replaced =
+            other_data && (o->flags & OPTION_DATA) && o->row.kind == OPTION_TEXT && !s->given[o->number];
+        if (is_taken(s, o) && !replaced) VPPS_TRY(take_option(k, s, c, o, r));
     }
-    if (s->command == COMMAND_TRAIN && options_given(s, "generate") && options_name_files(s)) {
+    if (s->command == COMMAND_TRAIN && options_given(s, "generate") && options_name_files(s))
         return vpps_fail(VPPS_ARGUMENT, "%s was made with %s: training cannot resume with --generate", k->path,
                          corpus_name(s));
-    }
     VPPS_TRY(take_save_name(k, s, c));
     return find_paths(k, s, c);
 }
@@ -366,77 +337,71 @@ static vpps_status take_all_options(const checkpoint *k, settings *s, corpus *c,
  * allowed. */
 static vpps_status take_options(const checkpoint *k, settings *s, corpus *c) {
     resuming r = look_at_data(k, s);
-    char *before = NULL, *now = NULL;
+    VPPS_FREED char *before = NULL, *now = NULL;
     size_t before_bytes, now_bytes;
     r.before = open_memstream(&before, &before_bytes);
     r.now = open_memstream(&now, &now_bytes);
-    vpps_status status = r.before && r.now ? take_all_options(k, s, c, r)
+    vpps_status status = r.before && r.now ? take_all_options(k, s, c, &r)
                                            : vpps_fail(VPPS_MEMORY, "no memory for the options of %s", k->path);
     status = vpps_text_end(r.before, status, &before);
     status = vpps_text_end(r.now, status, &now);
-    if (status == VPPS_OK && *now) {
+    if (status == VPPS_OK && *now)
         corpus_note(c, "%s%s was made with %s: it goes on with %s", VPPS_PATH_ARGS(k->path), before, now);
-    }
-    VPPS_FREE(before, now);
     return status;
 }
 
-static vpps_status take_vocabularies(const checkpoint *k, corpus *c) {
-    for (int i = 0; i < N_VOCABS; i++) {
-        /* not every network has this vocabulary; a missing vocabulary of words is reported elsewhere */
-        const char *text = vpps_safetensors_metadata(k->file, vocab_names[i]);
-        if (text) VPPS_TRY(vpps_vocab_from_text(&c->vocab[i], text));
+/* Reads a member of the position from its entry, which must exist. A real number is finite, and not negative unless it is NO_VALUE. */
+static vpps_status take_entry(const checkpoint *k, size_t i, position *p) {
+    const char *text, *key = position_entries[i].key;
+    void *at = (char *)p + position_entries[i].offset;
+    if (position_entries[i].kind != REAL) {
+        uint64_t number;
+        VPPS_TRY(need_number(k, key, position_entries[i].most, &number));
+        if (position_entries[i].kind == U32)
+            *(uint32_t *)at = (uint32_t)number;
+        else
+            *(uint64_t *)at = number;
+        return VPPS_OK;
     }
-    return VPPS_OK;
+    char *end;
+    VPPS_TRY(need(k, key, &text));
+    const double x = *(double *)at = strtod(text, &end);
+    const bool good = end != text && !*end && isfinite(x) && (x >= 0 || x == NO_VALUE);
+    return good ? VPPS_OK : fail_number(k, key, text, "a number that fits");
 }
 
-/* Reads a best value, and from the entry `next` the best value of the next metric. */
-static vpps_status take_value(const checkpoint *k, const char *value, const char *next, best_value *best) {
-    VPPS_TRY(need_real(k, value, &best->value));
-    VPPS_TRY(need_real(k, next, &best->next));
+static void take_marks(best_value *best) {
     best->found = best->value >= 0;
     if (best->next < 0) best->next = NAN;
-    return VPPS_OK;
-}
-
-/* Reads the best measurements of the dev data. */
-static vpps_status take_best(const checkpoint *k, best_measure *b) {
-    uint64_t number;
-    VPPS_TRY(take_value(k, "train.best_dev", "train.best_next", &b->any));
-    VPPS_TRY(take_value(k, "train.best_due", "train.best_due_next", &b->due));
-    VPPS_TRY(need_number(k, "train.best_metric", MAX_METRICS, &number));
-    b->chosen = number < MAX_METRICS;
-    b->metric = (uint32_t)number;
-    if (b->any.found && !b->chosen) return vpps_fail(VPPS_FORMAT, "%s: \"train.best_dev\" is of no metric", k->path);
-    VPPS_TRY(need_u32(k, "train.best_epoch", &b->epoch));
-    VPPS_TRY(need_u32(k, "train.best_batch", &b->batch));
-    return need_u32(k, "train.best_since", &b->since);
 }
 
 /* Reads the position in training that a resumed run continues from. */
 static vpps_status take_position(const checkpoint *k, position *p) {
-    VPPS_TRY(need_u32(k, "train.epoch", &p->epoch));
-    VPPS_TRY(need_u32(k, "train.batch", &p->batch));
-    VPPS_TRY(need_number(k, "train.trained", MOST_COUNTED, &p->trained));
-    VPPS_TRY(need_real(k, "train.loss_sum", &p->loss_sum));
-    VPPS_TRY(need_u32(k, "train.n_losses", &p->n_losses));
-    VPPS_TRY(need_u32(k, "train.lr_drops", &p->lr_drops));
-    VPPS_TRY(need_number(k, "train.right", MOST_COUNTED, &p->right));
-    VPPS_TRY(need_number(k, "train.labelled", MOST_COUNTED, &p->labelled));
-    return take_best(k, &p->best);
+    for (size_t i = 0; i < VPPS_COUNT(position_entries); i++) VPPS_TRY(take_entry(k, i, p));
+    take_marks(&p->best.any);
+    take_marks(&p->best.due);
+    p->best.chosen = p->best.metric < MAX_METRICS;
+    if (!p->best.any.found || p->best.chosen) return VPPS_OK;
+    return vpps_fail(VPPS_FORMAT, "%s: \"train.best_dev\" is of no metric", k->path);
 }
 
 vpps_status checkpoint_describe(const char *path, settings *s, corpus *c, position *p) {
     VPPS_CLOSED_BY(close_file) checkpoint k;
     const char *text;
+    uint64_t classes;
     VPPS_TRY(open_file(&k, path));
     VPPS_TRY(need(&k, "network", &text));
     if (strcmp(text, s->network->name) != 0)
         return vpps_fail(VPPS_ARGUMENT, "%s holds the network %.64s, not %s", path, text, s->network->name);
     VPPS_TRY(take_options(&k, s, c));
-    VPPS_TRY(need_u32(&k, "classes", &c->classes));
+    VPPS_TRY(need_number(&k, "classes", INT32_MAX, &classes));
+    c->classes = (uint32_t)classes;
     VPPS_TRY(need(&k, "vocabulary", &text));
-    VPPS_TRY(take_vocabularies(&k, c));
+    for (int i = 0; i < N_VOCABS; i++) {
+        /* not every network has this vocabulary; a missing vocabulary of words is reported elsewhere */
+        text = vpps_safetensors_metadata(k.file, vocab_names[i]);
+        if (text) VPPS_TRY(vpps_vocab_from_text(&c->vocab[i], text));
+    }
     VPPS_TRY(corpus_check(c, s, path));
     corpus_set_sizes(c, s);
     return p ? take_position(&k, p) : VPPS_OK;
@@ -466,11 +431,9 @@ vpps_status checkpoint_carry(const char *path, const session *x, carry *states) 
 /* Returns whether an entry of the metadata is the same in all checkpoints of a run. */
 static bool is_of_run(const settings *s, const char *key) {
     static const char option[] = "option.";
-    if (strncmp(key, option, sizeof option - 1) != 0) {
+    if (strncmp(key, option, sizeof option - 1) != 0)
         return strncmp(key, "train.", 6) != 0 && strncmp(key, "vpps.", 5) != 0;
-    }
-    size_t at;
-    const cli_option *o = options_find(s, key + sizeof option - 1, &at);
+    const cli_option *o = options_find(s, key + sizeof option - 1);
     return o && (o->flags & OPTION_FIXED) && !(o->flags & OPTION_CONTENT);
 }
 
@@ -484,31 +447,26 @@ static bool has_all(const settings *s, const vpps_safetensors *a, const vpps_saf
 }
 
 bool checkpoint_same_run(const settings *s, const char *a, const char *b) {
-    vpps_safetensors *x = NULL, *y = NULL;
-    const bool same = vpps_safetensors_open_on_disk(&x, a) == VPPS_OK &&
-                      vpps_safetensors_open_on_disk(&y, b) == VPPS_OK && has_all(s, x, y) && has_all(s, y, x);
-    vpps_safetensors_close(x);
-    vpps_safetensors_close(y);
-    return same;
+    VPPS_CLOSED_BY(close_file) checkpoint x, y = {0};
+    return open_file(&x, a) == VPPS_OK && open_file(&y, b) == VPPS_OK && has_all(s, x.file, y.file) &&
+           has_all(s, y.file, x.file);
 }
 
 /* ---------------------------------------------------------------- the same data */
 
+static void destroy_vocab(vpps_vocab **v) { vpps_vocab_destroy(*v); }
+
 static vpps_status check_lexicon(const char *path, const settings *s, const corpus *c) {
-    vpps_vocab *now = NULL;
-    char *before = NULL, *text = NULL;
+    VPPS_CLOSED_BY(destroy_vocab) vpps_vocab *now = NULL;
+    VPPS_FREED char *before = NULL, *text = NULL;
     if (!s->lexicon || !options_given(s, "lexicon") || !c->vocab[VOCAB_LEXICON]) return VPPS_OK;
-    vpps_status status = vpps_vocab_create(&now);
-    if (status == VPPS_OK) status = vpps_lexicon_read_file(now, s->lexicon);
-    if (status == VPPS_OK) status = vpps_vocab_to_text(now, &text);
-    if (status == VPPS_OK) status = vpps_vocab_to_text(c->vocab[VOCAB_LEXICON], &before);
-    if (status == VPPS_OK && strcmp(text, before) != 0) {
-        status = vpps_fail(VPPS_ARGUMENT, "%s was made with another lexicon than %s: training cannot resume with it",
-                           path, s->lexicon);
-    }
-    vpps_vocab_destroy(now);
-    VPPS_FREE(before, text);
-    return status;
+    VPPS_TRY(vpps_vocab_create(&now));
+    VPPS_TRY(vpps_lexicon_read_file(now, s->lexicon));
+    VPPS_TRY(vpps_vocab_to_text(now, &text));
+    VPPS_TRY(vpps_vocab_to_text(c->vocab[VOCAB_LEXICON], &before));
+    if (strcmp(text, before) == 0) return VPPS_OK;
+    return vpps_fail(VPPS_ARGUMENT, "%s was made with another lexicon than %s: training cannot resume with it", path,
+                     s->lexicon);
 }
 
 vpps_status checkpoint_check_data(const char *path, const settings *s, const corpus *c) {

@@ -1,57 +1,105 @@
 /* init.c - starts a run with the parameters of another run's checkpoint (--init). */
 #include "cli/session/init.h"
 #include "base/base.h"
-#include "cli/session/finite.h"
-#include "cli/session/init_rows.h"
+#include "cli/session/parameters.h"
 #include "io/descriptor.h"
 #include "io/safetensors.h"
 
+/* Tells whether a parameter's rows belong to the words of a vocabulary (of words, characters or classes). */
+typedef struct param_rows {
+    int vocab; /* the vocabulary whose size shapes the parameter (VOCAB_WORDS, ...); N_VOCABS: none */
+    /* true: the parameter has one row per word, in order; false: another of its dimensions grows with the vocabulary */
+    bool by_row;
+} param_rows;
+
 typedef struct source {
-    const session *x;
+    session *x;
     const corpus *c;
-    const vpps_safetensors *file;
+    vpps_safetensors *file;
     vpps_vocab *vocab[N_VOCABS]; /* vocabularies in the file; NULL: the file has no such vocabulary */
-    uint32_t *ids[N_VOCABS];     /* for each id of this network: the id of the same word in the file */
-    init_rows *rows;             /* for each parameter: the vocabulary that shapes it */
-    FILE *missing;               /* stream for text about the parameters that were not taken from the file */
+    uint32_t *ids
+        [N_VOCABS]; /* for each id of this network: the id of the same word in the file; NULL: one of them has no words */
+    param_rows *rows; /* for each parameter: the vocabulary that shapes it */
+    char *text;       /* text about the parameters that were not taken from the file */
+    FILE *missing;    /* stream for that text */
     uint32_t n_missing, n_matrices;
 } source;
-
-static vpps_status open_source(source *s) {
-    for (int k = 0; k < N_VOCABS; k++) {
-        const char *text = vpps_safetensors_metadata(s->file, vocab_names[k]);
-        if (!text || !s->c->vocab[k]) continue;
-        VPPS_TRY(vpps_vocab_from_text(&s->vocab[k], text));
-        VPPS_TRY(vpps_vocab_map(s->c->vocab[k], s->vocab[k], VPPS_NO_WORD, &s->ids[k]));
-    }
-    return VPPS_OK;
-}
 
 static void close_source(source *s) {
     for (int k = 0; k < N_VOCABS; k++) {
         vpps_vocab_destroy(s->vocab[k]);
         free(s->ids[k]);
     }
+    VPPS_FREE(s->text, s->rows);
+    vpps_safetensors_close(s->file);
 }
 
-/* Copies row `there` of the file's tensor to row i of the parameter `to`, if this process holds row i. */
-static void take_row(const vpps_param_info *p, char *to, uint64_t i, const vpps_safetensors_info *t, uint64_t there,
-                     size_t bytes) {
-    if (i % p->step == p->first) memcpy(to + i / p->step * bytes, t->bytes + there * bytes, bytes);
+/* ---------------------------------------------------------------- which rows are words */
+
+static void destroy_model(vpps_model **m) { vpps_model_destroy(*m); }
+
+/* Records a network on its own model. */
+static vpps_status make_model(const settings *s, net_config config, vpps_model **model) {
+    void *instance = NULL;
+    VPPS_TRY(vpps_model_create(model, 1));
+    if (s->class_weights) VPPS_TRY(parameters_declare_weights(*model, &config));
+    const vpps_status status = network_create(s->network, &instance, *model, &config);
+    network_destroy(instance);
+    return status;
 }
 
-/* For each of n words that the checkpoint has, copies the word's row of a parameter from the checkpoint. Returns the number of rows. */
-static uint32_t take_rows(const source *s, int vocab, const vpps_safetensors_info *t, const vpps_param_info *p,
-                          char *to, uint64_t n, size_t bytes) {
-    uint32_t taken = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        const uint32_t there = s->ids[vocab][i];
-        if (there == VPPS_NO_WORD || there >= t->dims[0]) continue;
-        take_row(p, to, i, t, there, bytes);
-        taken++;
+static bool same_shape(const vpps_param_info *a, const vpps_param_info *b) {
+    return a->count == b->count && a->rows == b->rows && a->cols == b->cols;
+}
+
+/* Marks in `rows` the parameters whose shape changes when a vocabulary has one more word. */
+static vpps_status compare(vpps_model *model, vpps_model *larger, int vocab, param_rows *rows) {
+    for (vpps_param p = 0; p < vpps_param_count(model); p++) {
+        vpps_param q;
+        vpps_param_info a = {.size = sizeof a}, b = {.size = sizeof b};
+        VPPS_TRY(vpps_param_describe(model, p, &a));
+        const bool there = vpps_param_find(larger, a.name, &q) == VPPS_OK;
+        if (there) VPPS_TRY(vpps_param_describe(larger, q, &b));
+        if (there && same_shape(&a, &b)) continue;
+        ++*(a.kind == VPPS_LOOKUP ? &a.count : &a.rows); /* one entry, row or element more, and nothing else? */
+        rows[p] = (param_rows){vocab, there && rows[p].vocab == N_VOCABS && same_shape(&a, &b)};
     }
-    return taken;
+    return VPPS_OK;
 }
+
+/* Finds the vocabulary that each parameter's rows belong to. Does not rely on names: records the network with small vocabularies, then with
+ * one more word in one of them, and sees which parameters grow. */
+static vpps_status find_rows(const session *x, param_rows **rows) {
+    enum { FEW = 8 };
+    const settings *s = x->settings;
+    const bool text = s->network->kind == NET_TEXT; /* a text model's classes are its words */
+    const uint32_t n = vpps_param_count(x->model);
+    net_config config = s->net;
+    uint32_t *const sizes[] = {[VOCAB_WORDS] = &config.words,
+                               [VOCAB_CHARACTERS] = &config.characters,
+                               [VOCAB_EDGE_TYPES] = &config.edge_types,
+                               [VOCAB_CLASSES] = &config.classes};
+    VPPS_CLOSED_BY(destroy_model) vpps_model *model = NULL;
+    *rows = calloc((size_t)n + 1, sizeof **rows);
+    if (!*rows) return vpps_fail(VPPS_MEMORY, "no memory for --init");
+    for (uint32_t p = 0; p < n; p++) (*rows)[p].vocab = N_VOCABS;
+    for (size_t k = 0; k < VPPS_COUNT(sizes); k++) *sizes[k] = vpps_min_u32(*sizes[k], FEW);
+    VPPS_TRY(make_model(s, config, &model));
+    if (vpps_param_count(model) != n)
+        return vpps_fail(VPPS_ARGUMENT, "%s has other parameters with fewer words", s->network->name);
+    const net_config smallest = config;
+    for (int k = 0; k < (int)VPPS_COUNT(sizes); k++, config = smallest) {
+        VPPS_CLOSED_BY(destroy_model) vpps_model *larger = NULL;
+        if (!*sizes[k] || (text && k == VOCAB_CLASSES)) continue;
+        ++*sizes[k];
+        if (k == VOCAB_WORDS) config.classes += text;
+        VPPS_TRY(make_model(s, config, &larger));
+        VPPS_TRY(compare(model, larger, k, *rows));
+    }
+    return VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- taking parameters */
 
 /* Numbers of rows, and of elements in a row, of a parameter of this network. */
 typedef struct shape {
@@ -67,70 +115,100 @@ static bool has_such_rows(const vpps_safetensors_info *t, const vpps_param_info 
 
 /* Returns whether each word of a vocabulary has the same id in this network and in the file. */
 static bool same_words(const source *s, int vocab) {
-    if (!s->c->vocab[vocab] || !s->vocab[vocab])
-        return !s->c->vocab[vocab] && !s->vocab[vocab]; /* true if neither vocabulary has names, only numbers */
+    /* true if neither vocabulary has names, only numbers */
+    if (!s->ids[vocab]) return !s->c->vocab[vocab] && !s->vocab[vocab];
     const uint32_t n = vpps_vocab_size(s->c->vocab[vocab]);
     bool same = n == vpps_vocab_size(s->vocab[vocab]);
     for (uint32_t i = 0; i < n && same; i++) same = s->ids[vocab][i] == i;
     return same;
 }
 
-/* Copies a tensor of the file to the parameter: all rows if both have the same rows, else those of words that both have. Returns how many. */
-static uint64_t take_fitting(const source *s, const vpps_safetensors_info *t, const vpps_param_info *p, init_rows rows,
+/* Copies a tensor of the file to the parameter: all rows if both have the same rows, else those of words that both have. Returns how many.
+ * Other processes hold the rows that this process does not copy. */
+static uint64_t take_fitting(const source *s, const vpps_safetensors_info *t, const vpps_param_info *p, param_rows rows,
                              const shape *here, char *to) {
     const size_t bytes = here->row_elems * sizeof(float);
-    uint64_t taken = 0;
     if (!has_such_rows(t, p, here)) return 0;
-    if (rows.vocab == N_VOCABS || same_words(s, rows.vocab)) {
-        if (t->dims[0] != here->rows) return 0;
-        for (; taken < here->rows; taken++) take_row(p, to, taken, t, taken, bytes);
-        return taken;
+    const bool same = rows.vocab == N_VOCABS || same_words(s, rows.vocab);
+    const uint32_t *ids = same ? NULL : s->ids[rows.vocab];
+    if (same ? t->dims[0] != here->rows : !rows.by_row || !ids || here->rows > vpps_vocab_size(s->c->vocab[rows.vocab]))
+        return 0;
+    uint64_t taken = 0;
+    for (uint64_t i = 0; i < here->rows; i++) {
+        const uint64_t there = same ? i : ids[i];
+        if ((!same && there == VPPS_NO_WORD) || there >= t->dims[0]) continue;
+        if (i % p->step == p->first) memcpy(to + i / p->step * bytes, t->bytes + there * bytes, bytes);
+        taken++;
     }
-    if (!rows.by_row || !s->c->vocab[rows.vocab] || !s->vocab[rows.vocab]) return 0;
-    return here->rows <= vpps_vocab_size(s->c->vocab[rows.vocab])
-               ? take_rows(s, rows.vocab, t, p, to, here->rows, bytes)
-               : 0;
+    return taken;
 }
 
-/* Returns why no row of a tensor was taken, as text. */
-static const char *why_not(const source *s, const vpps_safetensors_info *t, const vpps_param_info *p, init_rows rows,
-                           const shape *here) {
-    if (!t) return "";
-    if (!has_such_rows(t, p, here)) return " (of another shape)";
-    if (rows.vocab == N_VOCABS) return " (of another shape)";
-    return rows.by_row && s->vocab[rows.vocab] ? " (of other words)" : " (of words that the file does not tell)";
-}
-
-static vpps_status take_parameter(source *s, vpps_param param, init_found *found) {
+static vpps_status take_parameter(source *s, vpps_param param) {
     vpps_param_info info = {.size = sizeof info};
     VPPS_TRY(vpps_param_describe(s->x->model, param, &info));
     const bool table = info.kind == VPPS_LOOKUP;
     const shape here = {table ? info.count : info.rows, table ? (uint64_t)info.rows * info.cols : info.cols};
     const vpps_safetensors_info *t = vpps_safetensors_find(s->file, info.name);
-    const init_rows rows = s->rows[param];
+    const param_rows rows = s->rows[param];
     const char *separator = s->n_missing ? ", " : "";
     const uint64_t taken = take_fitting(s, t, &info, rows, &here, (char *)vpps_param_values(s->x->model, param));
-    found->parameters++;
-    found->whole += taken == here.rows;
-    found->partly += taken && taken < here.rows;
+    s->x->init.parameters++;
+    s->x->init.whole += taken == here.rows;
+    s->x->init.partly += taken && taken < here.rows;
     s->n_matrices += taken && info.kind == VPPS_MATRIX;
     if (taken == here.rows) return VPPS_OK;
-    if (taken) {
+    s->n_missing++;
+    if (taken)
         fprintf(s->missing, "%s%llu of %s's %llu rows", separator, (unsigned long long)(here.rows - taken), info.name,
                 (unsigned long long)here.rows);
-    } else {
-        fprintf(s->missing, "%s%s%s", separator, info.name, why_not(s, t, &info, rows, &here));
-    }
-    s->n_missing++;
+    else
+        fprintf(s->missing, "%s%s%s", separator, info.name,
+                !t                                                          ? ""
+                : !has_such_rows(t, &info, &here) || rows.vocab == N_VOCABS ? " (of another shape)"
+                : rows.by_row && s->vocab[rows.vocab]                       ? " (of other words)"
+                                                      : " (of words that the file does not tell)");
     return VPPS_OK;
 }
 
-static vpps_status take_all(source *s, init_found *found) {
-    VPPS_TRY(open_source(s));
-    const uint32_t n = vpps_param_count(s->x->model);
-    for (uint32_t i = 0; i < n; i++) VPPS_TRY(take_parameter(s, i, found));
+/* Takes what fits, and prints which parameters were not taken, and which of the file's the network does not have. */
+static vpps_status take_all(source *s) {
+    for (int k = 0; k < N_VOCABS; k++) {
+        const char *text = vpps_safetensors_metadata(s->file, vocab_names[k]);
+        if (!text || !s->c->vocab[k]) continue;
+        VPPS_TRY(vpps_vocab_from_text(&s->vocab[k], text));
+        VPPS_TRY(vpps_vocab_map(s->c->vocab[k], s->vocab[k], VPPS_NO_WORD, &s->ids[k]));
+    }
+    for (vpps_param p = 0; p < vpps_param_count(s->x->model); p++) VPPS_TRY(take_parameter(s, p));
+    const char *separator = "";
+    for (size_t i = 0; i < vpps_safetensors_count(s->file); i++) {
+        const char *name = vpps_safetensors_at(s->file, i)->name;
+        vpps_param p;
+        if (init_is_state(name) || vpps_param_find(s->x->model, name, &p) == VPPS_OK) continue;
+        if (!*separator) fprintf(s->missing, "; %s has no ", s->x->settings->network->name);
+        fprintf(s->missing, "%s%s", separator, name);
+        separator = ", ";
+    }
     return VPPS_OK;
 }
+
+/* Fails, and tells the sizes of the file's network as options, if no matrix was taken from the file, only embeddings and vectors. */
+static vpps_status check_taken(const source *s, const char *path) {
+    VPPS_FREED char *sizes = NULL;
+    size_t n;
+    if (s->n_matrices) return VPPS_OK;
+    FILE *f = open_memstream(&sizes, &n);
+    for (const option_row *o = s->x->settings->network->options; f && o->name; o++) {
+        char key[96];
+        snprintf(key, sizeof key, "option.%s", o->name);
+        const char *value = o->fixed ? vpps_safetensors_metadata(s->file, key) : NULL;
+        if (value) fprintf(f, "%s--%s %s", ftell(f) ? ", " : "", o->name, value);
+    }
+    vpps_text_end(f, VPPS_OK, &sizes);
+    return vpps_fail(VPPS_FORMAT, "%s%s: has no matrix that fits %s%s%s", VPPS_PATH_ARGS(path),
+                     s->x->settings->network->name, sizes && *sizes ? "; it was made with " : "", sizes ? sizes : "");
+}
+
+/* ---------------------------------------------------------------- all of it */
 
 bool init_is_state(const char *name) {
     static const char begin[] = "optimizer.";
@@ -139,86 +217,37 @@ bool init_is_state(const char *name) {
     return *name >= '0' && *name <= '9' && name[strspn(name, "0123456789")] == '/';
 }
 
-/* Prints which of the file's parameters the network does not have. */
-static void print_unused(const source *s, FILE *f) {
-    const char *separator = "";
-    for (size_t i = 0; i < vpps_safetensors_count(s->file); i++) {
-        const char *name = vpps_safetensors_at(s->file, i)->name;
-        vpps_param p;
-        if (init_is_state(name) || vpps_param_find(s->x->model, name, &p) == VPPS_OK) continue;
-        if (!*separator) fprintf(f, "; %s has no ", s->x->settings->network->name);
-        fprintf(f, "%s%s", separator, name), separator = ", ";
-    }
-}
-
-/* Prints the network sizes that the file has, as "--hidden 64, --embed 32". */
-static void print_sizes(const settings *s, const vpps_safetensors *file, FILE *f) {
-    const char *separator = "";
-    for (const option_row *o = s->network->options; o->name; o++) {
-        char key[96];
-        snprintf(key, sizeof key, "option.%s", o->name);
-        const char *value = o->fixed ? vpps_safetensors_metadata(file, key) : NULL;
-        if (value) fprintf(f, "%s--%s %s", separator, o->name, value), separator = ", ";
-    }
-}
-
-/* Fails if no matrix was taken from the file, only embeddings and vectors. */
-static vpps_status check_taken(const source *s, const char *path) {
-    char *sizes = NULL;
-    size_t n;
-    if (s->n_matrices) return VPPS_OK;
-    FILE *f = open_memstream(&sizes, &n);
-    if (f) print_sizes(s->x->settings, s->file, f);
-    vpps_text_end(f, VPPS_OK, &sizes);
-    vpps_fail(VPPS_FORMAT, "%s%s: has no matrix that fits %s%s%s", VPPS_PATH_ARGS(path), s->x->settings->network->name,
-              sizes && *sizes ? "; it was made with " : "", sizes ? sizes : "");
-    free(sizes);
-    return VPPS_FORMAT;
-}
-
 vpps_status init_take_sizes(settings *s) {
-    vpps_safetensors *file;
-    size_t n;
-    vpps_status status = VPPS_OK;
-    VPPS_TRY(vpps_safetensors_open_on_disk(&file, s->init));
-    const cli_option *rows = options_rows(s, &n);
-    for (size_t i = 0; i < n && status == VPPS_OK; i++) {
+    VPPS_CLOSED_BY(close_source) source from = {.x = NULL};
+    VPPS_TRY(vpps_safetensors_open_on_disk(&from.file, s->init));
+    for (const cli_option *o = options_rows(s); o->row.help; o++) {
         char key[96], why[160];
-        if (!rows[i].of_network || !rows[i].row.fixed || s->given[i]) continue;
-        snprintf(key, sizeof key, "option.%s", rows[i].row.name);
-        const char *value = vpps_safetensors_metadata(file, key);
+        if (!o->of_network || !o->row.fixed || s->given[o->number]) continue;
+        snprintf(key, sizeof key, "option.%s", o->row.name);
+        const char *value = vpps_safetensors_metadata(from.file, key);
         if (!value) continue;
-        if (!options_read(s, &rows[i], value, why, sizeof why))
-            status = vpps_fail(VPPS_FORMAT, "%s: \"%s\" is \"%.64s\", not %s", s->init, key, value, why);
-        s->given[i] = true;
+        if (!options_read(s, o, value, why, sizeof why))
+            return vpps_fail(VPPS_FORMAT, "%s: \"%s\" is \"%.64s\", not %s", s->init, key, value, why);
+        s->given[o->number] = true;
     }
-    vpps_safetensors_close(file);
-    return status;
+    return VPPS_OK;
 }
 
 vpps_status init_load(session *x, const corpus *c, char **text) {
+    VPPS_CLOSED_BY(close_source) source s = {.x = x, .c = c};
     const char *path = x->settings->init;
-    vpps_safetensors *file;
-    char *missing = NULL;
-    size_t missing_bytes = 0;
+    size_t bytes;
     *text = NULL;
-    VPPS_TRY(vpps_safetensors_open(&file, path));
-    source s = {.x = x, .c = c, .file = file, .missing = open_memstream(&missing, &missing_bytes)};
-    vpps_status status = s.missing ? vpps_safetensors_verify(file) : vpps_fail(VPPS_MEMORY, "no memory for --init");
-    if (status == VPPS_OK) status = init_find_rows(x, &s.rows);
-    if (status == VPPS_OK) status = take_all(&s, &x->init);
-    if (status == VPPS_OK) print_unused(&s, s.missing);
-    status = vpps_text_end(s.missing, status, &missing);
-    if (status == VPPS_OK) status = check_taken(&s, path);
-    if (status == VPPS_OK) status = finite_check_parameters(x->model, path);
-    if (status == VPPS_OK &&
-        asprintf(text, "%s%s: took %u of %u parameters%s%s", VPPS_PATH_ARGS(path), x->init.whole + x->init.partly,
-                 x->init.parameters, s.n_missing ? ", but not " : "", missing ? missing : "") < 0) {
-        *text = NULL;
-        status = vpps_fail(VPPS_MEMORY, "no memory for --init");
-    }
-    VPPS_FREE(missing, s.rows);
-    close_source(&s);
-    vpps_safetensors_close(file);
-    return status;
+    VPPS_TRY(vpps_safetensors_open(&s.file, path));
+    VPPS_TRY(vpps_safetensors_verify(s.file));
+    VPPS_TRY(find_rows(x, &s.rows));
+    s.missing = open_memstream(&s.text, &bytes);
+    VPPS_TRY(vpps_text_end(s.missing, s.missing ? take_all(&s) : VPPS_OK, &s.text));
+    VPPS_TRY(check_taken(&s, path));
+    VPPS_TRY(finite_check_parameters(x->model, path));
+    if (asprintf(text, "%s%s: took %u of %u parameters%s%s", VPPS_PATH_ARGS(path), x->init.whole + x->init.partly,
+                 x->init.parameters, s.n_missing ? ", but not " : "", s.text) >= 0)
+        return VPPS_OK;
+    *text = NULL;
+    return vpps_fail(VPPS_MEMORY, "no memory for --init");
 }

@@ -1,7 +1,8 @@
-/* parameters.c - handles options about single parameters: --freeze, --lr-of, --class-weights. */
+/* parameters.c - handles options about single parameters: --freeze, --lr-of, --class-weights. Checks that parameters are finite. */
 #include "cli/session/parameters.h"
 #include "base/base.h"
 #include "cli/common/suggest.h"
+#include "io/descriptor.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -34,25 +35,21 @@ static char *trim(char *text) {
 /* Calls `take` for every item NAME or NAME=VALUE of a list, with the parameter, its name, and the text after the first '=' or NULL. */
 static vpps_status for_each(session *x, const char *option, const char *list,
                             vpps_status (*take)(session *x, vpps_param param, const char *name, const char *value)) {
-    char *items = list && *list ? strdup(list) : NULL, *rest = items;
-    vpps_status status = VPPS_OK;
+    VPPS_FREED char *items = list && *list ? strdup(list) : NULL;
     if (list && *list && !items) return vpps_fail(VPPS_MEMORY, "no memory for --%s", option);
-    for (char *name; status == VPPS_OK && rest && (name = strsep(&rest, ","));) {
+    for (char *rest = items, *name; rest && (name = strsep(&rest, ","));) {
         vpps_param param;
         char *value = strchr(name, '=');
         if (value) *value++ = '\0';
         name = trim(name);
         if (value) value = trim(value);
-        if (!*name) {
-            status = vpps_fail(VPPS_ARGUMENT, "--%s '%s': an item has no name; expected names with commas between",
-                               option, list);
-            break;
-        }
-        status = vpps_param_find(x->model, name, &param) == VPPS_OK ? take(x, param, name, value)
-                                                                    : fail_unknown(x, option, name);
+        if (!*name)
+            return vpps_fail(VPPS_ARGUMENT, "--%s '%s': an item has no name; expected names with commas between",
+                             option, list);
+        VPPS_TRY(vpps_param_find(x->model, name, &param) == VPPS_OK ? take(x, param, name, value)
+                                                                    : fail_unknown(x, option, name));
     }
-    free(items);
-    return status;
+    return VPPS_OK;
 }
 
 static vpps_status freeze(session *x, vpps_param param, const char *name, const char *value) {
@@ -65,13 +62,11 @@ vpps_status parameters_freeze(session *x) { return for_each(x, "freeze", x->sett
 static vpps_status take_rate(session *x, vpps_param param, const char *name, const char *value) {
     char *end = NULL;
     const float lr = value ? strtof(value, &end) : NAN;
-    if (!value || end == value || *end || !isfinite(lr) || lr < 0 || lr > 1e6f) {
+    if (!value || end == value || *end || !isfinite(lr) || lr < 0 || lr > 1e6f)
         return vpps_fail(VPPS_ARGUMENT, "--lr-of %s%s%s: expected a learning rate from 0 to 1e+06, as %s=0.001", name,
                          value ? "=" : "", value ? value : "", name);
-    }
-    for (uint32_t i = 0; i < x->n_rates; i++) {
+    for (uint32_t i = 0; i < x->n_rates; i++)
         if (x->rates[i].param == param) return vpps_fail(VPPS_ARGUMENT, "--lr-of names %s more than once", name);
-    }
     x->rates[x->n_rates++] = (parameter_rate){param, lr};
     return VPPS_OK;
 }
@@ -80,4 +75,23 @@ vpps_status parameters_take_rates(session *x) {
     x->rates = x->settings->lr_of ? calloc(vpps_param_count(x->model), sizeof *x->rates) : NULL;
     if (x->settings->lr_of && !x->rates) return vpps_fail(VPPS_MEMORY, "no memory for --lr-of");
     return for_each(x, "lr-of", x->settings->lr_of, take_rate);
+}
+
+bool finite_all(const float *values, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(values[i])) return false;
+    return true;
+}
+
+vpps_status finite_check_parameters(vpps_model *model, const char *path) {
+    for (vpps_param p = 0; p < vpps_param_count(model); p++) {
+        vpps_param_info info = {.size = sizeof info};
+        VPPS_TRY(vpps_param_describe(model, p, &info));
+        const size_t held = info.first < info.count ? (info.count - info.first - 1) / info.step + 1 : 0;
+        if (finite_all(vpps_param_values(model, p), held * info.rows * info.cols)) continue;
+        return vpps_fail(VPPS_NONFINITE,
+                         "%s%s: parameter %s holds values that are not finite: the network diverged in training",
+                         VPPS_PATH_ARGS(path), info.name);
+    }
+    return VPPS_OK;
 }

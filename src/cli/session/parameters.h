@@ -1,4 +1,5 @@
-/* parameters.h - options about single parameters of the network: --freeze, --lr-of, and the parameter that --class-weights adds. */
+/* parameters.h - options about single parameters of the network: --freeze, --lr-of, and the parameter that --class-weights adds; and a check of
+ * parameters' values. */
 #pragma once
 
 #include "cli/session/session_state.h"
@@ -12,3 +13,8 @@ vpps_status parameters_freeze(session *x);
 
 /* Sets x->rates to --lr-of's learning rates. Fails as parameters_freeze does; ARGUMENT also for a missing or second rate. */
 vpps_status parameters_take_rates(session *x);
+
+bool finite_all(const float *values, size_t n);
+
+/* Checks that all parameters of a model are finite; `path` names their origin in the message. Fails with NONFINITE. */
+vpps_status finite_check_parameters(vpps_model *model, const char *path);

@@ -3,7 +3,6 @@
 #include "base/base.h"
 #include "cli/input/corpus_read.h"
 #include "cli/session/chain.h"
-#include "cli/session/finite.h"
 #include "cli/session/init.h"
 #include "cli/session/parameters.h"
 #include "cli/session/team.h"

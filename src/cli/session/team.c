@@ -136,22 +136,16 @@ vpps_status team_sum(team *t, uint32_t n, double *values) { return t->c ? vpps_c
 
 char *team_options(const settings *s) {
     char *text = NULL, value[64];
-    size_t bytes, n;
+    size_t bytes;
     FILE *f = open_memstream(&text, &bytes);
     if (!f) return NULL;
-    const cli_option *rows = options_rows(s, &n);
     fprintf(f, "version %s\nnetwork %s\n", vpps_version(), s->network->name);
-    for (size_t i = 0; i < n; i++) {
-        if (!rows[i].row.name || !options_apply(s, &rows[i])) continue;
+    for (const cli_option *o = options_rows(s); o->row.help; o++) {
         /* skips paths, which may differ between processes */
-        if (rows[i].flags & (OPTION_INPUT | OPTION_OUTPUT | OPTION_CONTENT)) continue;
-        if (rows[i].row.kind == OPTION_TEXT) {
-            const char *given = options_text(s, &rows[i]);
-            fprintf(f, "--%s %s\n", rows[i].row.name, given ? given : "");
-            continue;
-        }
-        options_write(s, &rows[i], value, sizeof value);
-        fprintf(f, "--%s %s\n", rows[i].row.name, value);
+        if (!options_apply(s, o) || (o->flags & (OPTION_INPUT | OPTION_OUTPUT | OPTION_CONTENT))) continue;
+        const char *given = o->row.kind == OPTION_TEXT ? options_text(s, o) : value;
+        if (given == value) options_write(s, o, value, sizeof value);
+        fprintf(f, "--%s %s\n", o->row.name, given ? given : "");
     }
     vpps_text_end(f, VPPS_OK, &text);
     return text;
