@@ -15,8 +15,7 @@
 #include <math.h>
 
 static void tell_stderr(void *context, const char *line) {
-    const settings *s = context;
-    if (!s->quiet) fprintf(stderr, "vpps: %s\n", line);
+    if (!((const settings *)context)->quiet) fprintf(stderr, "vpps: %s\n", line);
 }
 
 /* Makes stderr the log of a session that has none. */
@@ -153,10 +152,10 @@ void session_close(session *x) {
     memset(x, 0, sizeof *x);
 }
 
-/* Clears the graph and adds n examples of a split. x->scores then has *n_positions scores, one per position (word, node or whole
+/* Clears the graph and adds n examples of a split. x->scores then has x->n_positions scores, one per position (word, node or whole
  * example). */
 static vpps_status add_examples(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
-                                net_heads heads, bool training, uint32_t *n_positions) {
+                                net_heads heads, bool training) {
     const network *net = x->settings->network;
     size_t at = 0;
     x->n_costs = 0;
@@ -170,9 +169,8 @@ static vpps_status add_examples(session *x, corpus *c, const corpus_split *split
         /* reserves one entry more than needed: arrays are not NULL, even for an example without positions (words or nodes to classify) */
         if (!VPPS_RESERVE(x->scores.logits, at + positions + 1) ||
             !VPPS_RESERVE(x->scores.nll, at + positions + i + 1) ||
-            !VPPS_RESERVE(x->scores.labels, at + positions + 1) || !VPPS_RESERVE(x->costs, i + 1)) {
+            !VPPS_RESERVE(x->scores.labels, at + positions + 1) || !VPPS_RESERVE(x->costs, i + 1))
             return vpps_fail(VPPS_MEMORY, "no memory for a batch of %zu positions", at + positions);
-        }
         vpps_node *cost = &x->costs[x->n_costs];
         *cost = VPPS_NO_NODE;
         const net_scores scores = {.logits = x->scores.logits + at,
@@ -188,13 +186,12 @@ static vpps_status add_examples(session *x, corpus *c, const corpus_split *split
         x->n_costs += *cost != VPPS_NO_NODE;
         at += positions;
     }
-    *n_positions = x->n_positions = (uint32_t)at;
+    x->n_positions = (uint32_t)at;
     return vpps_trace_end(x->handle);
 }
 
 static vpps_status print_trace(const void *context, FILE *f) {
-    const session *x = context;
-    return vpps_trace_write(x->handle, f);
+    return vpps_trace_write(((const session *)context)->handle, f);
 }
 
 vpps_status session_write_trace(session *x) {
@@ -204,26 +201,27 @@ vpps_status session_write_trace(session *x) {
 /* Moves the nodes that are not VPPS_NO_NODE to the front of the array. Returns their number. */
 static uint32_t close_up(vpps_node *nodes, uint32_t n) {
     uint32_t there = 0;
-    for (uint32_t k = 0; k < n; k++) {
+    for (uint32_t k = 0; k < n; k++)
         if (nodes[k] != VPPS_NO_NODE) nodes[there++] = nodes[k];
-    }
     return there;
 }
 
-/* Returns a node, the sum of all losses in the graph: losses of positions (words or nodes) and costs of whole examples; VPPS_NO_NODE: there
- * is no loss. *counted: number of positions with a loss. */
-static vpps_node sum_losses(session *x, uint32_t n_positions, uint32_t *counted) {
-    *counted = close_up(x->scores.nll, n_positions);
-    const uint32_t n = x->n_costs; /* add_examples reserved room for n costs of whole examples, after the losses */
-    if (n) memcpy(x->scores.nll + *counted, x->costs, n * sizeof *x->costs);
-    return *counted ? vpps_sum(x->graph, *counted + n, x->scores.nll) : VPPS_NO_NODE;
+/* Runs the graph forward, and copies the values of n nodes, each of `elems` elements, to `values`, one after the other. */
+static vpps_status forward(session *x, uint32_t n, const vpps_node *nodes, size_t elems, float *values) {
+    VPPS_FREED float **outs = malloc((n + 1u) * sizeof *outs);
+    if (!outs) return vpps_fail(VPPS_MEMORY, "no memory for %u values", n);
+    for (uint32_t k = 0; k < n; k++) outs[k] = values + k * elems;
+    return n ? vpps_forward(x->handle, x->graph, n, nodes, outs) : VPPS_OK;
 }
 
 vpps_status session_add_batch(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                               uint32_t in_batch, vpps_node *loss) {
-    uint32_t n_positions, counted;
-    VPPS_TRY(add_examples(x, c, split, examples, n, (net_heads)x->settings->net.loss, true, &n_positions));
-    *loss = vpps_scale(x->graph, sum_losses(x, n_positions, &counted), 1.0f / (float)in_batch);
+    VPPS_TRY(add_examples(x, c, split, examples, n, (net_heads)x->settings->net.loss, true));
+    /* the losses of positions, then the costs of whole examples, for which add_examples reserved room */
+    const uint32_t counted = close_up(x->scores.nll, x->n_positions);
+    if (x->n_costs) memcpy(x->scores.nll + counted, x->costs, x->n_costs * sizeof *x->costs);
+    const vpps_node sum = counted ? vpps_sum(x->graph, counted + x->n_costs, x->scores.nll) : VPPS_NO_NODE;
+    *loss = vpps_scale(x->graph, sum, 1.0f / (float)in_batch);
     x->trained_losses += counted;
     x->trained_examples += n;
     return vpps_graph_status(x->graph);
@@ -231,37 +229,30 @@ vpps_status session_add_batch(session *x, corpus *c, const corpus_split *split, 
 
 vpps_status session_backward(session *x, vpps_node loss, double counts[2]) {
     const uint32_t classes = x->settings->net.classes, most = loss == VPPS_NO_NODE ? 0 : x->n_positions;
-    vpps_node *nodes = malloc((most + 1u) * sizeof *nodes);
-    uint32_t *labels = malloc((most + 1u) * sizeof *labels), n = 0;
-    float **outs = malloc((most + 1u) * sizeof *outs), *values = malloc(((size_t)most * classes + 1) * sizeof *values);
-    vpps_status status = nodes && labels && outs && values
-                             ? VPPS_OK
-                             : vpps_fail(VPPS_MEMORY, "no memory for the scores of %u positions", most);
-    for (uint32_t k = 0; status == VPPS_OK && k < most; k++) {
-        if (x->scores.labels[k] == VPPS_NO_WORD) continue;
-        nodes[n] = x->scores.logits[k];
-        labels[n] = x->scores.labels[k];
-        outs[n] = values + (size_t)n * classes;
-        n++;
+    vpps_node *nodes = x->scores.logits;
+    uint32_t *labels = x->scores.labels, n = 0;
+    for (uint32_t k = 0; k < most; k++) { /* moves what is labelled to the front */
+        if (labels[k] == VPPS_NO_WORD) continue;
+        nodes[n] = nodes[k];
+        labels[n++] = labels[k];
     }
-    if (status == VPPS_OK) {
-        const vpps_request request = {.size = sizeof request, .n_values = n, .values = nodes, .value_outs = outs};
-        status = vpps_backward(x->handle, x->graph, loss, &request);
-    }
-    for (uint32_t k = 0; status == VPPS_OK && k < n; k++) counts[0] += likeliest_class(outs[k], classes) == labels[k];
+    VPPS_FREED float *values = malloc(((size_t)n * classes + 1) * sizeof *values);
+    VPPS_FREED float **outs = malloc((n + 1u) * sizeof *outs);
+    if (!values || !outs) return vpps_fail(VPPS_MEMORY, "no memory for the scores of %u positions", n);
+    for (uint32_t k = 0; k < n; k++) outs[k] = values + (size_t)k * classes;
+    const vpps_request request = {.size = sizeof request, .n_values = n, .values = nodes, .value_outs = outs};
+    VPPS_TRY(vpps_backward(x->handle, x->graph, loss, &request));
+    for (uint32_t k = 0; k < n; k++) counts[0] += likeliest_class(outs[k], classes) == labels[k];
     counts[1] += n;
-    VPPS_FREE(nodes, labels, outs, values);
-    return status;
+    return VPPS_OK;
 }
 
 vpps_status session_count_labels(session *x, corpus *c, const corpus_split *split, uint64_t *counts) {
-    uint32_t n_positions;
     for (uint32_t first = 0; first < split->n_examples; first += x->settings->batch) {
         const uint32_t n = vpps_min_u32(x->settings->batch, split->n_examples - first);
-        VPPS_TRY(add_examples(x, c, split, split->examples + first, n, (net_heads)x->settings->net.loss, true,
-                              &n_positions));
+        VPPS_TRY(add_examples(x, c, split, split->examples + first, n, (net_heads)x->settings->net.loss, true));
         VPPS_TRY(vpps_graph_status(x->graph));
-        for (uint32_t k = 0; k < n_positions; k++)
+        for (uint32_t k = 0; k < x->n_positions; k++)
             if (x->scores.labels[k] != VPPS_NO_WORD) counts[x->scores.labels[k]]++;
     }
     vpps_graph_clear(x->graph);
@@ -270,20 +261,16 @@ vpps_status session_count_labels(session *x, corpus *c, const corpus_split *spli
 
 vpps_status session_nll(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                         double *nll, uint64_t *counted) {
-    uint32_t n_positions;
-    VPPS_TRY(add_examples(x, c, split, examples, n, NET_HEADS_LABELLED, false, &n_positions));
-    const uint32_t n_losses = close_up(x->scores.nll, n_positions);
-    float *losses = malloc((n_losses + 1u) * sizeof *losses), **outs = malloc((n_losses + 1u) * sizeof *outs);
-    vpps_status status = VPPS_OK;
-    if (!losses || !outs) status = vpps_fail(VPPS_MEMORY, "no memory for the losses of %u positions", n_losses);
-    for (uint32_t k = 0; status == VPPS_OK && k < n_losses; k++) outs[k] = &losses[k];
-    if (status == VPPS_OK && n_losses) status = vpps_forward(x->handle, x->graph, n_losses, x->scores.nll, outs);
     *nll = 0;
-    for (uint32_t k = 0; status == VPPS_OK && k < n_losses; k++) *nll += (double)losses[k];
-    if (status == VPPS_OK) x->nonfinite |= !isfinite(*nll);
+    VPPS_TRY(add_examples(x, c, split, examples, n, NET_HEADS_LABELLED, false));
+    const uint32_t n_losses = close_up(x->scores.nll, x->n_positions);
+    VPPS_FREED float *losses = malloc((n_losses + 1u) * sizeof *losses);
+    if (!losses) return vpps_fail(VPPS_MEMORY, "no memory for the losses of %u positions", n_losses);
+    VPPS_TRY(forward(x, n_losses, x->scores.nll, 1, losses));
+    for (uint32_t k = 0; k < n_losses; k++) *nll += (double)losses[k];
+    x->nonfinite |= !isfinite(*nll);
     *counted = n_losses;
-    VPPS_FREE(losses, outs);
-    return status;
+    return VPPS_OK;
 }
 
 vpps_status session_add_up(session *x, uint32_t n, uint64_t *counts) {
@@ -298,9 +285,8 @@ vpps_status session_add_up(session *x, uint32_t n, uint64_t *counts) {
 
 uint32_t likeliest_class(const float *logits, uint32_t classes) {
     uint32_t best = 0;
-    for (uint32_t i = 1; i < classes; i++) {
+    for (uint32_t i = 1; i < classes; i++)
         if (logits[i] > logits[best]) best = i;
-    }
     return best;
 }
 
@@ -314,29 +300,18 @@ vpps_status session_logits(session *x, corpus *c, const corpus_split *split, con
     const uint32_t classes = x->settings->net.classes;
     uint32_t n_heads = 0;
     *out = (position_logits){0};
-    VPPS_TRY(add_examples(x, c, split, examples, n, heads, false, &out->n));
+    VPPS_TRY(add_examples(x, c, split, examples, n, heads, false));
     vpps_node *nodes = x->scores.logits; /* reuses the array of x->scores, which is free here */
+    out->n = x->n_positions;
     out->of = calloc((size_t)out->n + 1, sizeof *out->of);
     for (uint32_t k = 0; out->of && k < out->n; k++) n_heads += nodes[k] != VPPS_NO_NODE;
     out->values = malloc(((size_t)n_heads * classes + 1) * sizeof *out->values);
-    float **outs = malloc(((size_t)n_heads + 1) * sizeof *outs);
-    vpps_status status = VPPS_OK;
-    if (!out->of || !out->values || !outs) {
-        status = vpps_fail(VPPS_MEMORY, "no memory for the scores of %u positions", n_heads);
-    }
-    for (uint32_t k = 0, j = 0; status == VPPS_OK && k < out->n; k++) {
-        if (nodes[k] == VPPS_NO_NODE) continue;
-        out->of[k] = outs[j] = out->values + (size_t)j * classes;
-        nodes[j++] = nodes[k];
-    }
-    if (status == VPPS_OK && n_heads) status = vpps_forward(x->handle, x->graph, n_heads, nodes, outs);
-    if (status == VPPS_OK) x->nonfinite |= !finite_all(out->values, (size_t)n_heads * classes);
-    free(outs);
-    return status;
-}
-
-static void predict_alone(const position_logits *p, uint32_t classes, int32_t *predicted) {
-    for (uint32_t k = 0; k < p->n; k++) predicted[k] = p->of[k] ? (int32_t)likeliest_class(p->of[k], classes) : -1;
+    if (!out->of || !out->values) return vpps_fail(VPPS_MEMORY, "no memory for the scores of %u positions", n_heads);
+    for (uint32_t k = 0, j = 0; k < out->n; k++)
+        if (nodes[k] != VPPS_NO_NODE) out->of[k] = out->values + (size_t)j++ * classes;
+    VPPS_TRY(forward(x, close_up(nodes, out->n), nodes, classes, out->values));
+    x->nonfinite |= !finite_all(out->values, (size_t)n_heads * classes);
+    return VPPS_OK;
 }
 
 /* Predicts the likeliest sequence of tags for each example. */
@@ -355,17 +330,13 @@ static vpps_status predict_chains(const session *x, corpus *c, const corpus_spli
 
 vpps_status session_predict(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                             net_heads heads, int32_t **predicted) {
-    position_logits p;
-    vpps_status status = session_logits(x, c, split, examples, n, heads, &p);
-    if (status == VPPS_OK && !VPPS_RESERVE(*predicted, p.n)) {
-        status = vpps_fail(VPPS_MEMORY, "no memory for %u predictions", p.n);
-    }
-    if (status == VPPS_OK && x->chain)
-        status = predict_chains(x, c, split, examples, n, &p, *predicted);
-    else if (status == VPPS_OK)
-        predict_alone(&p, x->settings->net.classes, *predicted);
-    position_logits_free(&p);
-    return status;
+    VPPS_CLOSED_BY(position_logits_free) position_logits p;
+    VPPS_TRY(session_logits(x, c, split, examples, n, heads, &p));
+    if (!VPPS_RESERVE(*predicted, p.n)) return vpps_fail(VPPS_MEMORY, "no memory for %u predictions", p.n);
+    if (x->chain) return predict_chains(x, c, split, examples, n, &p, *predicted);
+    for (uint32_t k = 0; k < p.n; k++)
+        (*predicted)[k] = p.of[k] ? (int32_t)likeliest_class(p.of[k], x->settings->net.classes) : -1;
+    return VPPS_OK;
 }
 
 vpps_status session_predict_all(session *x, corpus *c, const corpus_split *split, const volatile int *stop,
@@ -389,16 +360,14 @@ vpps_status session_predict_all(session *x, corpus *c, const corpus_split *split
 
 vpps_status session_mean_nll(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                              float *means) {
-    uint32_t n_positions, n_nodes = 0;
-    VPPS_TRY(add_examples(x, c, split, examples, n, NET_HEADS_LABELLED, false, &n_positions));
-    vpps_node *nodes = malloc(((size_t)n + 1) * sizeof *nodes);
-    float **outs = malloc(((size_t)n + 1) * sizeof *outs);
-    vpps_status status = nodes && outs ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for %u losses", n);
-    uint32_t at = 0;
-    for (uint32_t i = 0; i < n && status == VPPS_OK; i++) {
+    uint32_t n_nodes = 0, at = 0;
+    VPPS_TRY(add_examples(x, c, split, examples, n, NET_HEADS_LABELLED, false));
+    VPPS_FREED vpps_node *nodes = malloc(((size_t)n + 1) * sizeof *nodes);
+    VPPS_FREED float **outs = malloc(((size_t)n + 1) * sizeof *outs);
+    if (!nodes || !outs) return vpps_fail(VPPS_MEMORY, "no memory for %u losses", n);
+    for (uint32_t i = 0; i < n; i++) {
         net_example example;
-        status = corpus_example(c, x->settings->network->kind, split, examples[i], &example);
-        if (status != VPPS_OK) break;
+        VPPS_TRY(corpus_example(c, x->settings->network->kind, split, examples[i], &example));
         const uint32_t positions = net_positions(x->settings->network->kind, &example);
         vpps_node *losses = x->scores.nll + at;
         const uint32_t counted = close_up(losses, positions);
@@ -408,8 +377,7 @@ vpps_status session_mean_nll(session *x, corpus *c, const corpus_split *split, c
         nodes[n_nodes] = vpps_average(x->graph, counted, losses);
         outs[n_nodes++] = &means[i];
     }
-    if (status == VPPS_OK && n_nodes) status = vpps_forward(x->handle, x->graph, n_nodes, nodes, outs);
-    for (uint32_t i = 0; i < n_nodes && status == VPPS_OK; i++) x->nonfinite |= !isfinite(*outs[i]);
-    VPPS_FREE(nodes, outs);
-    return status;
+    if (n_nodes) VPPS_TRY(vpps_forward(x->handle, x->graph, n_nodes, nodes, outs));
+    for (uint32_t i = 0; i < n_nodes; i++) x->nonfinite |= !isfinite(*outs[i]);
+    return VPPS_OK;
 }
