@@ -27,12 +27,6 @@
 
 #include <math.h>
 
-/* The costs of the graphs of the first batches, which stand for all batches. */
-typedef struct run_cost {
-    uint64_t sentences, batches, nodes;
-    double flops, bytes;
-} run_cost;
-
 /* The number of nodes after which counting stops, since it takes 7 ns per node. */
 enum { COUNTED_NODES = 500000 };
 
@@ -56,21 +50,16 @@ typedef struct trainer {
     carry carry;        /* --carry: recurrent states at the end of each stream's latest piece */
     char *options;      /* the options that must be equal in all processes */
     bool stop;          /* whether the processes have agreed to stop */
-    uint64_t batches;   /* number of batches trained by this run */
     clock_mark started; /* when the first batch, which compiles the engine and measures products, had ended */
     bool measured;      /* whether the network has been evaluated since its latest update */
     bool saved;         /* whether --save has written the network since its latest update */
     double counts[2];   /* words or nodes in this process's part of the running batch: classified right; labelled */
     int claims[5];      /* locks of the files that are written */
     size_t n_claims;
-    char *saved_to[2];                                  /* latest file names of --save and --save-best */
-    bool in_flight;                                     /* whether a batch runs whose loss has not been taken yet */
-    uint32_t flight_batch;                              /* number of the batch in flight in its epoch, from 1 */
-    float flight_rate;                                  /* learning rate of the batch that is running */
-    uint64_t levels, steps, instructions, script_bytes; /* sums of vpps_stats' members over the batches */
-    uint64_t eval_ns;                                   /* time of evaluation and files, excluded from the rate */
-    uint64_t build_ns;                                  /* time of building graphs */
-    run_cost cost;
+    bool in_flight;        /* whether a batch runs whose loss has not been taken yet */
+    uint32_t flight_batch; /* number of the batch in flight in its epoch, from 1 */
+    float flight_rate;     /* learning rate of the batch that is running */
+    uint64_t eval_ns;      /* time of evaluation and files, excluded from the rate */
     train_summary summary;
 } trainer;
 
@@ -119,9 +108,11 @@ static vpps_status open_files(trainer *t) {
 /* Checks that there are dev data for options that decide by measurements of dev. */
 static vpps_status check_dev(const trainer *t) {
     const settings *s = t->s;
-    const bool plateau = s->lr_schedule == SCHEDULE_PLATEAU;
-    const char *option = s->save_best ? "save-best" : s->patience ? "patience" : "lr-schedule plateau";
-    if (!s->save_best && !s->patience && !plateau) return VPPS_OK;
+    const char *option = s->save_best                         ? "save-best"
+                         : s->patience                        ? "patience"
+                         : s->lr_schedule == SCHEDULE_PLATEAU ? "lr-schedule plateau"
+                                                              : NULL;
+    if (!option) return VPPS_OK;
     if (!s->eval_every) return vpps_fail(VPPS_ARGUMENT, "--%s goes with --eval-every of 1 or more", option);
     if (t->corpus.split[SPLIT_DEV].present) return VPPS_OK;
     return vpps_fail(VPPS_ARGUMENT, "--%s needs a dev part to measure, and %s has none: --dev FILE", option,
@@ -204,10 +195,9 @@ static vpps_status open_trainer(trainer *t) {
                   number_of(stats.vps, "VPs", vps, sizeof vps), cores);
     if (s->precision)
         progress_line(&t->progress, "products in %s (%s), all else in fp32", stats.precision, stats.precision_unit);
-    if (t->position.epoch || t->position.batch) {
+    if (t->position.epoch || t->position.batch)
         progress_line(&t->progress, "resumed from %s after epoch %u, batch %u", s->resume, t->position.epoch,
                       t->position.batch);
-    }
     if (t->team.c) progress_line(&t->progress, "%u processes", t->team.size);
     return log_start(&t->log, s, n);
 }
@@ -216,8 +206,7 @@ static void close_trainer(trainer *t) {
     progress_end(&t->progress);
     log_close(&t->log);
     plot_free(&t->plot);
-    VPPS_FREE(t->order, t->costs, t->own, t->options);
-    for (size_t i = 0; i < VPPS_COUNT(t->saved_to); i++) free(t->saved_to[i]);
+    VPPS_FREE(t->order, t->costs, t->own, t->options, t->summary.saved.path, t->summary.saved_best.path);
     for (size_t i = 0; i < t->n_claims; i++)
         if (t->claims[i] >= 0) close(t->claims[i]);
     carry_free(&t->carry, t->session.handle);
@@ -255,66 +244,45 @@ static vpps_status take_loss(trainer *t, float loss) {
     return log_batch(&t->log, t->position.epoch + 1, batch, (double)loss, (double)t->flight_rate);
 }
 
-/* --train-accuracy: adds the batch's counts, summed over all processes, to the epoch's counts. */
-static vpps_status take_counts(trainer *t) {
-    VPPS_TRY(team_sum(&t->team, 2, t->counts));
-    t->position.right += (uint64_t)t->counts[0];
-    t->position.labelled += (uint64_t)t->counts[1];
-    t->counts[0] = t->counts[1] = 0;
-    return VPPS_OK;
-}
-
 static double train_accuracy(const position *p) { return p->labelled ? (double)p->right / (double)p->labelled : NAN; }
 
-/* Waits for the running batch, if there is one, and adds its loss. */
+/* Waits for the running batch, if there is one, and adds its loss; with --train-accuracy also its counts, summed over all processes. */
 static vpps_status finish_batch(trainer *t) {
     if (!t->in_flight) return VPPS_OK;
     float loss;
     VPPS_TRY(vpps_sync_latest_loss(t->session.handle, &loss));
-    if (t->s->train_accuracy) VPPS_TRY(take_counts(t));
+    if (t->s->train_accuracy) {
+        VPPS_TRY(team_sum(&t->team, 2, t->counts));
+        t->position.right += (uint64_t)t->counts[0];
+        t->position.labelled += (uint64_t)t->counts[1];
+        t->counts[0] = t->counts[1] = 0;
+    }
     return take_loss(t, loss);
 }
 
-enum { SAVED_LAST, SAVED_BEST };
-
-/* Writes a checkpoint. Without a name nothing is written, but if tables are divided among processes this one
+/* Writes a checkpoint, and notes it in *saved. Without a name nothing is written, but if tables are divided among processes this one
  * contributes to the file that the first process writes. "{epoch}" in a name is the current epoch. */
-static vpps_status save_to(trainer *t, const char *name, bool has_part, int which) {
-    if (!name && has_part) return vpps_save(t->session.handle, "", NULL, 0);
-    if (!name) return VPPS_OK;
+static vpps_status save_to(trainer *t, const char *name, bool has_part, saved_file *saved) {
+    if (!name) return has_part ? vpps_save(t->session.handle, "", NULL, 0) : VPPS_OK;
     const uint64_t begin = vpps_now_ns();
     const position *p = &t->position;
-    char *path = save_name_of(name, p->epoch + (p->batch > 0));
+    VPPS_FREED char *path = save_name_of(name, p->epoch + (p->batch > 0));
     if (!path) return vpps_fail(VPPS_MEMORY, "no memory for the name of %s", name);
-    free(t->saved_to[which]);
-    t->saved_to[which] = path;
     VPPS_TRY(vpps_trace_begin(t->session.handle, "save"));
     VPPS_TRY(checkpoint_save(&t->session, path, &t->corpus, p, &t->plot, p->batch ? &t->carry : NULL));
     VPPS_TRY(vpps_trace_end(t->session.handle));
-    *(which == SAVED_BEST ? &t->summary.saved_best : &t->summary.saved) = (saved_file){path, p->epoch, p->batch};
+    free(saved->path);
+    *saved = (saved_file){path, p->epoch, p->batch};
+    path = NULL; /* close_trainer frees it */
     t->eval_ns += vpps_now_ns() - begin;
     return VPPS_OK;
 }
 
 /* Writes the checkpoint of --save: one process writes, all wait. */
 static vpps_status save(trainer *t) {
-    VPPS_TRY(save_to(t, t->s->save, t->team.saves, SAVED_LAST));
+    VPPS_TRY(save_to(t, t->s->save, t->team.saves, &t->summary.saved));
     t->saved = true;
     return team_meet(&t->team);
-}
-
-/* Adds the cost of a batch's graph, until enough nodes are counted. */
-static vpps_status count_cost(trainer *t, uint32_t sentences) {
-    run_cost *c = &t->cost;
-    if (c->nodes > COUNTED_NODES) return VPPS_OK;
-    vpps_cost cost = {.size = sizeof cost};
-    VPPS_TRY(vpps_graph_cost(t->session.graph, &cost));
-    c->batches++;
-    c->sentences += sentences;
-    c->nodes += cost.nodes;
-    c->flops += (double)(cost.product_flops + cost.other_flops);
-    c->bytes += (double)(cost.parameter_bytes + cost.value_bytes);
-    return VPPS_OK;
 }
 
 /* Builds the graph of this process's part of n examples from number `first` of the epoch on. *loss is the sum of their losses divided by
@@ -331,7 +299,7 @@ static vpps_status build_graph(trainer *t, uint32_t first, uint32_t n, uint32_t 
     }
     if (*n_own) VPPS_TRY(session_add_batch(&t->session, &t->corpus, train, t->own, *n_own, in_batch, loss));
     t->session.carry = NULL;
-    t->build_ns += vpps_now_ns() - begin;
+    t->summary.build_ns += vpps_now_ns() - begin;
     return VPPS_OK;
 }
 
@@ -352,15 +320,23 @@ static vpps_status set_rates(trainer *t, float *rate) {
     return VPPS_OK;
 }
 
-/* Adds the statistics of a trained graph. */
+/* Adds the statistics of a trained graph, and its cost until enough nodes are counted. */
 static vpps_status count_graph(trainer *t, uint32_t examples) {
     vpps_stats stats = {.size = sizeof stats};
-    VPPS_TRY(count_cost(t, examples));
+    vpps_cost cost = {.size = sizeof cost};
+    train_summary *u = &t->summary;
     VPPS_TRY(vpps_handle_stats(t->session.handle, &stats));
-    t->levels += stats.levels;
-    t->steps += stats.steps;
-    t->instructions += stats.instructions;
-    t->script_bytes += stats.script_bytes;
+    u->levels += stats.levels;
+    u->steps += stats.steps;
+    u->instructions += stats.instructions;
+    u->script_bytes += stats.script_bytes;
+    if (u->cost.nodes > COUNTED_NODES) return VPPS_OK;
+    VPPS_TRY(vpps_graph_cost(t->session.graph, &cost));
+    u->cost.batches++;
+    u->cost.sentences += examples;
+    u->cost.nodes += cost.nodes;
+    u->cost.flops += (double)(cost.product_flops + cost.other_flops);
+    u->cost.bytes += (double)(cost.parameter_bytes + cost.value_bytes);
     return VPPS_OK;
 }
 
@@ -401,7 +377,7 @@ static vpps_status train_batch(trainer *t) {
     t->flight_rate = rate;
     t->position.trained += n;
     t->summary.sentences += n;
-    t->batches++;
+    t->summary.batches++;
     t->measured = t->saved = false;
     return VPPS_OK;
 }
@@ -416,7 +392,7 @@ static vpps_status begin_epoch(trainer *t) {
     return carry_open(&t->carry, batch_examples(t));
 }
 
-static bool at_limit(const trainer *t) { return t->s->max_batches && t->batches >= t->s->max_batches; }
+static bool at_limit(const trainer *t) { return t->s->max_batches && t->summary.batches >= t->s->max_batches; }
 
 /* Trains the rest of an epoch; stops early at a limit or a signal. */
 static vpps_status train_epoch(trainer *t) {
@@ -430,13 +406,13 @@ static vpps_status train_epoch(trainer *t) {
     team_busy(&t->team, false);
     while (t->position.batch < batches_per_epoch(t) && !stopped(t) && !at_limit(t)) {
         VPPS_TRY(train_batch(t));
-        if (t->batches == 1) {
+        if (t->summary.batches == 1) {
             VPPS_TRY(finish_batch(t));
             t->started = mark_now(t);
         }
         const uint64_t done = (uint64_t)t->position.batch * batch_examples(t);
         progress_update(&t->progress, done < train->n_examples ? done : train->n_examples, mean_loss(t));
-        if (t->s->save_every && t->batches % t->s->save_every == 0) {
+        if (t->s->save_every && t->summary.batches % t->s->save_every == 0) {
             VPPS_TRY(finish_batch(t));
             team_busy(&t->team, true);
             VPPS_TRY(save(t));
@@ -481,7 +457,7 @@ static vpps_status take_measures(trainer *t, bool due, bool *best) {
     }
     *best = best_take(&p->best, task_for(t->s), &t->summary.split[SPLIT_DEV], p->epoch, p->batch, due);
     if (due && schedule_drops(t->s, &p->best)) p->lr_drops++;
-    return *best ? save_to(t, t->s->save_best, t->team.saves_best, SAVED_BEST) : VPPS_OK;
+    return *best ? save_to(t, t->s->save_best, t->team.saves_best, &t->summary.saved_best) : VPPS_OK;
 }
 
 /* Computes the mean number of losses per example in this run, over all processes. */
@@ -555,30 +531,15 @@ static vpps_status summarize(trainer *t) {
     train_summary *u = &t->summary;
     u->stats = (vpps_stats){.size = sizeof u->stats};
     VPPS_TRY(vpps_handle_stats(t->session.handle, &u->stats));
-    const vpps_stats stats = u->stats;
-    const double batches = t->batches ? (double)t->batches : 1;
     u->settings = t->s;
     u->session = &t->session;
-    double nodes = (double)stats.total_nodes;
+    double nodes = (double)u->stats.total_nodes;
     VPPS_TRY(team_sum(&t->team, 1, &nodes));
     VPPS_TRY(count_losses(t));
-    u->batches = t->batches;
     u->nodes = (uint64_t)nodes;
     u->processes = t->team.size;
-    u->exchange_ms_per_batch = (double)stats.total_exchange_ns * 1e-6 / batches;
-    u->sent_bytes_per_batch = (double)stats.total_sent_bytes / batches;
     u->epoch = t->position.epoch;
     u->best = t->position.best;
-    u->host_ms_per_batch = (double)stats.total_host_ns * 1e-6 / batches;
-    u->device_ms_per_batch = (double)stats.total_device_ns * 1e-6 / batches;
-    u->gap_ms_per_batch = (double)stats.total_gap_ns * 1e-6 / batches;
-    u->build_ns_per_node = stats.total_nodes ? (double)t->build_ns / (double)stats.total_nodes : 0;
-    u->flops_per_sentence = t->cost.sentences ? t->cost.flops / (double)t->cost.sentences : 0;
-    u->bytes_per_batch = t->cost.batches ? t->cost.bytes / (double)t->cost.batches : 0;
-    u->script_bytes_per_batch = (double)t->script_bytes / batches;
-    u->levels_per_batch = (double)t->levels / batches;
-    u->steps_per_batch = (double)t->steps / batches;
-    u->instructions_per_batch = (double)t->instructions / batches;
     u->interrupted = stopped(t);
     u->out_of_patience = out_of_patience(t);
     progress_end(&t->progress);
@@ -586,26 +547,19 @@ static vpps_status summarize(trainer *t) {
     return t->team.rank ? VPPS_OK : report_train(u);
 }
 
-/* Begins the run, in all processes or in none. */
-static vpps_status begin_run(trainer *t) {
-    VPPS_TRY(team_open(&t->team, t->s));
-    VPPS_TRY(team_agree(&t->team, open_trainer(t)));
-    return team_compare(&t->team, t->options, &t->corpus, t->session.model);
-}
-
 static void tell_nothing_left(trainer *t) {
     const settings *s = t->s;
+    const position *p = &t->position;
     char line[512];
-    if (!s->resume) {
+    if (!s->resume)
         snprintf(line, sizeof line, "nothing is trained: --epochs is %u", s->epochs);
-    } else if (out_of_patience(t)) {
+    else if (out_of_patience(t))
         snprintf(line, sizeof line,
-                 "nothing is left to train: dev has been no better for %u measurement%s (--patience %u)",
-                 t->position.best.since, t->position.best.since == 1 ? "" : "s", s->patience);
-    } else {
+                 "nothing is left to train: dev has been no better for %u measurement%s (--patience %u)", p->best.since,
+                 p->best.since == 1 ? "" : "s", s->patience);
+    else
         snprintf(line, sizeof line, "nothing is left to train: %s%s has %u epoch%s, and --epochs is %u",
-                 VPPS_PATH_ARGS(s->resume), t->position.epoch, t->position.epoch == 1 ? "" : "s", s->epochs);
-    }
+                 VPPS_PATH_ARGS(s->resume), p->epoch, p->epoch == 1 ? "" : "s", s->epochs);
     tell(t, line);
 }
 
@@ -626,7 +580,9 @@ static vpps_status conclude(trainer *t) {
 }
 
 static vpps_status train(trainer *t) {
-    VPPS_TRY(begin_run(t));
+    VPPS_TRY(team_open(&t->team, t->s));
+    VPPS_TRY(team_agree(&t->team, open_trainer(t))); /* all processes begin, or none does */
+    VPPS_TRY(team_compare(&t->team, t->options, &t->corpus, t->session.model));
     const clock_mark begin = mark_now(t);
     t->summary.loss = t->summary.train_accuracy = NAN;
     while (t->position.epoch < t->s->epochs && !stopped(t) && !at_limit(t) && !out_of_patience(t)) {
@@ -637,9 +593,9 @@ static vpps_status train(trainer *t) {
     }
     if (t->position.batch) t->summary.loss = mean_loss(t);
     if (t->position.batch) t->summary.train_accuracy = train_accuracy(&t->position);
-    if (!t->batches && !stopped(t)) tell_nothing_left(t);
+    if (!t->summary.batches && !stopped(t)) tell_nothing_left(t);
     t->summary.seconds = (double)(mark_now(t).ns - begin.ns) * 1e-9;
-    if (t->batches > 1) t->summary.start_seconds = (double)(t->started.ns - begin.ns) * 1e-9;
+    if (t->summary.batches > 1) t->summary.start_seconds = (double)(t->started.ns - begin.ns) * 1e-9;
     t->summary.sentences_per_s = rate_since(t, begin);
     VPPS_TRY(conclude(t));
     if (t->s->plot) VPPS_TRY(plot_write(&t->plot, t->s->plot));

@@ -38,11 +38,6 @@ bool report_has(const measures *m, int i) {
 
 /* ---------------------------------------------------------------- train */
 
-/* Returns the measures of the test split if known, else the measures of the dev split. */
-static const measures *final_measures(const train_summary *t) {
-    return t->split[SPLIT_TEST].known ? &t->split[SPLIT_TEST] : &t->split[SPLIT_DEV];
-}
-
 /* Adds the metrics' values to an object, with the signature that says how they were computed. */
 static void set_result(json_t *o, const task *t, const measures *m) {
     json_object_set_new(o, "metrics", report_measures(t, m));
@@ -51,19 +46,10 @@ static void set_result(json_t *o, const task *t, const measures *m) {
     if (t->signature) json_object_set_new(o, "signature", json_string(t->signature()));
 }
 
-/* Returns as JSON the number of words for which --vectors has a vector, and the number of other words; null without --vectors. */
-static json_t *vectors_json(const train_summary *t) {
-    const vpps_vectors_found *f = &t->session->vectors;
-    if (!f->words) return json_null();
-    return json_pack("{si si si so}", "words", (int)f->words, "found", (int)f->found, "composed", (int)f->composed,
-                     "share", report_number((double)(f->found + f->composed) / f->words));
-}
+/* Returns the mean over the run's batches of what was summed over them. */
+static double per_batch(const train_summary *t, double sum) { return sum / (t->batches ? (double)t->batches : 1); }
 
-/* Returns as JSON how many parameters were taken from the file of --init; null without --init. */
-static json_t *init_json(const init_found *f) {
-    if (!f->parameters) return json_null();
-    return json_pack("{si si si}", "parameters", (int)f->parameters, "whole", (int)f->whole, "partly", (int)f->partly);
-}
+static json_t *count_or_null(uint32_t n) { return n ? json_integer(n) : json_null(); }
 
 static void set_saved(json_t *o, const train_summary *t) {
     const saved_file *s = &t->saved, *best = &t->saved_best;
@@ -76,52 +62,61 @@ static void set_saved(json_t *o, const train_summary *t) {
 
 json_t *report_train_json(const train_summary *t) {
     const settings *s = t->settings;
-    json_t *o = json_pack("{ss ss si si si}", "model", s->network->name, "device", t->stats.device, "vps",
-                          (int)t->stats.vps, "batch", (int)s->batch, "hidden", (int)s->net.hidden);
-    json_object_set_new(o, "precision", json_string(t->stats.precision));
-    json_object_set_new(o, "precision_unit", json_string(t->stats.precision_unit));
-    /* null means that embeddings are as large as the hidden state */
-    json_object_set_new(o, "embed", s->net.embed ? json_integer(s->net.embed) : json_null());
-    json_object_set_new(o, "layers", s->net.layers ? json_integer(s->net.layers) : json_null());
-    json_object_set_new(o, "data", json_string(corpus_name(s)));
-    json_object_set_new(o, "epochs", json_integer(t->epoch));
-    json_object_set_new(o, "sentences", json_integer((json_int_t)t->sentences));
-    json_object_set_new(o, "seconds", report_number(t->seconds));
-    json_object_set_new(o, "start_seconds", report_number(t->start_seconds));
-    json_object_set_new(o, "sentences_per_s", report_number(t->sentences_per_s));
-    json_object_set_new(o, "batches", json_integer((json_int_t)t->batches));
-    json_object_set_new(o, "skipped", json_integer((json_int_t)t->stats.skipped));
-    json_object_set_new(o, "nodes", json_integer((json_int_t)t->nodes));
-    json_object_set_new(o, "loss", report_number(t->loss));
-    json_object_set_new(o, "train_accuracy", report_number(t->train_accuracy));
-    set_result(o, task_for(s), final_measures(t));
+    const vpps_stats *x = &t->stats;
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {
+        {"seconds", t->seconds},
+        {"start_seconds", t->start_seconds},
+        {"sentences_per_s", t->sentences_per_s},
+        {"loss", t->loss},
+        {"train_accuracy", t->train_accuracy},
+        {"host_ms_per_batch", per_batch(t, 1e-6 * (double)x->total_host_ns)},
+        {"device_ms_per_batch", per_batch(t, 1e-6 * (double)x->total_device_ns)},
+        {"gap_ms_per_batch", per_batch(t, 1e-6 * (double)x->total_gap_ns)},
+        {"build_ns_per_node", x->total_nodes ? (double)t->build_ns / (double)x->total_nodes : 0},
+        {"flops_per_sentence", t->cost.sentences ? t->cost.flops / (double)t->cost.sentences : 0},
+        {"bytes_per_batch", t->cost.batches ? t->cost.bytes / (double)t->cost.batches : 0},
+        {"script_bytes_per_batch", per_batch(t, (double)t->script_bytes)},
+        {"levels_per_batch", per_batch(t, (double)t->levels)},
+        {"steps_per_batch", per_batch(t, (double)t->steps)},
+        {"instructions_per_batch", per_batch(t, (double)t->instructions)},
+        {"imbalance", x->imbalance},
+        {"exchange_ms_per_batch", per_batch(t, 1e-6 * (double)x->total_exchange_ns)},
+        {"sent_bytes_per_batch", per_batch(t, (double)x->total_sent_bytes)},
+    };
+    /* embed null: embeddings are as large as the hidden state */
+    json_t *o = json_pack(
+        "{ss ss si si si ss ss so so so* sI sI sI sI sI sI sI ss? ss? sb sb}", "model", s->network->name, "device",
+        x->device, "vps", (int)x->vps, "batch", (int)s->batch, "hidden", (int)s->net.hidden, "precision", x->precision,
+        "precision_unit", x->precision_unit, "embed", count_or_null(s->net.embed), "layers",
+        count_or_null(s->net.layers), "data", json_string(corpus_name(s)), "epochs", (json_int_t)t->epoch, "sentences",
+        (json_int_t)t->sentences, "batches", (json_int_t)t->batches, "skipped", (json_int_t)x->skipped, "nodes",
+        (json_int_t)t->nodes, "pool_bytes", (json_int_t)x->peak_pool_bytes, "processes", (json_int_t)t->processes,
+        "policy", x->policy, "gradients", x->gradients, "out_of_patience", (int)t->out_of_patience, "interrupted",
+        (int)t->interrupted);
+    for (size_t i = 0; i < VPPS_COUNT(numbers); i++)
+        json_object_set_new(o, numbers[i].name, report_number(numbers[i].value));
+    set_result(o, task_for(s), &t->split[t->split[SPLIT_TEST].known ? SPLIT_TEST : SPLIT_DEV]);
     json_object_set_new(o, "dev", report_measures(task_for(s), &t->split[SPLIT_DEV]));
     json_object_set_new(o, "test", report_measures(task_for(s), &t->split[SPLIT_TEST]));
     json_object_set_new(o, "best_dev", t->best.any.found ? report_number(t->best.any.value) : json_null());
     json_object_set_new(o, "best_dev_epoch", t->best.any.found ? json_integer(t->best.epoch) : json_null());
-    json_object_set_new(o, "host_ms_per_batch", report_number(t->host_ms_per_batch));
-    json_object_set_new(o, "device_ms_per_batch", report_number(t->device_ms_per_batch));
-    json_object_set_new(o, "gap_ms_per_batch", report_number(t->gap_ms_per_batch));
-    json_object_set_new(o, "build_ns_per_node", report_number(t->build_ns_per_node));
-    json_object_set_new(o, "flops_per_sentence", report_number(t->flops_per_sentence));
-    json_object_set_new(o, "bytes_per_batch", report_number(t->bytes_per_batch));
-    json_object_set_new(o, "script_bytes_per_batch", report_number(t->script_bytes_per_batch));
-    json_object_set_new(o, "levels_per_batch", report_number(t->levels_per_batch));
-    json_object_set_new(o, "steps_per_batch", report_number(t->steps_per_batch));
-    json_object_set_new(o, "policy", t->stats.policy ? json_string(t->stats.policy) : json_null());
-    json_object_set_new(o, "gradients", t->stats.gradients ? json_string(t->stats.gradients) : json_null());
-    json_object_set_new(o, "instructions_per_batch", report_number(t->instructions_per_batch));
-    json_object_set_new(o, "pool_bytes", json_integer((json_int_t)t->stats.peak_pool_bytes));
-    json_object_set_new(o, "processes", json_integer(t->processes));
-    json_object_set_new(o, "imbalance", report_number(t->stats.imbalance));
-    json_object_set_new(o, "exchange_ms_per_batch", report_number(t->exchange_ms_per_batch));
-    json_object_set_new(o, "sent_bytes_per_batch", report_number(t->sent_bytes_per_batch));
     json_object_set_new(o, "plans", trials_json(t->session->handle, s->verbose));
-    json_object_set_new(o, "vectors", vectors_json(t));
     set_saved(o, t);
-    json_object_set_new(o, "init", init_json(&t->session->init));
-    json_object_set_new(o, "out_of_patience", json_boolean(t->out_of_patience));
-    json_object_set_new(o, "interrupted", json_boolean(t->interrupted));
+    const vpps_vectors_found *f =
+        &t->session->vectors; /* without --vectors there are none, nor without --init parameters */
+    json_object_set_new(o, "vectors",
+                        f->words ? json_pack("{si si si so}", "words", (int)f->words, "found", (int)f->found,
+                                             "composed", (int)f->composed, "share",
+                                             report_number((double)(f->found + f->composed) / f->words))
+                                 : json_null());
+    const init_found *init = &t->session->init;
+    json_object_set_new(o, "init",
+                        init->parameters ? json_pack("{si si si}", "parameters", (int)init->parameters, "whole",
+                                                     (int)init->whole, "partly", (int)init->partly)
+                                         : json_null());
     return o;
 }
 
@@ -156,13 +151,6 @@ static void print_when(const char *name, const char *what, uint32_t epoch, uint3
     putchar('\n');
 }
 
-static void print_best(const task *t, const train_summary *u) {
-    if (!u->best.any.found) return;
-    char text[64];
-    report_metric(&t->metrics[u->best.metric], u->best.any.value, text, sizeof text);
-    print_when("best dev", text, u->best.epoch, u->best.batch);
-}
-
 vpps_status report_train(const train_summary *t) {
     if (t->settings->json) return report_json_line(report_train_json(t), stdout);
     if (t->settings->quiet) return VPPS_OK;
@@ -183,7 +171,10 @@ vpps_status report_train(const train_summary *t) {
     }
     print_measures("dev", kind, &t->split[SPLIT_DEV]);
     print_measures("test", kind, &t->split[SPLIT_TEST]);
-    print_best(kind, t);
+    if (t->best.any.found) {
+        report_metric(&kind->metrics[t->best.metric], t->best.any.value, text, sizeof text);
+        print_when("best dev", text, t->best.epoch, t->best.batch);
+    }
     if (t->session->vectors.words) {
         const uint32_t have = t->session->vectors.found + t->session->vectors.composed;
         printf("vectors    of %u of %u words (%.1f %%)\n", have, t->session->vectors.words,
@@ -193,25 +184,24 @@ vpps_status report_train(const train_summary *t) {
     if (t->stats.skipped)
         printf("skipped    %s with a loss or gradient that is not finite\n",
                number_of(t->stats.skipped, "batches", text, sizeof text));
-    if (t->batches && t->settings->verbose) {
+    const vpps_stats *x = &t->stats;
+    if (t->batches && t->settings->verbose)
         printf("a batch    host %.2f ms   device %.2f ms   gap %.3f ms   script %.1f KB   %.0f levels   %.0f "
                "instructions   gradients by %s\n",
-               t->host_ms_per_batch, t->device_ms_per_batch, t->gap_ms_per_batch, t->script_bytes_per_batch / 1e3,
-               t->levels_per_batch, t->instructions_per_batch, t->stats.gradients);
-    }
-    if (t->processes > 1 && t->settings->verbose) {
+               per_batch(t, 1e-6 * (double)x->total_host_ns), per_batch(t, 1e-6 * (double)x->total_device_ns),
+               per_batch(t, 1e-6 * (double)x->total_gap_ns), per_batch(t, 1e-3 * (double)t->script_bytes),
+               per_batch(t, (double)t->levels), per_batch(t, (double)t->instructions), x->gradients);
+    if (t->processes > 1 && t->settings->verbose)
         printf("processes  %u   imbalance %.1f %%   exchange %.2f ms and %.1f KB a batch\n", t->processes,
-               100 * t->stats.imbalance, t->exchange_ms_per_batch, t->sent_bytes_per_batch / 1e3);
-    }
-    if (t->out_of_patience) {
+               100 * x->imbalance, per_batch(t, 1e-6 * (double)x->total_exchange_ns),
+               per_batch(t, 1e-3 * (double)x->total_sent_bytes));
+    if (t->out_of_patience)
         printf("patience   dev has been no better for %u measurement%s\n", t->best.since,
                t->best.since == 1 ? "" : "s");
-    }
     if (t->saved.path) print_when("saved", t->saved.path, t->saved.epoch, t->saved.batch);
     if (t->saved_best.path) print_when("best", t->saved_best.path, t->saved_best.epoch, t->saved_best.batch);
-    if (t->settings->save_best && !t->saved_best.path) {
+    if (t->settings->save_best && !t->saved_best.path)
         printf("best       %s was not written: no measurement of this run was the best\n", t->settings->save_best);
-    }
     return flush_stdout();
 }
 
@@ -228,12 +218,11 @@ vpps_status report_eval(session *x, const corpus *c, const measures *m, double s
     }
     vpps_stats stats = {.size = sizeof stats};
     VPPS_TRY(vpps_handle_stats(x->handle, &stats));
-    json_t *o = json_pack("{ss ss si ss ss ss}", "model", s->network->name, "device", stats.device, "vps",
-                          (int)stats.vps, "file", s->model, "data", corpus_name(s), "split", split_names[s->split]);
-    json_object_set_new(o, "precision", json_string(stats.precision));
-    json_object_set_new(o, "sentences", json_integer(m->examples));
-    json_object_set_new(o, "seconds", report_number(seconds));
-    json_object_set_new(o, "sentences_per_s", report_number(seconds > 0 ? m->examples / seconds : 0));
+    json_t *o =
+        json_pack("{ss ss si ss ss ss ss sI so so}", "model", s->network->name, "device", stats.device, "vps",
+                  (int)stats.vps, "file", s->model, "data", corpus_name(s), "split", split_names[s->split], "precision",
+                  stats.precision, "sentences", (json_int_t)m->examples, "seconds", report_number(seconds),
+                  "sentences_per_s", report_number(seconds > 0 ? m->examples / seconds : 0));
     set_result(o, t, m);
     if (x->classes) json_object_update_missing_new(o, classes_json(x->classes, c->vocab[VOCAB_CLASSES]));
     return report_json_line(o, stdout);

@@ -9,17 +9,26 @@
 
 /* A written checkpoint, which holds `epoch` epochs and `batch` batches of the next one. path NULL: none was written. */
 typedef struct saved_file {
-    const char *path;
+    char *path;
     uint32_t epoch, batch;
 } saved_file;
 
-/* The results of a training run. Means are over this run's batches. */
+/* The costs of the graphs of the first batches, which stand for all batches (vpps_cost). */
+typedef struct run_cost {
+    uint64_t sentences, batches, nodes;
+    double flops, bytes;
+} run_cost;
+
+/* The results of a training run. */
 typedef struct train_summary {
     const settings *settings;
     saved_file saved, saved_best;
     vpps_stats stats;       /* the engine's counters at the end */
     const session *session; /* the network, and what --vectors and --init found for it */
     uint64_t sentences, batches, nodes;
+    uint64_t levels, steps, instructions, script_bytes; /* sums of vpps_stats' members over the batches */
+    uint64_t build_ns;                                  /* time to build the graphs */
+    run_cost cost;
     uint32_t epoch;         /* number of epochs finished since training began */
     double seconds;         /* training time, without evaluation and file output */
     double start_seconds;   /* time up to the end of the first batch, part of `seconds`; 0: only one batch */
@@ -29,12 +38,7 @@ typedef struct train_summary {
     double train_accuracy;  /* --train-accuracy: accuracy on the training data in the last epoch; else NaN */
     measures split[N_SPLITS];
     best_measure best;
-    double host_ms_per_batch, device_ms_per_batch, gap_ms_per_batch;
-    double build_ns_per_node;                   /* time to build the graph, per node */
-    double flops_per_sentence, bytes_per_batch; /* means over the graphs of the run's first batches (vpps_cost) */
-    double script_bytes_per_batch, levels_per_batch, steps_per_batch, instructions_per_batch;
     uint32_t processes;
-    double exchange_ms_per_batch, sent_bytes_per_batch; /* means over the run's batches; see vpps_stats */
     bool interrupted, out_of_patience;
 } train_summary;
 
