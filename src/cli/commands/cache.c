@@ -14,16 +14,6 @@ typedef struct listing {
     bool failed;
 } listing;
 
-static void print_row(const vpps_cache_entry *entry, bool first) {
-    char date[32] = "?";
-    struct tm local;
-    const time_t used = (time_t)entry->used;
-    if (localtime_r(&used, &local)) strftime(date, sizeof date, "%Y-%m-%d %H:%M", &local);
-    if (first) printf("%-16s %12s  %-8s %s\n", "used", "bytes", "kind", "description");
-    printf("%-16s %12" PRIu64 "  %-8s %s\n", date, entry->bytes, entry->damaged ? "damaged" : entry->kind,
-           entry->damaged ? entry->file : entry->description);
-}
-
 static bool list_entry(const vpps_cache_entry *entry, void *context) {
     listing *l = context;
     if (l->entries) {
@@ -33,7 +23,13 @@ static bool list_entry(const vpps_cache_entry *entry, void *context) {
         if (json_array_append_new(l->entries, row) != 0) l->failed = true; /* no memory, or not UTF-8 */
         if (l->failed) return false;
     } else {
-        print_row(entry, l->n == 0);
+        char date[32] = "?";
+        struct tm local;
+        const time_t used = (time_t)entry->used;
+        if (localtime_r(&used, &local)) strftime(date, sizeof date, "%Y-%m-%d %H:%M", &local);
+        if (!l->n) printf("%-16s %12s  %-8s %s\n", "used", "bytes", "kind", "description");
+        printf("%-16s %12" PRIu64 "  %-8s %s\n", date, entry->bytes, entry->damaged ? "damaged" : entry->kind,
+               entry->damaged ? entry->file : entry->description);
     }
     l->n++;
     l->damaged += entry->damaged;
@@ -43,18 +39,14 @@ static bool list_entry(const vpps_cache_entry *entry, void *context) {
 
 static vpps_status list(bool json) {
     const char *folder;
-    listing l = {.entries = json ? json_array() : NULL};
-    if (json && !l.entries) return vpps_fail(VPPS_MEMORY, "no memory for a list of the kernel cache");
-    vpps_status status = vpps_cache_list(list_entry, &l, &folder);
-    if (status == VPPS_OK && l.failed) status = vpps_fail(VPPS_MEMORY, "an entry cannot be written as JSON");
-    if (status != VPPS_OK) {
-        json_decref(l.entries);
-        return status;
-    }
-    if (json) {
+    json_auto_t *entries = json ? json_array() : NULL;
+    listing l = {.entries = entries};
+    if (json && !entries) return vpps_fail(VPPS_MEMORY, "no memory for a list of the kernel cache");
+    VPPS_TRY(vpps_cache_list(list_entry, &l, &folder));
+    if (l.failed) return vpps_fail(VPPS_MEMORY, "an entry cannot be written as JSON");
+    if (json)
         return report_json_line(
-            json_pack("{ss sI so}", "folder", folder, "bytes", (json_int_t)l.bytes, "entries", l.entries), stdout);
-    }
+            json_pack("{ss sI sO}", "folder", folder, "bytes", (json_int_t)l.bytes, "entries", entries), stdout);
     printf("%" PRIu32 " %s, %" PRIu64 " bytes in %s\n", l.n, l.n == 1 ? "entry" : "entries", l.bytes, folder);
     if (l.damaged > 0) printf("%" PRIu32 " damaged: made anew when needed\n", l.damaged);
     return flush_stdout();

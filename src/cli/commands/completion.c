@@ -26,28 +26,15 @@ static void put_value(const option_row *o) {
         put_files();
 }
 
-static void put_options(const settings *s) {
-    puts("--help\tPrint the options\n--usage\tPrint their names only");
-    for (const cli_option *o = options_rows(s); o->row.help; o++)
-        if (options_apply(s, o))
-            printf("--%s%s\t%s\n", o->row.name, o->row.kind == OPTION_FLAG ? "" : "=", o->row.help);
-}
-
-static void put_operands(const command *c) {
-    if (c->operand == OPERAND_ACTION) put_choices(c->actions);
-    for (const network *const *n = networks; *n && c->operand == OPERAND_NETWORK; n++)
-        printf("%s\t%s\n", (*n)->name, (*n)->summary);
-}
-
 /* ---------------------------------------------------------------- what may follow */
 
 /* Returns the option with a value that the first len characters of a word name, as --vps or -m; else NULL. */
-static const option_row *valued_option(const settings *s, const char *word, size_t len) {
+static const cli_option *valued_option(const settings *s, const char *word, size_t len) {
     for (const cli_option *o = options_rows(s); o->row.help && *word == '-'; o++) {
         if (o->row.kind == OPTION_FLAG || !options_apply(s, o)) continue;
         const char *name = o->row.name;
-        if (len == 2 && word[1] == o->key) return &o->row;
-        if (len == strlen(name) + 2 && word[1] == '-' && strncmp(word + 2, name, len - 2) == 0) return &o->row;
+        if (len == 2 && word[1] == o->key) return o;
+        if (len == strlen(name) + 2 && word[1] == '-' && strncmp(word + 2, name, len - 2) == 0) return o;
     }
     return NULL;
 }
@@ -64,15 +51,20 @@ static void put_words(int n, char **words) {
     if (!c) return;
     const settings s = {.command = c->bit, .network = n > 2 ? network_find(words[1]) : NULL};
     const char *before = words[strcmp(words[n - 2], "=") == 0 && n > 2 ? n - 3 : n - 2], *equals = strchr(last, '=');
-    const option_row *o = equals && equals > last ? valued_option(&s, last, (size_t)(equals - last))
+    const cli_option *o = equals && equals > last ? valued_option(&s, last, (size_t)(equals - last))
                                                   : valued_option(&s, before, strlen(before));
     const bool files = c->most_files && c->operand == OPERAND_NETWORK, operand = n == 2 && c->operand != OPERAND_NONE;
     if (o) {
-        put_value(o);
+        put_value(&o->row);
     } else if (*last == '-' || !(files || operand)) {
-        put_options(&s);
+        puts("--help\tPrint the options\n--usage\tPrint their names only");
+        for (o = options_rows(&s); o->row.help; o++)
+            if (options_apply(&s, o))
+                printf("--%s%s\t%s\n", o->row.name, o->row.kind == OPTION_FLAG ? "" : "=", o->row.help);
     } else {
-        if (operand) put_operands(c);
+        if (operand && c->operand == OPERAND_ACTION) put_choices(c->actions);
+        for (const network *const *k = networks; operand && *k && c->operand == OPERAND_NETWORK; k++)
+            printf("%s\t%s\n", (*k)->name, (*k)->summary);
         if (files) put_files();
     }
 }

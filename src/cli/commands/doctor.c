@@ -38,27 +38,15 @@ static json_t *devices(void) {
 
 /* ---------------------------------------------------------------- the machine */
 
-/* Reads the first line of a small file. Returns false when there is none. */
-static bool first_line(const char *path, char *text, size_t n) {
-    FILE *f = fopen(path, "r");
-    if (!f) return false;
-    const bool got = fgets(text, (int)n, f) != NULL;
-    fclose(f);
-    if (got) text[strcspn(text, "\n")] = '\0';
-    return got;
-}
-
 /* Adds numbers of sockets, memory nodes, caches and cores for the CPUs that this process may use. */
 static void add_places(json_t *processor) {
     vpps_places p = {0};
     if (vpps_places_here(&p) != VPPS_OK) return;
     const vpps_place_counts n = vpps_count_places(&p);
     free(p.at);
-    json_object_set_new(processor, "cores_allowed", json_integer(n.cpus));
-    json_object_set_new(processor, "sockets", json_integer(n.packages));
-    json_object_set_new(processor, "memory_nodes", json_integer(n.nodes));
-    json_object_set_new(processor, "shared_caches", json_integer(n.caches));
-    json_object_set_new(processor, "physical_cores", json_integer(n.cores));
+    json_object_update_new(processor, json_pack("{si si si si si}", "cores_allowed", (int)n.cpus, "sockets",
+                                                (int)n.packages, "memory_nodes", (int)n.nodes, "shared_caches",
+                                                (int)n.caches, "physical_cores", (int)n.cores));
     if (n.slow_cores) json_object_set_new(processor, "slow_cores", json_integer(n.slow_cores));
 }
 
@@ -69,17 +57,16 @@ static json_t *processor(void) {
 #if defined(__x86_64__)
     __builtin_cpu_init();
 #define FEATURE(f)                                                                                                     \
-    if (__builtin_cpu_supports(f)) json_array_append_new(features, json_string(f))
-    FEATURE("sse4.2");
-    FEATURE("avx");
-    FEATURE("avx2");
-    FEATURE("fma");
-    FEATURE("avx512f");
-    FEATURE("avx512bw");
-    FEATURE("avx512vl");
-    FEATURE("avx512vnni");
-    FEATURE("avx512bf16");
+    { f, __builtin_cpu_supports(f) != 0 }
+    const struct {
+        const char *name;
+        bool there;
+    } known[] = {FEATURE("sse4.2"),   FEATURE("avx"),        FEATURE("avx2"),
+                 FEATURE("fma"),      FEATURE("avx512f"),    FEATURE("avx512bw"),
+                 FEATURE("avx512vl"), FEATURE("avx512vnni"), FEATURE("avx512bf16")};
 #undef FEATURE
+    for (size_t i = 0; i < VPPS_COUNT(known); i++)
+        if (known[i].there) json_array_append_new(features, json_string(known[i].name));
 #endif
     const vpps_cpu_units *units = vpps_units_of_this_cpu();
     json_t *amx_state = units->bf16[VPPS_BF16_AMX].product
@@ -110,10 +97,10 @@ static json_t *memory(void) {
     const json_int_t page = sysconf(_SC_PAGESIZE);
     json_t *o = json_pack("{sI sI}", "physical_bytes", page * sysconf(_SC_PHYS_PAGES), "available_bytes",
                           page * sysconf(_SC_AVPHYS_PAGES));
-    char limit[64];
-    if (first_line("/sys/fs/cgroup/memory.max", limit, sizeof limit) && strcmp(limit, "max") != 0) {
-        json_object_set_new(o, "limit_bytes", json_integer(strtoll(limit, NULL, 10)));
-    }
+    long long limit;
+    FILE *f = fopen("/sys/fs/cgroup/memory.max", "r"); /* a number, or "max" */
+    if (f && fscanf(f, "%lld", &limit) == 1) json_object_set_new(o, "limit_bytes", json_integer(limit));
+    if (f) fclose(f);
     return o;
 }
 
@@ -171,22 +158,14 @@ static json_t *products(void) {
 
 /* ---------------------------------------------------------------- as text */
 
-/* Prints bytes for people; nothing for 0, which sysconf returns for unknown. */
-static void print_bytes(const char *name, const json_t *value) {
-    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-    double x = (double)json_integer_value(value);
-    size_t unit = 0;
-    for (; x >= 1024 && unit + 1 < VPPS_COUNT(units); unit++) x /= 1024;
-    if (x > 0) printf("    %-18s %.4g %s\n", name, x, units[unit]);
-}
-
 static void print_value(const char *key, const json_t *value) {
-    const size_t len = strlen(key);
-    const char *suffix = len > 6 ? key + len - 6 : "";
-    if (strcmp(suffix, "_bytes") == 0) {
-        char name[32];
-        snprintf(name, sizeof name, "%.*s", (int)(len - 6), key);
-        print_bytes(name, value);
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    const char *suffix = strstr(key, "_bytes");
+    if (suffix) { /* for people; nothing for 0, which sysconf returns for unknown */
+        double x = (double)json_integer_value(value);
+        size_t unit = 0;
+        for (; x >= 1024 && unit + 1 < VPPS_COUNT(units); unit++) x /= 1024;
+        if (x > 0) printf("    %-18.*s %.4g %s\n", (int)(suffix - key), key, x, units[unit]);
     } else if (json_is_string(value)) {
         printf("    %-18s %s\n", key, json_string_value(value));
     } else if (json_is_number(value)) {
@@ -208,19 +187,13 @@ static void print_machine(json_t *machine) {
             printf("    %-18s %s\n", json_string_value(json_object_get(device, "name")),
                    json_string_value(json_object_get(device, "state")));
         }
-        if (json_is_object(members)) { json_object_foreach(members, key, value) print_value(key, value); }
+        if (json_is_object(members)) json_object_foreach(members, key, value) print_value(key, value);
     }
 }
 
-/* Returns the machine as {"devices": [...], "processor": {...}, "products": [...], "caches": {...}, "memory": {...},
- * "libraries": {...}}; NULL: out of memory. */
-static json_t *examine(void) {
-    return json_pack("{so so so so so so}", "devices", devices(), "processor", processor(), "products", products(),
-                     "caches", caches(), "memory", memory(), "libraries", libraries());
-}
-
 int command_doctor(settings *s) {
-    json_t *machine = examine();
+    json_t *machine = json_pack("{so so so so so so}", "devices", devices(), "processor", processor(), "products",
+                                products(), "caches", caches(), "memory", memory(), "libraries", libraries());
     if (s->json || !machine) return exit_code(report_json_line(machine, stdout));
     print_machine(machine);
     json_decref(machine);

@@ -22,7 +22,6 @@ typedef struct sentence {
     size_t n;
     double log_probability; /* log-probability of the drawn words, without temperature and --top-p */
     uint32_t fed;           /* number of words that the network has read */
-    uint32_t begin;         /* the end word, which the network reads before a sentence's first word */
     bool ended;
     net_decoding d;
     float *states[NET_STATES];
@@ -67,10 +66,9 @@ static uint32_t draw(const generator *g, const float *logits, uint64_t *random) 
     }
     uint32_t kept = n - 1;
     if (g->s->top_p < 1) {
-        double sum = 0;
+        const double most = (double)g->s->top_p * total;
         qsort(g->choices, kept, sizeof *g->choices, compare_choices);
-        for (kept = 0; kept < n - 1 && (!kept || sum < (double)g->s->top_p * total);) sum += g->choices[kept++].p;
-        total = sum;
+        for (kept = 0, total = 0; kept < n - 1 && (!kept || total < most);) total += g->choices[kept++].p;
     }
     double left = (double)vpps_random_unit(random) * total;
     for (uint32_t i = 0; i < kept; i++) {
@@ -82,14 +80,12 @@ static uint32_t draw(const generator *g, const float *logits, uint64_t *random) 
 
 /* ---------------------------------------------------------------- steps */
 
-/* Returns the word that the network reads next. */
-static uint32_t next_input(const sentence *s) { return s->fed ? s->words[s->fed - 1] : s->begin; }
-
 /* Adds a sentence's next step to the graph, and requests its states and logits. */
 static vpps_status add_step(generator *g, sentence *s, float *logits, vpps_node *nodes, float **outs, uint32_t *n) {
     const uint32_t hidden = g->s->net.hidden;
     for (uint32_t i = 0; i < s->d.n_states; i++) s->d.states[i] = vpps_input(g->x.graph, hidden, 1, s->states[i]);
-    VPPS_TRY(g->s->network->decode(g->x.net, g->x.graph, next_input(s), &s->d));
+    const uint32_t word = s->fed ? s->words[s->fed - 1] : g->end_word; /* what the network reads next */
+    VPPS_TRY(g->s->network->decode(g->x.net, g->x.graph, word, &s->d));
     s->fed++;
     for (uint32_t i = 0; i < s->d.n_states; i++) {
         if (!s->states[i]) s->states[i] = malloc(hidden * sizeof(float));
@@ -133,40 +129,32 @@ static vpps_status step(generator *g, sentence *sentences, uint32_t n, vpps_node
     }
     if (!*live) return VPPS_OK;
     VPPS_TRY(vpps_forward(g->x.handle, g->x.graph, n_nodes, nodes, outs));
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n; i++)
         if (!sentences[i].ended) VPPS_TRY(take_word(g, &sentences[i], g->logits + (size_t)i * g->c.classes));
-    }
     return VPPS_OK;
 }
 
 /* ---------------------------------------------------------------- sentences */
 
 static vpps_status open_sentence(const generator *g, sentence *s, uint64_t number) {
-    *s = (sentence){.random = vpps_mix64(vpps_mix64(g->s->drawn_seed) + number), .begin = g->end_word};
-    if (!VPPS_RESERVE(s->words, (size_t)g->n_prompt + 1)) { return vpps_fail(VPPS_MEMORY, "no memory for a sentence"); }
+    s->random = vpps_mix64(vpps_mix64(g->s->drawn_seed) + number);
+    if (!VPPS_RESERVE(s->words, (size_t)g->n_prompt + 1)) return vpps_fail(VPPS_MEMORY, "no memory for a sentence");
     for (; s->n < g->n_prompt; s->n++) s->words[s->n] = g->prompt[s->n];
     return VPPS_OK;
-}
-
-static void close_sentence(sentence *s) {
-    VPPS_FREE_ARRAYS(s->words);
-    for (int i = 0; i < NET_STATES; i++) free(s->states[i]);
 }
 
 static vpps_status print_sentence(generator *g, const sentence *s) {
     answers *a = &g->answers;
     size_t len;
     answers_clear(a);
-    for (size_t k = 0; k < s->n; k++) {
+    for (size_t k = 0; k < s->n; k++)
         fprintf(a->file, "%s%s", k ? " " : "", vpps_vocab_word(g->c.vocab[VOCAB_WORDS], s->words[k]));
-    }
     VPPS_TRY(answers_end(a));
     const char *text = answers_get(a, 0, &len);
-    if (a->json) {
+    if (a->json)
         return report_json_line(
             json_pack("{so so}", "text", answer_text(text, len), "log_probability", report_number(s->log_probability)),
             stdout);
-    }
     fwrite(text, 1, len, stdout);
     putchar('\n');
     return flush_stdout();
@@ -174,14 +162,17 @@ static vpps_status print_sentence(generator *g, const sentence *s) {
 
 static vpps_status make_batch(generator *g, uint32_t first, uint32_t n) {
     sentence *sentences = calloc(n, sizeof *sentences);
-    vpps_node *nodes = malloc((size_t)n * (NET_STATES + 1) * sizeof *nodes);
-    float **outs = malloc((size_t)n * (NET_STATES + 1) * sizeof *outs);
+    VPPS_FREED vpps_node *nodes = malloc((size_t)n * (NET_STATES + 1) * sizeof *nodes);
+    VPPS_FREED float **outs = malloc((size_t)n * (NET_STATES + 1) * sizeof *outs);
     vpps_status status = sentences && nodes && outs ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for %u sentences", n);
     for (uint32_t i = 0; i < n && status == VPPS_OK; i++) status = open_sentence(g, &sentences[i], first + i);
     for (uint32_t live = n; live && status == VPPS_OK;) status = step(g, sentences, n, nodes, outs, &live);
     for (uint32_t i = 0; i < n && status == VPPS_OK; i++) status = print_sentence(g, &sentences[i]);
-    for (uint32_t i = 0; sentences && i < n; i++) close_sentence(&sentences[i]);
-    VPPS_FREE(sentences, nodes, outs);
+    for (uint32_t i = 0; sentences && i < n; i++) {
+        VPPS_FREE_ARRAYS(sentences[i].words);
+        for (int k = 0; k < NET_STATES; k++) free(sentences[i].states[k]);
+    }
+    free(sentences);
     return status;
 }
 
@@ -197,12 +188,11 @@ static vpps_status read_prompt(generator *g) {
     const char *end = at + strlen(at);
     while (vpps_text_next_word(&at, end, &word, &len)) {
         const uint32_t id = vpps_vocab_find(words, word, len);
-        if (id == VPPS_NO_WORD || id == g->end_word) {
+        if (id == VPPS_NO_WORD || id == g->end_word)
             return vpps_fail(VPPS_ARGUMENT,
                              id == VPPS_NO_WORD ? "--prompt: %s does not know the word '%.*s'"
                                                 : "--prompt: in %s the word '%.*s' marks the end of a sentence",
                              g->s->model, (int)(len < 64 ? len : 64), word);
-        }
         g->prompt[g->n_prompt++] = id;
     }
     return VPPS_OK;
@@ -218,17 +208,14 @@ static vpps_status generate(generator *g, settings *s) {
     g->choices = malloc(((size_t)g->c.classes + 1) * sizeof *g->choices);
     g->logits = malloc((size_t)s->batch * g->c.classes * sizeof *g->logits);
     if (!g->choices || !g->logits) return vpps_fail(VPPS_MEMORY, "no memory for %u words", g->c.classes);
-    for (uint32_t i = 0; i < s->count; i += s->batch) {
-        VPPS_TRY(make_batch(g, i, vpps_min_u32(s->batch, s->count - i)));
-    }
+    for (uint32_t i = 0; i < s->count; i += s->batch) VPPS_TRY(make_batch(g, i, vpps_min_u32(s->batch, s->count - i)));
     return VPPS_OK;
 }
 
 int command_generate(settings *s) {
     if (!s->model) return report_usage("generate", "--model FILE is missing");
-    if (s->network->kind != NET_TEXT) {
+    if (s->network->kind != NET_TEXT)
         return report_usage("generate", "%s is no language model; lstm-lm is one", s->network->name);
-    }
     generator g = {.s = s};
     const int code = exit_code(generate(&g, s));
     answers_close(&g.answers);

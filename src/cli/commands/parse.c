@@ -175,13 +175,17 @@ static void parse_line(settings *s, const command *c, int argc, char **argv) {
 
 /* ---------------------------------------------------------------- defaults, and what goes together */
 
-/* Refuses a picture's name with the ending of another format than SVG. */
-static void check_picture(const settings *s, const command *c) {
+static void check_together(const settings *s, const command *c) {
     static const char *const others[] = {"png", "pdf", "jpg", "jpeg", "gif", "eps", "ps", "webp", "tif", "tiff", "bmp"};
     const char *dot = s->plot ? strrchr(s->plot, '.') : NULL;
     for (size_t i = 0; dot && i < VPPS_COUNT(others); i++)
         if (strcasecmp(dot + 1, others[i]) == 0)
             refuse(s, c, "--plot %s: the picture is SVG; expected a name that ends in .svg", s->plot);
+    if (options_given(s, "generate") && options_name_files(s))
+        refuse(s, c, "--generate and --data (or --train, --dev, --test) exclude each other");
+    if (s->init && s->resume) refuse(s, c, "--init begins a run, --resume goes on with one: not both");
+    if (s->command == COMMAND_PREDICT && s->json && s->output_format != OUTPUT_AUTO && s->output_format != OUTPUT_JSONL)
+        refuse(s, c, "--json prints JSON: it excludes another --output-format");
 }
 
 /* Refuses an option that has no effect without a second option, its companion. `line` marks the options on the command line. Most options
@@ -215,15 +219,6 @@ static void check_companions(const settings *s, const command *c, const bool *li
     }
     if (s->freeze_vectors && !s->vectors && !s->resume) refuse(s, c, "--freeze-vectors goes with --vectors");
     if (s->command == COMMAND_KERNEL && s->json && !s->report) refuse(s, c, "--json goes with --report");
-}
-
-static void check_together(const settings *s, const command *c) {
-    check_picture(s, c);
-    if (options_given(s, "generate") && options_name_files(s))
-        refuse(s, c, "--generate and --data (or --train, --dev, --test) exclude each other");
-    if (s->init && s->resume) refuse(s, c, "--init begins a run, --resume goes on with one: not both");
-    if (s->command == COMMAND_PREDICT && s->json && s->output_format != OUTPUT_AUTO && s->output_format != OUTPUT_JSONL)
-        refuse(s, c, "--json prints JSON: it excludes another --output-format");
 }
 
 void options_parse(settings *s, const command *c, int argc, char **argv) {

@@ -21,12 +21,11 @@ typedef struct counts {
 
 static vpps_status count(vpps_handle *h, counts *n) {
     const vpps_typed_graph *g = &n->scope.graph;
-    uint32_t *steps = malloc((g->n + 1u) * sizeof *steps);
+    VPPS_FREED uint32_t *steps = malloc((g->n + 1u) * sizeof *steps);
     n->automaton = steps ? vpps_learned_for(&h->learned, g, &n->scope.kind) : NULL;
     bool ok = n->automaton && vpps_batches_bound(g, &n->bound);
     for (uint32_t i = 0; vpps_policies[i].name && i < MAX_POLICIES && ok; i++)
         ok = vpps_policy_choose(&vpps_policies[i], g, n->automaton, steps, &n->batches[i]);
-    free(steps);
     return ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "policy: out of memory");
 }
 
@@ -97,19 +96,6 @@ static void print_counts(const vpps_batch *b, const counts *n) {
 
 /* ---------------------------------------------------------------- the command */
 
-typedef struct shown {
-    session session;
-    corpus corpus;
-    vpps_node loss;
-    uint32_t n_inputs, steps[MAX_POLICIES], phases[MAX_POLICIES];
-    json_t *recurrences;
-} shown;
-
-static void shown_close(shown *x) {
-    session_close(&x->session);
-    corpus_close(&x->corpus);
-}
-
 /* Reads no stored automaton (learned policy), so that a new policy is learned, perhaps from more examples. */
 static void *read_nothing(const vpps_graph_kind *kind, size_t *bytes) {
     (void)kind;
@@ -117,79 +103,60 @@ static void *read_nothing(const vpps_graph_kind *kind, size_t *bytes) {
     return NULL;
 }
 
-/* Builds a graph of the first examples, in their order. */
-static vpps_status open_examples(shown *x, settings *s) {
-    static vpps_policy_store learns_anew;
-    learns_anew = (vpps_policy_store){read_nothing, vpps_policies_on_disk.write};
-    VPPS_TRY(open_first_batch(&x->session, s, &x->corpus, false, &x->loss));
-    x->session.handle->learned.store = &learns_anew;
-    x->n_inputs = vpps_min_u32(s->batch, x->corpus.split[SPLIT_TRAIN].n_examples);
-    return VPPS_OK;
-}
+static void free_counts(counts *n) { vpps_arena_free(&n->arena); }
 
-/* Schedules the batch with each policy of the engine. */
-static vpps_status schedule(shown *x) {
-    vpps_handle *h = x->session.handle;
-    const vpps_batch *b;
-    for (uint32_t i = 0; vpps_policies[i].name && i < MAX_POLICIES; i++) {
-        h->policy = &vpps_policies[i];
-        VPPS_TRY(vpps_handle_batch(h, x->session.graph, x->loss, &b));
-        x->steps[i] = b->n_steps;
-        x->phases[i] = b->n_phases;
-    }
-    return VPPS_OK;
-}
-
-static vpps_status show_recurrence(shown *x, const vpps_batch *b, uint32_t scc, bool json) {
-    counts n = {0};
+/* Adds a recurrence of several cells to `list`, or prints it if that is NULL. */
+static vpps_status show_recurrence(session *x, const vpps_batch *b, uint32_t scc, json_t *list) {
+    VPPS_CLOSED_BY(free_counts) counts n = {0};
     if (vpps_types_of_scc(&b->schedule->needs, scc) < 2) return VPPS_OK;
-    vpps_status status = vpps_scope_of_scc(&b->schedule->needs, scc, &n.arena, &n.scope);
-    if (status == VPPS_OK) status = count(x->session.handle, &n);
-    if (status == VPPS_OK && json) json_array_append_new(x->recurrences, counts_json(b, &n));
-    if (status == VPPS_OK && !json) {
-        printf("\nrecurrence, where the engine follows the policy: ");
-        print_counts(b, &n);
-    }
-    vpps_arena_free(&n.arena);
-    return status;
+    VPPS_TRY(vpps_scope_of_scc(&b->schedule->needs, scc, &n.arena, &n.scope));
+    VPPS_TRY(count(x->handle, &n));
+    if (list) return json_array_append_new(list, counts_json(b, &n)), VPPS_OK;
+    printf("\nrecurrence, where the engine follows the policy: ");
+    print_counts(b, &n);
+    return VPPS_OK;
 }
 
-static vpps_status show(shown *x, const settings *s) {
+/* Shows a graph of the first examples, in their order. */
+static vpps_status show(session *x, settings *s, corpus *c) {
+    static vpps_policy_store learns_anew;
+    vpps_node loss;
     const vpps_batch *b;
-    VPPS_TRY(vpps_handle_batch(x->session.handle, x->session.graph, x->loss, &b));
-    counts all = {0};
-    vpps_status status = vpps_scope_of_all(&b->schedule->needs, &all.arena, &all.scope);
-    if (status == VPPS_OK) status = count(x->session.handle, &all);
-    if (status == VPPS_OK && !s->json) {
-        printf("%s: %u inputs, forward\n", s->network->name, x->n_inputs);
+    learns_anew = (vpps_policy_store){read_nothing, vpps_policies_on_disk.write};
+    VPPS_TRY(open_first_batch(x, s, c, false, &loss));
+    x->handle->learned.store = &learns_anew;
+    const uint32_t n_inputs = vpps_min_u32(s->batch, c->split[SPLIT_TRAIN].n_examples);
+    VPPS_TRY(vpps_handle_batch(x->handle, x->graph, loss, &b));
+    VPPS_CLOSED_BY(free_counts) counts all = {0};
+    VPPS_TRY(vpps_scope_of_all(&b->schedule->needs, &all.arena, &all.scope));
+    VPPS_TRY(count(x->handle, &all));
+    if (!s->json) {
+        printf("%s: %u inputs, forward\n", s->network->name, n_inputs);
         print_counts(b, &all);
     }
-    x->recurrences = json_array();
-    for (uint32_t scc = 0; scc < b->schedule->needs.n_sccs && status == VPPS_OK; scc++)
-        status = show_recurrence(x, b, scc, s->json);
-    if (status == VPPS_OK) status = schedule(x);
-    if (status == VPPS_OK && s->json) {
-        json_t *o = json_pack("{ss sI so so}", "model", s->network->name, "inputs", (json_int_t)x->n_inputs, "steps",
-                              by_policy(x->steps), "phases", by_policy(x->phases));
-        json_t *numbers = counts_json(b, &all);
-        json_object_update(o, numbers);
-        json_decref(numbers);
-        json_object_set(o, "recurrences", x->recurrences);
-        status = report_json_line(o, stdout);
-    } else if (status == VPPS_OK) {
-        printf("\nthe engine, where all that is no recurrence runs once:\n");
-        for (uint32_t i = 0; vpps_policies[i].name && i < MAX_POLICIES; i++)
-            printf("  %-8s %6u steps, %u phases, backward included\n", vpps_policies[i].name, x->steps[i],
-                   x->phases[i]);
+    json_auto_t *recurrences = s->json ? json_array() : NULL, *o = s->json ? counts_json(b, &all) : NULL;
+    for (uint32_t scc = 0; scc < b->schedule->needs.n_sccs; scc++) VPPS_TRY(show_recurrence(x, b, scc, recurrences));
+    uint32_t steps[MAX_POLICIES], phases[MAX_POLICIES]; /* the engine's, with each policy */
+    for (uint32_t i = 0; vpps_policies[i].name && i < MAX_POLICIES; i++) {
+        x->handle->policy = &vpps_policies[i];
+        VPPS_TRY(vpps_handle_batch(x->handle, x->graph, loss, &b));
+        steps[i] = b->n_steps;
+        phases[i] = b->n_phases;
     }
-    json_decref(x->recurrences);
-    vpps_arena_free(&all.arena);
-    VPPS_TRY(status);
+    if (s->json) {
+        json_object_update_new(o, json_pack("{ss sI so so sO}", "model", s->network->name, "inputs",
+                                            (json_int_t)n_inputs, "steps", by_policy(steps), "phases",
+                                            by_policy(phases), "recurrences", recurrences));
+        return report_json_line(json_incref(o), stdout);
+    }
+    printf("\nthe engine, where all that is no recurrence runs once:\n");
+    for (uint32_t i = 0; vpps_policies[i].name && i < MAX_POLICIES; i++)
+        printf("  %-8s %6u steps, %u phases, backward included\n", vpps_policies[i].name, steps[i], phases[i]);
     return flush_stdout();
 }
 
 int command_policy(settings *s) {
-    VPPS_CLOSED_BY(shown_close) shown x = {0};
-    const vpps_status status = open_examples(&x, s);
-    return exit_code(status == VPPS_OK ? show(&x, s) : status);
+    VPPS_CLOSED_BY(corpus_close) corpus c = {0};
+    VPPS_CLOSED_BY(session_close) session x = {0};
+    return exit_code(show(&x, s, &c));
 }

@@ -154,10 +154,8 @@ static vpps_status answer_all(predictor *p) {
 /* Answers the collected lines as one batch. */
 static vpps_status run_batch(predictor *p) {
     vpps_status status = p->n_lines ? answer_all(p) : VPPS_OK;
-    if (p->n_lines) {
-        const vpps_status printed = print_answers(p, status == VPPS_OK ? p->n_lines : 0);
-        if (status == VPPS_OK) status = printed;
-    }
+    const vpps_status printed = print_answers(p, status == VPPS_OK ? p->n_lines : 0);
+    if (status == VPPS_OK) status = printed;
     corpus_clear_split(&p->c->split[SPLIT_TEST]);
     p->pieces = 0;
     p->n_examples = 0;
@@ -394,23 +392,14 @@ static vpps_status predict_lines(predictor *p) {
 
 /* ---------------------------------------------------------------- what has no lines */
 
-/* Answers CoNLL-U and lists of edges, one sentence or graph at a time. */
-static vpps_status predict_own(predictor *p) {
-    p->reader.form = p->s->network->kind == NET_DEPENDENCIES ? INPUT_COLUMNS : INPUT_GRAPHS;
-    VPPS_TRY(answers_set_form(&p->answers, &p->printer, p->s, INPUT_TEXT));
-    p->printer.lines = false;
-    return predict_records(p);
-}
-
 /* Answers lattices of ids: numbers between white space, any number per line. */
 static vpps_status predict_whole(predictor *p) {
     line_reader *r = &p->reader.lines;
     p->reader.form = INPUT_TEXT;
-    if (options_given(p->s, "tokenizer") || (p->s->input_format != INPUT_AUTO && p->s->input_format != INPUT_TEXT)) {
+    if (options_given(p->s, "tokenizer") || (p->s->input_format != INPUT_AUTO && p->s->input_format != INPUT_TEXT))
         return vpps_fail(VPPS_ARGUMENT,
                          "%s%s: %s reads lattices of ids: neither --input-format nor --tokenizer goes with them",
                          VPPS_PATH_ARGS(r->name), p->s->network->name);
-    }
     VPPS_TRY(answers_set_form(&p->answers, &p->printer, p->s, INPUT_TEXT));
     do { VPPS_TRY(lines_fill(r)); } while (!r->ended);
     VPPS_TRY(corpus_add_input(p->c, p->s, &(task_text){r->name, r->buffer, r->end}, NULL));
@@ -435,18 +424,14 @@ static vpps_status predict_file(predictor *p, const char *path) {
     const bool own = task_for(p->s)->own_form != NULL;
     const size_t limit = p->s->line_bytes && !whole && !own ? (size_t)p->s->line_bytes : SIZE_MAX / 4;
     vpps_status status = records_open(&p->reader, path, limit);
-    if (status == VPPS_OK) status = own ? predict_own(p) : whole ? predict_whole(p) : predict_lines(p);
+    if (status == VPPS_OK && own) { /* CoNLL-U and lists of edges, one sentence or graph at a time */
+        p->reader.form = p->s->network->kind == NET_DEPENDENCIES ? INPUT_COLUMNS : INPUT_GRAPHS;
+        status = answers_set_form(&p->answers, &p->printer, p->s, INPUT_TEXT);
+        p->printer.lines = false;
+    }
+    if (status == VPPS_OK) status = own ? predict_records(p) : whole ? predict_whole(p) : predict_lines(p);
     records_close(&p->reader);
     return status;
-}
-
-static vpps_status open_predictor(predictor *p, settings *s) {
-    corpus *c = p->c;
-    VPPS_TRY(open_trained(p->x, s, c, false));
-    VPPS_TRY(answers_open(&p->answers, s, c));
-    if (!c->vocab[VOCAB_CLASSES] || s->network->kind != NET_TREES) return VPPS_OK;
-    p->n_class_names = vpps_vocab_size(c->vocab[VOCAB_CLASSES]);
-    return vpps_vocab_to_text(c->vocab[VOCAB_CLASSES], &p->class_names);
 }
 
 /* Checks options for networks that read CoNLL-U or lists of edges: output must have the input's format or be JSON. */
@@ -468,7 +453,11 @@ static vpps_status predict(predictor *p, settings *s) {
     if (task_for(s)->own_form) VPPS_TRY(check_own_form(s));
     if (task_for(s)->paired && s->top > s->beam)
         return vpps_fail(VPPS_ARGUMENT, "--top %u: expected --beam %u or more, found %u", s->top, s->top, s->beam);
-    VPPS_TRY(open_predictor(p, s));
+    VPPS_TRY(open_trained(p->x, s, p->c, false));
+    VPPS_TRY(answers_open(&p->answers, s, p->c));
+    const vpps_vocab *names = s->network->kind == NET_TREES ? p->c->vocab[VOCAB_CLASSES] : NULL;
+    if (names) p->n_class_names = vpps_vocab_size(names);
+    if (names) VPPS_TRY(vpps_vocab_to_text(names, &p->class_names));
     if (s->n_files == 0) VPPS_TRY(predict_file(p, NULL));
     for (int i = 0; i < s->n_files; i++) VPPS_TRY(predict_file(p, s->files[i]));
     VPPS_TRY(answer_print_end(&p->printer));

@@ -27,9 +27,6 @@
 
 #include <math.h>
 
-/* The number of nodes after which counting stops, since it takes 7 ns per node. */
-enum { COUNTED_NODES = 500000 };
-
 /* A moment of a run: ns of training so far, without evaluation and files, and number of sentences trained so far. */
 typedef struct clock_mark {
     uint64_t ns, sentences;
@@ -83,23 +80,16 @@ static void tell(void *context, const char *line) {
     log_engine(&t->log, line); /* a log that cannot be written is reported with the next batch */
 }
 
-/* Claims this run's files, so that a run that begins at the same time cannot replace them. */
-static vpps_status claim_files(trainer *t) {
-    const char *const paths[] = {t->s->save, t->s->save_best, t->s->log, t->s->plot, t->s->trace};
-    for (size_t i = 0; i < VPPS_COUNT(paths); i++)
-        if (paths[i]) VPPS_TRY(vpps_output_claim(&t->claims[t->n_claims++], paths[i]));
-    return VPPS_OK;
-}
-
+/* Checks this run's files, and claims them, so that a run that begins at the same time cannot replace them. */
 static vpps_status open_files(trainer *t) {
     const settings *s = t->s;
+    const char *const paths[] = {s->save, s->save_best, s->plot, s->trace, s->log};
     VPPS_TRY(output_files_check(s));
-    VPPS_TRY(claim_files(t));
+    for (size_t i = 0; i < VPPS_COUNT(paths); i++)
+        if (paths[i]) VPPS_TRY(vpps_output_claim(&t->claims[t->n_claims++], paths[i]));
     VPPS_TRY(overwrite_check_run(s, t->position.epoch));
-    VPPS_TRY(output_file_check(s->save));
-    VPPS_TRY(output_file_check(s->save_best));
-    VPPS_TRY(output_file_check(s->plot));
-    VPPS_TRY(output_file_check(s->trace));
+    for (size_t i = 0; i + 1 < VPPS_COUNT(paths); i++)
+        VPPS_TRY(output_file_check(paths[i])); /* log_open tries the log */
     VPPS_TRY(log_open(&t->log, s->log, s->resume != NULL));
     if (t->log.was_cut) corpus_note(&t->corpus, "%s: its last line is cut: the log goes on in the next one", s->log);
     return VPPS_OK;
@@ -143,16 +133,6 @@ static vpps_status take_up(trainer *t) {
 /* Returns whether a signal has come to any of the processes; each process learns this after the same batch. */
 static bool stopped(const trainer *t) { return t->team.c ? t->stop : interrupted; }
 
-static vpps_status make_room(trainer *t) {
-    const corpus_split *train = &t->corpus.split[SPLIT_TRAIN];
-    uint32_t most = 1;
-    for (int i = 0; i < N_SPLITS; i++) most = vpps_max_u32(most, t->corpus.split[i].n_examples);
-    t->order = malloc(((size_t)train->n_examples + 1) * sizeof *t->order);
-    t->own = malloc(most * sizeof *t->own);
-    if (!t->order || !t->own) return vpps_fail(VPPS_MEMORY, "no memory for the order of %u examples", most);
-    return team_costs(&t->team, &t->corpus, t->s->network->kind, train, &t->costs);
-}
-
 static vpps_status open_trainer(trainer *t) {
     settings *s = t->s;
     if (s->resume) VPPS_TRY(checkpoint_describe(s->resume, s, &t->corpus, &t->position));
@@ -179,7 +159,10 @@ static vpps_status open_trainer(trainer *t) {
     if (s->class_weights && !s->resume) VPPS_TRY(class_weights_set(&t->session, &t->corpus));
     if (s->class_weights) VPPS_TRY(class_weights_tell(&t->session, &t->corpus, tell, t));
     const uint32_t n = t->corpus.split[SPLIT_TRAIN].n_examples;
-    VPPS_TRY(make_room(t));
+    t->order = malloc(((size_t)n + 1) * sizeof *t->order);
+    t->own = malloc(((size_t)n + 1) * sizeof *t->own);
+    if (!t->order || !t->own) return vpps_fail(VPPS_MEMORY, "no memory for the order of %u examples", n);
+    VPPS_TRY(team_costs(&t->team, &t->corpus, s->network->kind, &t->corpus.split[SPLIT_TRAIN], &t->costs));
     interrupt_install(); /* before this line a signal ends the process, which has nothing to save */
 
     vpps_stats stats = {.size = sizeof stats};
@@ -287,19 +270,18 @@ static vpps_status save(trainer *t) {
 
 /* Builds the graph of this process's part of n examples from number `first` of the epoch on. *loss is the sum of their losses divided by
  * `in_batch`. */
-static vpps_status build_graph(trainer *t, uint32_t first, uint32_t n, uint32_t in_batch, vpps_node *loss,
-                               uint32_t *n_own) {
-    const corpus_split *train = &t->corpus.split[SPLIT_TRAIN];
-    const uint64_t begin = vpps_now_ns();
+static vpps_status build_graph(trainer *t, uint32_t first, uint32_t n, uint32_t in_batch, vpps_node *loss) {
+    uint32_t n_own;
     *loss = VPPS_NO_NODE;
-    VPPS_TRY(team_deal(&t->team, t->costs, t->order + first, n, t->own, n_own));
+    VPPS_TRY(team_deal(&t->team, t->costs, t->order + first, n, t->own, &n_own));
     if (t->carry.n_streams) {
         t->session.carry = &t->carry;
         t->carry.first = first - t->position.batch * batch_examples(t);
     }
-    if (*n_own) VPPS_TRY(session_add_batch(&t->session, &t->corpus, train, t->own, *n_own, in_batch, loss));
+    if (n_own)
+        VPPS_TRY(
+            session_add_batch(&t->session, &t->corpus, &t->corpus.split[SPLIT_TRAIN], t->own, n_own, in_batch, loss));
     t->session.carry = NULL;
-    t->summary.build_ns += vpps_now_ns() - begin;
     return VPPS_OK;
 }
 
@@ -320,47 +302,36 @@ static vpps_status set_rates(trainer *t, float *rate) {
     return VPPS_OK;
 }
 
-/* Adds the statistics of a trained graph, and its cost until enough nodes are counted. */
-static vpps_status count_graph(trainer *t, uint32_t examples) {
+/* Adds the statistics of a trained graph. */
+static vpps_status count_graph(trainer *t) {
     vpps_stats stats = {.size = sizeof stats};
-    vpps_cost cost = {.size = sizeof cost};
-    train_summary *u = &t->summary;
     VPPS_TRY(vpps_handle_stats(t->session.handle, &stats));
-    u->levels += stats.levels;
-    u->steps += stats.steps;
-    u->instructions += stats.instructions;
-    u->script_bytes += stats.script_bytes;
-    if (u->cost.nodes > COUNTED_NODES) return VPPS_OK;
-    VPPS_TRY(vpps_graph_cost(t->session.graph, &cost));
-    u->cost.batches++;
-    u->cost.sentences += examples;
-    u->cost.nodes += cost.nodes;
-    u->cost.flops += (double)(cost.product_flops + cost.other_flops);
-    u->cost.bytes += (double)(cost.parameter_bytes + cost.value_bytes);
+    t->summary.levels += stats.levels;
+    t->summary.steps += stats.steps;
+    t->summary.instructions += stats.instructions;
+    t->summary.script_bytes += stats.script_bytes;
     return VPPS_OK;
 }
 
 /* Starts the batch of n examples from number `first` of the epoch on, and takes the preceding batch's loss. */
 static vpps_status step(trainer *t, uint32_t first, uint32_t n) {
     vpps_node loss;
-    uint32_t n_own;
     float stale;
-    VPPS_TRY(build_graph(t, first, n, n, &loss, &n_own));
+    VPPS_TRY(build_graph(t, first, n, n, &loss));
     VPPS_TRY(vpps_fb(t->session.handle, t->session.graph, loss, &stale));
-    VPPS_TRY(count_graph(t, n_own));
+    VPPS_TRY(count_graph(t));
     return t->in_flight ? take_loss(t, stale) : VPPS_OK;
 }
 
 /* Trains a batch of n examples as several graphs of --batch examples each: accumulates their gradients, then updates once. */
 static vpps_status step_in_parts(trainer *t, uint32_t first, uint32_t n) {
     vpps_node loss;
-    uint32_t n_own;
     for (uint32_t done = 0; done < n; done += t->s->batch) {
-        VPPS_TRY(build_graph(t, first + done, vpps_min_u32(t->s->batch, n - done), n, &loss, &n_own));
+        VPPS_TRY(build_graph(t, first + done, vpps_min_u32(t->s->batch, n - done), n, &loss));
         VPPS_TRY(finish_batch(t));
         VPPS_TRY(t->s->train_accuracy ? session_backward(&t->session, loss, t->counts)
                                       : vpps_backward(t->session.handle, t->session.graph, loss, NULL));
-        VPPS_TRY(count_graph(t, n_own));
+        VPPS_TRY(count_graph(t));
     }
     return vpps_update(t->session.handle);
 }

@@ -60,16 +60,18 @@ static vpps_status tune(tuner *t, settings *s) {
     return flush_stdout();
 }
 
+static void close_tuner(tuner *t) {
+    progress_end(&t->progress);
+    free(t->order);
+    session_close(&t->session);
+    corpus_close(&t->corpus);
+}
+
 int command_tune(settings *s) {
     if (!options_given(s, "device")) s->device = "auto";
-    tuner t = {0};
+    VPPS_CLOSED_BY(close_tuner) tuner t = {0};
     const vpps_status status = tune(&t, s);
-    if (status != VPPS_OK) {
-        progress_end(&t.progress);
-        report_failure(status);
-    }
-    free(t.order);
-    session_close(&t.session);
-    corpus_close(&t.corpus);
-    return status != VPPS_OK ? EXIT_RUNTIME : interrupted ? EXIT_INTERRUPTED : 0;
+    if (status != VPPS_OK) progress_end(&t.progress);
+    const int code = exit_code(status);
+    return code ? code : interrupted ? EXIT_INTERRUPTED : 0;
 }

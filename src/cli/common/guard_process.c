@@ -94,14 +94,10 @@ static _Noreturn void watch_child(long rank, const sigset_t *before) {
 }
 
 static bool is_stopped(pid_t pid) {
-    char name[64], line[512] = "";
-    snprintf(name, sizeof name, "/proc/%ld/stat", (long)pid);
-    FILE *f = fopen(name, "re");
-    if (!f) return false;
-    const bool there = fgets(line, sizeof line, f) != NULL;
-    fclose(f);
-    const char *end = there ? strrchr(line, ')') : NULL; /* the ')' that ends the program's name */
-    return end && end[1] == ' ' && end[2] == 'T';
+    char path[64], state[16];
+    snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
+    vpps_proc_value(path, "State", state, sizeof state);
+    return *state == 'T';
 }
 
 /* Stops the child when the guard is stopped: a stopped guard cannot forward the signal. */
@@ -140,9 +136,8 @@ void guard_begin(long rank) {
     shared = memory == MAP_FAILED ? NULL : memory;
     child = fork();
     if (child > 0) watch_child(rank, &before);
-    if (child == 0) {
+    if (child == 0)
         begin_child(parent, &before);
-    } else {
+    else
         sigprocmask(SIG_SETMASK, &before, NULL);
-    }
 }

@@ -8,13 +8,12 @@
 #include <string.h>
 
 void number_text(double x, int decimals, char *text, size_t n) {
-    if (isnan(x)) {
+    if (isnan(x))
         snprintf(text, n, "nan"); /* NaN of either sign */
-    } else if (fabs(x) < 1e6) {
+    else if (fabs(x) < 1e6)
         snprintf(text, n, "%.*f", decimals, x);
-    } else {
+    else
         snprintf(text, n, "%.4g", x);
-    }
 }
 
 const char *number_of(uint64_t count, const char *plural, char *text, size_t n) {
@@ -28,12 +27,11 @@ const char *number_of(uint64_t count, const char *plural, char *text, size_t n) 
 
 const char *number_time(double seconds, char *text, size_t n) {
     const uint64_t s = seconds > 0 && seconds < 1e15 ? (uint64_t)(seconds + 0.5) : 0;
-    if (seconds < 120) {
+    if (seconds < 120)
         snprintf(text, n, "%.1f s", seconds);
-    } else if (s < 7200) {
+    else if (s < 7200)
         snprintf(text, n, "%" PRIu64 " min %02" PRIu64 " s", s / 60, s % 60);
-    } else {
+    else
         snprintf(text, n, "%" PRIu64 " h %02" PRIu64 " min", s / 3600, s / 60 % 60);
-    }
     return text;
 }

@@ -35,11 +35,10 @@ static bool value_text(const cli_option *o, const json_t *value, char *text, siz
     if (json_is_boolean(value)) return snprintf(text, n, "%s", json_is_true(value) ? "yes" : "no") > 0 && flag;
     if (!json_is_number(value) || flag || o->row.kind == OPTION_TEXT || o->row.kind == OPTION_CHOICE) return false;
     const double x = json_number_value(value);
-    if (json_is_integer(value)) {
+    if (json_is_integer(value))
         snprintf(text, n, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-    } else { /* a real number; JSON does not distinguish 2.0 from 2, and beyond 2^53 a real is not exact */
+    else /* a real number; JSON does not distinguish 2.0 from 2, and beyond 2^53 a real is not exact */
         snprintf(text, n, x == floor(x) && fabs(x) <= 0x1p53 ? "%.0f" : "%.9g", x + 0.0 /* turns -0.0 into 0 */);
-    }
     return true;
 }
 
@@ -142,9 +141,8 @@ vpps_status config_find_network(const settings *s, const char *path, const netwo
     VPPS_TRY(load(path, &object));
     const bool of_log = json_is_object(json_object_get(object, "options"));
     vpps_status status = VPPS_OK;
-    for (size_t i = 0; i < VPPS_COUNT(network_keys) && status == VPPS_OK && !name; i++) {
+    for (size_t i = 0; i < VPPS_COUNT(network_keys) && status == VPPS_OK && !name; i++)
         status = read_network(s, path, object, network_keys[i], of_log, &name);
-    }
     if (status == VPPS_OK && name) *found = network_find(name);
     for (const cli_option *o = options_rows(s); o->row.help && !name && !of_log && status == VPPS_OK; o++) {
         if (!(o->flags & OPTION_NAMES_NETWORK) || !(o->commands & s->command)) continue;

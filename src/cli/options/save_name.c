@@ -22,13 +22,10 @@ vpps_status save_name_check(const char *option, const char *name) {
                          option, name, (int)n, at, word);
     }
     if (!found) return VPPS_OK;
-    if (strchr(found, '/')) {
+    if (strchr(found, '/'))
         return vpps_fail(VPPS_ARGUMENT, "--%s %s: %s must be in the file's name, not in a folder's", option, name,
                          word);
-    }
-    if (strstr(found + WORD, word)) {
-        return vpps_fail(VPPS_ARGUMENT, "--%s %s: expected %s once", option, name, word);
-    }
+    if (strstr(found + WORD, word)) return vpps_fail(VPPS_ARGUMENT, "--%s %s: expected %s once", option, name, word);
     return VPPS_OK;
 }
 

@@ -6,22 +6,19 @@
 
 vpps_status answers_set_form(answers *a, answer_printer *p, const settings *s, input_form form) {
     output_form out = s->json ? OUTPUT_JSONL : (output_form)s->output_format;
-    if (out == OUTPUT_AUTO) {
+    if (out == OUTPUT_AUTO)
         out = form == INPUT_COLUMNS ? OUTPUT_COLUMNS
               : form == INPUT_JSONL ? OUTPUT_JSONL
               : form == INPUT_CSV   ? OUTPUT_CSV
               : form == INPUT_TSV   ? OUTPUT_TSV
                                     : OUTPUT_TEXT;
-    }
-    if (out == OUTPUT_COLUMNS && !net_tags(s->network->kind)) {
+    if (out == OUTPUT_COLUMNS && !net_tags(s->network->kind))
         return vpps_fail(VPPS_ARGUMENT, "%s does not tag words: it prints no columns (--output-format)",
                          s->network->name);
-    }
-    if (s->gold && task_for(s)->paired && out == OUTPUT_TEXT) {
+    if (s->gold && task_for(s)->paired && out == OUTPUT_TEXT)
         return vpps_fail(VPPS_ARGUMENT,
                          "--gold: lines of translations do not say how likely a target is; expected --output-format "
                          "jsonl, csv or tsv");
-    }
     if (s->top > 1 && out != OUTPUT_JSONL)
         return vpps_fail(VPPS_ARGUMENT, "--top: the likeliest ones are printed in JSON; expected --json");
     p->s = s;
@@ -224,12 +221,11 @@ static vpps_status print_json(const answer_printer *p, const asked *q, const cha
         end_line(q->crlf);
         return VPPS_OK;
     }
-    both b;
-    const vpps_status status = both_read(&b, q, text, len);
-    if (status == VPPS_OK) print_members(p, &b, stdout);
-    if (status == VPPS_OK) end_line(q->crlf);
-    both_free(&b);
-    return status;
+    VPPS_CLOSED_BY(both_free) both b;
+    VPPS_TRY(both_read(&b, q, text, len));
+    print_members(p, &b, stdout);
+    end_line(q->crlf);
+    return VPPS_OK;
 }
 
 /* Returns an element of a list as text: a word, or a tag's label. */
@@ -294,15 +290,8 @@ static vpps_status find_columns(answer_printer *p, const object *record) {
         VPPS_TRY(add_column(p, json_string_value(json_array_get(names, i))));
     for (const vpps_json_value *v = NULL; !names && (v = object_next(record, v));) VPPS_TRY(add_column(p, v->key));
     if (!p->fields && !net_tags(p->s->network->kind)) VPPS_TRY(add_column(p, "text"));
-    for (const char *const *c = answer_columns(p->s); *c; c++) {
+    for (const char *const *c = answer_columns(p->s); *c; c++)
         if (!is_gold(*c) || p->s->gold) VPPS_TRY(add_column(p, *c));
-    }
-    return VPPS_OK;
-}
-
-static vpps_status name_columns(const answer_printer *p, FILE *f) {
-    for (size_t i = 0; i < p->n_columns; i++)
-        VPPS_TRY(csv_write(f, p->columns[i], separator_before(p, i), p->form == OUTPUT_TSV));
     return VPPS_OK;
 }
 
@@ -313,7 +302,8 @@ static vpps_status begin_table(answer_printer *p, const object *record) {
     size_t len = 0;
     FILE *f = open_memstream(&names, &len);
     vpps_status status = find_columns(p, record);
-    if (status == VPPS_OK && f) status = name_columns(p, f);
+    for (size_t i = 0; f && status == VPPS_OK && i < p->n_columns; i++)
+        status = csv_write(f, p->columns[i], separator_before(p, i), p->form == OUTPUT_TSV);
     status = vpps_text_end(f, status, &names);
     if (status != VPPS_OK) {
         answer_printer_close(p);
@@ -365,34 +355,27 @@ static vpps_status print_row(const answer_printer *p, const both *b, const asked
     return VPPS_OK;
 }
 
-/* Prints an empty row for a record that could not be read. While the columns are unknown, the row waits for the first good record. */
-static vpps_status print_unread(answer_printer *p, bool crlf, bool named) {
-    if (!p->begun && !named) {
-        p->empty++;
-        return VPPS_OK;
-    }
-    if (!p->begun) VPPS_TRY(begin_table(p, &(object){.text = NULL}));
-    print_empty_row(p, crlf);
-    return VPPS_OK;
-}
-
 static vpps_status print_table(answer_printer *p, const asked *q, const char *text, size_t len) {
-    both b;
+    VPPS_CLOSED_BY(both_free) both b = {.answer.text = NULL};
     VPPS_FREED char *row = NULL;
     size_t row_len = 0;
     const bool named = p->fields && p->fields->names;
-    if (p->fields && (!q->fields || (q->bad && !named))) return print_unread(p, q->crlf, named);
-    vpps_status status = both_read(&b, q, text, len);
-    if (status == VPPS_OK) status = check_names(&b.record);
-    if (status == VPPS_OK && !p->begun) status = begin_table(p, &b.record);
-    if (status == VPPS_OK) status = check_columns(p, &b.record);
-    FILE *f = status == VPPS_OK ? open_memstream(&row, &row_len) : NULL;
-    if (f) status = print_row(p, &b, q, f);
-    status = vpps_text_end(f, status, &row);
-    if (status == VPPS_OK) fputs(row, stdout);
-    if (status == VPPS_OK) end_line(q->crlf);
-    both_free(&b);
-    return status;
+    if (p->fields && (!q->fields || (q->bad && !named))) { /* a record that could not be read has an empty row */
+        if (!p->begun && !named)
+            return p->empty++, VPPS_OK; /* which waits for the first good one while columns are unknown */
+        if (!p->begun) VPPS_TRY(begin_table(p, &(object){.text = NULL}));
+        print_empty_row(p, q->crlf);
+        return VPPS_OK;
+    }
+    VPPS_TRY(both_read(&b, q, text, len));
+    VPPS_TRY(check_names(&b.record));
+    if (!p->begun) VPPS_TRY(begin_table(p, &b.record));
+    VPPS_TRY(check_columns(p, &b.record));
+    FILE *f = open_memstream(&row, &row_len);
+    VPPS_TRY(vpps_text_end(f, f ? print_row(p, &b, q, f) : VPPS_OK, &row));
+    fputs(row, stdout);
+    end_line(q->crlf);
+    return VPPS_OK;
 }
 
 vpps_status answer_print_names(answer_printer *p) {

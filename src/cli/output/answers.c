@@ -67,10 +67,8 @@ char *answer_utf8(const char *text, size_t len) {
 json_t *answer_text(const char *text, size_t len) {
     json_t *string = json_stringn(text, len);
     if (string) return string;
-    char *copy = answer_utf8(text, len);
-    if (copy) string = json_string(copy);
-    free(copy);
-    return string;
+    VPPS_FREED char *copy = answer_utf8(text, len);
+    return copy ? json_string(copy) : NULL;
 }
 
 json_t *answer_label(const answers *a, uint32_t label) {
@@ -102,9 +100,8 @@ json_t *answer_top(const answers *a, const float *logits, uint32_t classes) {
     const double total = decode_log_sum(logits, classes);
     json_t *top = json_array();
     uint32_t label = next_best(logits, classes, VPPS_NO_WORD);
-    for (uint32_t k = 0; k < a->top && label != VPPS_NO_WORD; k++, label = next_best(logits, classes, label)) {
+    for (uint32_t k = 0; k < a->top && label != VPPS_NO_WORD; k++, label = next_best(logits, classes, label))
         json_array_append_new(top, scored(a, logits, label, total));
-    }
     return top;
 }
 
@@ -118,11 +115,6 @@ json_t *answer_class(const answers *a, const float *logits, uint32_t classes) {
     return answer_class_of(a, logits, classes, next_best(logits, classes, VPPS_NO_WORD));
 }
 
-static void add_span(json_t *spans, vpps_chunk_tag tag, uint32_t begin, uint32_t end, double score) {
-    json_array_append_new(spans, json_pack("{si si so so}", "begin", (int)begin, "end", (int)end, "type",
-                                           answer_text(tag.type, strlen(tag.type)), "score", report_number(score)));
-}
-
 json_t *answer_spans(const answers *a, const int32_t *tags, const float *const *logits, uint32_t classes, uint32_t n) {
     if (!vpps_f1_applies(a->names)) return json_null();
     json_t *spans = json_array();
@@ -132,7 +124,10 @@ json_t *answer_spans(const answers *a, const int32_t *tags, const float *const *
     for (uint32_t k = 0; k <= n; k++, before = now) {
         vpps_chunk_tag_read(k < n ? vpps_vocab_word(a->names, (uint32_t)tags[k]) : "O", &now);
         const bool goes_on = vpps_chunk_goes_on(before.part, now.part) && strcmp(before.type, now.type) == 0;
-        if (!goes_on && before.part != 'O') add_span(spans, before, begin, k, score);
+        if (!goes_on && before.part != 'O')
+            json_array_append_new(spans, json_pack("{si si so so}", "begin", (int)begin, "end", (int)k, "type",
+                                                   answer_text(before.type, strlen(before.type)), "score",
+                                                   report_number(score)));
         if (k == n) break;
         const double p = exp(-answer_nll(logits[k], classes, (uint32_t)tags[k]));
         score = goes_on ? fmin(score, p) : p;

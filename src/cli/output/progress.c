@@ -24,11 +24,10 @@ void progress_begin(progress *p, const char *label, const char *unit, uint64_t d
 /* Writes a duration as "1:02:03" or "2:03". */
 static void clock_text(double seconds, char *text, size_t n) {
     const unsigned s = seconds > 359999 ? 359999 : (unsigned)seconds;
-    if (s >= 3600) {
+    if (s >= 3600)
         snprintf(text, n, "%u:%02u:%02u", s / 3600, s / 60 % 60, s % 60);
-    } else {
+    else
         snprintf(text, n, "%u:%02u", s / 60, s % 60);
-    }
 }
 
 /* Draws a line of less than `room` columns: the label, a bar as wide as fits, and the texts in parts[]. The last texts

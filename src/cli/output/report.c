@@ -12,9 +12,8 @@
 json_t *report_measures(const task *t, const measures *m) {
     if (!m->known) return json_null();
     json_t *o = json_object();
-    for (int i = 0; i < MAX_METRICS && t->metrics[i].name; i++) {
+    for (int i = 0; i < MAX_METRICS && t->metrics[i].name; i++)
         json_object_set_new(o, t->metrics[i].name, report_number(m->value[i]));
-    }
     return o;
 }
 
@@ -75,9 +74,6 @@ json_t *report_train_json(const train_summary *t) {
         {"host_ms_per_batch", per_batch(t, 1e-6 * (double)x->total_host_ns)},
         {"device_ms_per_batch", per_batch(t, 1e-6 * (double)x->total_device_ns)},
         {"gap_ms_per_batch", per_batch(t, 1e-6 * (double)x->total_gap_ns)},
-        {"build_ns_per_node", x->total_nodes ? (double)t->build_ns / (double)x->total_nodes : 0},
-        {"flops_per_sentence", t->cost.sentences ? t->cost.flops / (double)t->cost.sentences : 0},
-        {"bytes_per_batch", t->cost.batches ? t->cost.bytes / (double)t->cost.batches : 0},
         {"script_bytes_per_batch", per_batch(t, (double)t->script_bytes)},
         {"levels_per_batch", per_batch(t, (double)t->levels)},
         {"steps_per_batch", per_batch(t, (double)t->steps)},

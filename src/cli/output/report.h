@@ -13,12 +13,6 @@ typedef struct saved_file {
     uint32_t epoch, batch;
 } saved_file;
 
-/* The costs of the graphs of the first batches, which stand for all batches (vpps_cost). */
-typedef struct run_cost {
-    uint64_t sentences, batches, nodes;
-    double flops, bytes;
-} run_cost;
-
 /* The results of a training run. */
 typedef struct train_summary {
     const settings *settings;
@@ -27,10 +21,8 @@ typedef struct train_summary {
     const session *session; /* the network, and what --vectors and --init found for it */
     uint64_t sentences, batches, nodes;
     uint64_t levels, steps, instructions, script_bytes; /* sums of vpps_stats' members over the batches */
-    uint64_t build_ns;                                  /* time to build the graphs */
-    run_cost cost;
-    uint32_t epoch;         /* number of epochs finished since training began */
-    double seconds;         /* training time, without evaluation and file output */
+    uint32_t epoch;                                     /* number of epochs finished since training began */
+    double seconds;                                     /* training time, without evaluation and file output */
     double start_seconds;   /* time up to the end of the first batch, part of `seconds`; 0: only one batch */
     double sentences_per_s; /* sentences per second after the first batch */
     double loss;            /* mean loss over the last epoch's batches */

@@ -21,17 +21,6 @@ static vpps_trial *all_trials(vpps_handle *h, uint32_t *n, bool *done) {
 
 static json_t *number_or_null(double x) { return x > 0 ? json_real(x) : json_null(); }
 
-static json_t *product_json(const vpps_trial *t) {
-    return json_pack("{ss ss ss ss si sb so}", "state", states[t->state], "product", t->product, "unit", t->unit,
-                     "precision", t->precision, "vectors", (int)t->vectors, "far", t->far, "ns_per_vector",
-                     number_or_null(t->ns_per_vector));
-}
-
-static json_t *split_json(const vpps_trial *t) {
-    return json_pack("{ss ss so si}", "state", states[t->state], "split", t->split, "ns_per_node",
-                     number_or_null(t->ns_per_node), "batches", (int)t->batches);
-}
-
 static json_t *trial_json(const vpps_trial *t) {
     json_t *row = json_pack("{ss si si so si si so}", "state", states[t->state], "rpw", (int)t->rpw, "threads",
                             (int)t->threads, "ns_per_node", number_or_null(t->ns_per_node), "batches", (int)t->batches,
@@ -45,25 +34,27 @@ static json_t *trial_json(const vpps_trial *t) {
 json_t *trials_json(vpps_handle *h, bool with_products) {
     uint32_t n;
     bool done;
-    vpps_trial *trials = all_trials(h, &n, &done);
+    VPPS_FREED vpps_trial *trials = all_trials(h, &n, &done);
     if (!trials) return json_null();
-    json_t *list = json_array(), *splits = json_array(), *products = json_array();
+    json_t *list = json_array();
+    json_auto_t *splits = json_array(), *products = json_array();
     for (uint32_t i = 0; i < n; i++) {
         const vpps_trial *t = &trials[i];
-        if (t->product) {
-            json_array_append_new(products, product_json(t));
-        } else if (t->split) {
-            json_array_append_new(splits, split_json(t));
-        } else {
+        if (t->product)
+            json_array_append_new(products,
+                                  json_pack("{ss ss ss ss si sb so}", "state", states[t->state], "product", t->product,
+                                            "unit", t->unit, "precision", t->precision, "vectors", (int)t->vectors,
+                                            "far", t->far, "ns_per_vector", number_or_null(t->ns_per_vector)));
+        else if (t->split)
+            json_array_append_new(splits,
+                                  json_pack("{ss ss so si}", "state", states[t->state], "split", t->split,
+                                            "ns_per_node", number_or_null(t->ns_per_node), "batches", (int)t->batches));
+        else
             json_array_append_new(list, trial_json(t));
-        }
     }
-    free(trials);
     json_t *all = json_pack("{sb so}", "done", (int)done, "trials", list);
     if (json_array_size(splits)) json_object_set(all, "splits", splits);
     if (with_products && json_array_size(products)) json_object_set(all, "products", products);
-    json_decref(splits);
-    json_decref(products);
     return all;
 }
 
@@ -92,13 +83,12 @@ static void print_turns(const vpps_trial *trials, uint32_t n, FILE *file) {
     for (uint32_t i = 0; i < n; i++) {
         const vpps_trial *t = &trials[i];
         char what[64], ns[32] = "-";
-        if (t->policy) {
+        if (t->policy)
             snprintf(what, sizeof what, "policy %s", t->policy);
-        } else if (t->split) {
+        else if (t->split)
             snprintf(what, sizeof what, "stages shared by %s", t->split);
-        } else {
+        else
             snprintf(what, sizeof what, "groups %u", t->groups);
-        }
         if (t->ns_per_node > 0) snprintf(ns, sizeof ns, "%.1f", t->ns_per_node);
         fprintf(file, "%-24s %12s %8u%s\n", what, ns, t->batches, note_of(t));
     }
@@ -106,11 +96,10 @@ static void print_turns(const vpps_trial *trials, uint32_t n, FILE *file) {
     for (uint32_t i = 0; i < n; i++) {
         if (trials[i].state != VPPS_TRIAL_CURRENT || trials[i].split) continue;
         if (!told++) fputs("train with", file);
-        if (trials[i].policy) {
+        if (trials[i].policy)
             fprintf(file, " --policy %s", trials[i].policy);
-        } else {
+        else
             fprintf(file, " --groups %u", trials[i].groups);
-        }
     }
     if (told) fputc('\n', file);
 }
@@ -144,7 +133,7 @@ static void print_kernels(const vpps_trial *trials, uint32_t n, bool done, bool 
 void trials_print(vpps_handle *h, FILE *file) {
     uint32_t n;
     bool done;
-    vpps_trial *trials = all_trials(h, &n, &done);
+    VPPS_FREED vpps_trial *trials = all_trials(h, &n, &done);
     if (!trials) return;
     uint32_t n_products = 0, n_kernels = 0; /* a device measures products or kernels, not both */
     while (n_products < n && trials[n_products].product) n_products++;
@@ -153,5 +142,4 @@ void trials_print(vpps_handle *h, FILE *file) {
     print_products(trials, n_products, file);
     print_kernels(trials, n_kernels, done, first < n, file);
     print_turns(trials + first, n - first, file);
-    free(trials);
 }
