@@ -15,9 +15,8 @@ static bool is_kept(const settings *s, const char *key) {
     if (strncmp(key, "train.", 6) == 0 || strncmp(key, "data.", 5) == 0) return false;
     if (strncmp(key, "vpps.", 5) == 0) return strcmp(key, "vpps.version") == 0;
     if (strncmp(key, option, sizeof option - 1) != 0) return true;
-    for (const option_row *o = s->network->options; o->name; o++) {
+    for (const option_row *o = s->network->options; o->name; o++)
         if (strcmp(o->name, key + sizeof option - 1) == 0) return true;
-    }
     return false;
 }
 
@@ -27,10 +26,9 @@ static vpps_status list_tensors(const vpps_safetensors *file, const char *path, 
         const vpps_safetensors_info *t = vpps_safetensors_at(file, i);
         if (init_is_state(t->name)) continue;
         vpps_safetensors_tensor *out = &tensors[(*n)++];
-        if (strcmp(t->dtype, "F32") != 0 || t->n_dims > VPPS_COUNT(out->dims)) {
+        if (strcmp(t->dtype, "F32") != 0 || t->n_dims > VPPS_COUNT(out->dims))
             return vpps_fail(VPPS_FORMAT, "%s%s: tensor '%.100s': expected F32 of at most 3 dimensions, found %s",
                              VPPS_PATH_ARGS(path), t->name, t->dtype);
-        }
         const void *bytes = t->bytes; /* aligned for floats, since only floats precede these bytes in the file */
         *out = (vpps_safetensors_tensor){.name = t->name, .n_dims = t->n_dims, .data = bytes};
         for (uint32_t k = 0; k < t->n_dims; k++) out->dims[k] = t->dims[k];
@@ -41,39 +39,35 @@ static vpps_status list_tensors(const vpps_safetensors *file, const char *path, 
 static vpps_status write_parameters(const settings *s, const vpps_safetensors *file, size_t *n) {
     char checksum[VPPS_CHECKSUM_BYTES];
     const size_t most = vpps_safetensors_count(file), n_metadata = vpps_safetensors_metadata_count(file);
-    vpps_safetensors_tensor *tensors = calloc(most + 1, sizeof *tensors);
-    vpps_metadata *metadata = calloc(n_metadata + 1, sizeof *metadata);
+    VPPS_FREED vpps_safetensors_tensor *tensors = calloc(most + 1, sizeof *tensors);
+    VPPS_FREED vpps_metadata *metadata = calloc(n_metadata + 1, sizeof *metadata);
     size_t m = 0;
-    vpps_status status = tensors && metadata ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for %zu tensors", most);
-    if (status == VPPS_OK) status = list_tensors(file, s->model, tensors, n);
-    if (status == VPPS_OK) status = vpps_safetensors_checksum(tensors, *n, NULL, checksum);
-    for (size_t i = 0; i < n_metadata && status == VPPS_OK; i++) {
+    if (!tensors || !metadata) return vpps_fail(VPPS_MEMORY, "no memory for %zu tensors", most);
+    VPPS_TRY(list_tensors(file, s->model, tensors, n));
+    VPPS_TRY(vpps_safetensors_checksum(tensors, *n, NULL, checksum));
+    for (size_t i = 0; i < n_metadata; i++) {
         const vpps_metadata entry = vpps_safetensors_metadata_at(file, i);
         if (is_kept(s, entry.key)) metadata[m++] = entry;
     }
-    if (status == VPPS_OK) {
-        metadata[m++] = (vpps_metadata){VPPS_CHECKSUM_KEY, checksum};
-        status = vpps_safetensors_write(s->save, tensors, *n, metadata, m, NULL);
-    }
-    VPPS_FREE(tensors, metadata);
-    return status;
+    metadata[m++] = (vpps_metadata){VPPS_CHECKSUM_KEY, checksum};
+    return vpps_safetensors_write(s->save, tensors, *n, metadata, m, NULL);
 }
 
+static void close_file(vpps_safetensors **file) { vpps_safetensors_close(*file); }
+
 static vpps_status export_parameters(const settings *s) {
-    vpps_safetensors *file;
+    VPPS_CLOSED_BY(close_file) vpps_safetensors *file = NULL;
     size_t n = 0;
     VPPS_TRY(overwrite_check_export(s, s->save));
     VPPS_TRY(vpps_safetensors_open(&file, s->model));
     const char *held = vpps_safetensors_metadata(file, "network");
-    vpps_status status = vpps_safetensors_verify(file);
-    if (status == VPPS_OK && (!held || strcmp(held, s->network->name) != 0)) {
-        status = vpps_fail(VPPS_ARGUMENT, "%s holds %s%.64s, not %s", s->model, held ? "the network " : "no network",
-                           held ? held : "", s->network->name);
-    }
-    if (status == VPPS_OK) status = write_parameters(s, file, &n);
-    vpps_safetensors_close(file);
-    if (status == VPPS_OK) fprintf(stderr, "%s: %zu parameters of %s\n", s->save, n, s->network->name);
-    return status;
+    VPPS_TRY(vpps_safetensors_verify(file));
+    if (!held || strcmp(held, s->network->name) != 0)
+        return vpps_fail(VPPS_ARGUMENT, "%s holds %s%.64s, not %s", s->model, held ? "the network " : "no network",
+                         held ? held : "", s->network->name);
+    VPPS_TRY(write_parameters(s, file, &n));
+    fprintf(stderr, "%s: %zu parameters of %s\n", s->save, n, s->network->name);
+    return VPPS_OK;
 }
 
 static vpps_status export(settings *s) {

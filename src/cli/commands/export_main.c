@@ -1,7 +1,7 @@
 /* export_main.c - writes the program of `vpps export --main`: the embedded files of src/cli/main, which call the cells' functions with the
  * prefix net_; some C99 sources of vpps; and lines that are printed here, with the network's sizes and layers. */
-#include "cli/commands/export_main.h"
 #include "base/base.h"
+#include "cli/commands/export_c.h"
 #include "cli/input/fields.h"
 #include "cli/input/tokenize.h"
 #include "cli/session/chain.h"
@@ -67,16 +67,11 @@ vpps_status export_main_check(const settings *s) {
 
 /* ---------------------------------------------------------------- text */
 
-/* Returns whether a line of an embedded file is left out: an #include of another such file, or #pragma once. */
-static bool is_left_out(const char *line) {
-    return strncmp(line, "#include \"", 10) == 0 || strncmp(line, "#pragma once", 12) == 0;
-}
-
-/* Prints an embedded file with the option's prefix in place of net_ and NET_. */
+/* Prints an embedded file with the option's prefix in place of net_ and NET_, without its #pragma once and its #includes of other such files. */
 static void put_file(const settings *s, const char *text, FILE *f) {
     const char *prefix = s->prefix ? s->prefix : "net";
     for (const char *at = text; *at; at++) {
-        while (is_left_out(at)) at = strchr(at, '\n') + 1;
+        while (strncmp(at, "#include \"", 10) == 0 || strncmp(at, "#pragma once", 12) == 0) at = strchr(at, '\n') + 1;
         const bool begins = at == text || !(isalnum((unsigned char)at[-1]) || at[-1] == '_');
         const bool lower = begins && strncmp(at, "net_", 4) == 0, upper = begins && strncmp(at, "NET_", 4) == 0;
         if (!lower && !upper) {
@@ -122,12 +117,11 @@ static void put_sizes(const settings *s, const corpus *c, const program *p, FILE
 
 static void put_scores(FILE *f, const char *name, const float *scores, size_t n) {
     fprintf(f, "static const float chain_%s[%zu] = {", name, n);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         if (isfinite(scores[i]))
             fprintf(f, "%af,", (double)scores[i]);
         else
             fputs("-INFINITY,", f);
-    }
     fputs("};\n", f);
 }
 
