@@ -60,13 +60,11 @@ static vpps_status write_stream(const carry *c, vpps_handle *h, const carry_stre
     for (uint32_t k = 0; k < c->n_states; k++) {
         uint32_t rows, cols;
         VPPS_TRY(vpps_kept_shape(h, s->states[k], &rows, &cols));
-        float *values = malloc(((size_t)rows * cols + 1) * sizeof *values);
+        VPPS_FREED float *values = malloc(((size_t)rows * cols + 1) * sizeof *values);
         if (!values) return vpps_fail(VPPS_MEMORY, "no memory for a state of %u numbers", rows);
-        const vpps_status status = vpps_read_kept(h, s->states[k], values);
+        VPPS_TRY(vpps_read_kept(h, s->states[k], values));
         fprintf(f, " %" PRIu32 ":", rows);
-        for (uint32_t i = 0; status == VPPS_OK && i < rows; i++) fprintf(f, "%08" PRIx32, vpps_float_bits(values[i]));
-        free(values);
-        VPPS_TRY(status);
+        for (uint32_t i = 0; i < rows; i++) fprintf(f, "%08" PRIx32, vpps_float_bits(values[i]));
     }
     return VPPS_OK;
 }
@@ -97,36 +95,28 @@ static bool take_number(const char **at, char end, uint32_t *out) {
     return true;
 }
 
-static bool take_bits(const char **at, float *out) {
-    uint32_t bits;
-    int length = 0;
-    if (sscanf(*at, "%8" SCNx32 "%n", &bits, &length) != 1 || length != 8) return false;
-    memcpy(out, &bits, sizeof bits);
-    *at += length;
-    return true;
-}
-
 static vpps_status read_state(vpps_handle *h, const char *path, const char **at, vpps_value *out) {
     uint32_t rows;
     if (!take_number(at, ':', &rows) || !rows) return fail_text(path);
-    float *values = malloc(rows * sizeof *values);
+    VPPS_FREED float *values = malloc(rows * sizeof *values);
     if (!values) return vpps_fail(VPPS_MEMORY, "no memory for a state of %u numbers", rows);
-    bool good = true;
-    for (uint32_t i = 0; i < rows && good; i++) good = take_bits(at, &values[i]);
-    good = good && (**at == ' ' || !**at);
+    for (uint32_t i = 0; i < rows; i++, *at += 8) {
+        uint32_t bits;
+        int length = 0;
+        if (sscanf(*at, "%8" SCNx32 "%n", &bits, &length) != 1 || length != 8) return fail_text(path);
+        values[i] = vpps_bits_float(bits);
+    }
+    if (**at && **at != ' ') return fail_text(path);
     *at += **at == ' ';
-    const vpps_status status = good ? vpps_keep_data(h, rows, 1, values, out) : fail_text(path);
-    free(values);
-    return status;
+    return vpps_keep_data(h, rows, 1, values, out);
 }
 
 vpps_status carry_from_text(carry *c, vpps_handle *h, const char *path, const char *text) {
     const char *at = text;
     uint32_t streams;
     if (!take_number(&at, ' ', &streams) || streams != c->n_streams || !take_number(&at, ' ', &c->n_states) ||
-        c->n_states > NET_STATES) {
+        c->n_states > NET_STATES)
         return fail_text(path);
-    }
     for (uint32_t s = 0; s < streams; s++) {
         if (at[0] == '-') {
             at += at[1] == ' ' ? 2 : 1;

@@ -28,10 +28,9 @@ static void spread(const tag_chain *ch, const float *ends, size_t of_a, size_t o
     for (uint32_t a = 0; a < n; a++) reached[a] = ends[a] > -INFINITY;
     for (bool more = true; more;) {
         more = false;
-        for (uint32_t a = 0; a < n; a++) {
+        for (uint32_t a = 0; a < n; a++)
             for (uint32_t b = 0; b < n && !reached[a]; b++)
                 more |= reached[a] = reached[b] && ch->next[a * of_a + b * of_b] > -INFINITY;
-        }
     }
 }
 

@@ -24,10 +24,17 @@ static void add_tags_of(const tag_chain *ch, const float *logits, const double *
     }
 }
 
-static void decode(const tag_chain *ch, uint32_t n, const float *const *logits, double *room, uint32_t *from,
-                   int32_t *tags) {
+vpps_status chain_decode(const tag_chain *ch, uint32_t n, const float *const *logits, int32_t *tags) {
+    if (!n) return VPPS_OK;
     const uint32_t classes = ch->classes;
-    double *before = room, *now = room + classes, *paths = now + classes;
+    double *room = malloc(3 * ((size_t)classes + 1) * sizeof *room), *before = room, *now, *paths;
+    uint32_t *from = calloc((size_t)n * classes + 1, sizeof *from); /* zeros: word 0 has no preceding tag */
+    if (!room || !from) {
+        VPPS_FREE(room, from);
+        return vpps_fail(VPPS_MEMORY, "no memory for the tags of %u words", n);
+    }
+    now = room + classes;
+    paths = now + classes;
     for (uint32_t i = 0; i < classes; i++) before[i] = (double)ch->begin[i] + (double)logits[0][i];
     for (uint32_t k = 1; k < n; k++) {
         add_tags_of(ch, logits[k], before, paths, now, from + (size_t)k * classes);
@@ -38,16 +45,8 @@ static void decode(const tag_chain *ch, uint32_t n, const float *const *logits, 
     for (uint32_t i = 0; i < classes; i++) before[i] += (double)ch->end[i];
     uint32_t tag = best_of(classes, before);
     for (uint32_t k = n; k-- > 0; tag = from[(size_t)k * classes + tag]) tags[k] = (int32_t)tag;
-}
-
-vpps_status chain_decode(const tag_chain *ch, uint32_t n, const float *const *logits, int32_t *tags) {
-    if (!n) return VPPS_OK;
-    double *room = malloc(3 * ((size_t)ch->classes + 1) * sizeof *room);
-    uint32_t *from = calloc((size_t)n * ch->classes + 1, sizeof *from); /* zeros: word 0 has no preceding tag */
-    if (room && from) decode(ch, n, logits, room, from, tags);
-    const bool ok = room && from;
     VPPS_FREE(room, from);
-    return ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for the tags of %u words", n);
+    return VPPS_OK;
 }
 
 static double log_add(double a, double b) {

@@ -214,11 +214,6 @@ typedef struct resuming {
     FILE *before, *now; /* texts for the error message: values of changed options in the checkpoint (before), and now */
 } resuming;
 
-/* Returns whether the command takes an option from a checkpoint; only --resume takes options of the engine. */
-static bool is_taken(const settings *s, const cli_option *o) {
-    return (o->flags & OPTION_SAVED) && (s->command == COMMAND_TRAIN || !(o->flags & OPTION_RESUMED));
-}
-
 /* Sets an option that is not on the command line to its saved value. */
 static vpps_status take_saved(const checkpoint *k, settings *s, corpus *c, const cli_option *o, const char *value) {
     char why[160];
@@ -324,7 +319,8 @@ static vpps_status take_all_options(const checkpoint *k, settings *s, corpus *c,
     for (const cli_option *o = options_rows(s); o->row.help; o++) {
         const bool replaced =
             other_data && (o->flags & OPTION_DATA) && o->row.kind == OPTION_TEXT && !s->given[o->number];
-        if (is_taken(s, o) && !replaced) VPPS_TRY(take_option(k, s, c, o, r));
+        const bool engine = (o->flags & OPTION_RESUMED) && s->command != COMMAND_TRAIN; /* which only --resume takes */
+        if ((o->flags & OPTION_SAVED) && !engine && !replaced) VPPS_TRY(take_option(k, s, c, o, r));
     }
     if (s->command == COMMAND_TRAIN && options_given(s, "generate") && options_name_files(s))
         return vpps_fail(VPPS_ARGUMENT, "%s was made with %s: training cannot resume with --generate", k->path,

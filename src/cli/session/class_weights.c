@@ -12,34 +12,31 @@
 /* Weighs classes as scikit-learn's compute_class_weight("balanced") does. */
 static vpps_status balance(session *x, corpus *c, float *weights) {
     const uint32_t classes = x->settings->net.classes;
-    uint64_t *counts = calloc(classes + 1u, sizeof *counts), all = 0, present = 0;
+    VPPS_FREED uint64_t *counts = calloc(classes + 1u, sizeof *counts);
+    uint64_t all = 0, present = 0;
     if (!counts) return vpps_fail(VPPS_MEMORY, "no memory for the counts of %u classes", classes);
-    const vpps_status status = session_count_labels(x, c, &c->split[SPLIT_TRAIN], counts);
+    VPPS_TRY(session_count_labels(x, c, &c->split[SPLIT_TRAIN], counts));
     for (uint32_t i = 0; i < classes; i++) {
         all += counts[i];
         present += counts[i] > 0;
     }
     for (uint32_t i = 0; i < classes; i++)
         if (counts[i]) weights[i] = (float)((double)all / ((double)present * (double)counts[i]));
-    free(counts);
-    return status;
+    return VPPS_OK;
 }
 
-static vpps_status fail_label(const session *x, const vpps_vocab *names, const char *place, const char *label) {
+/* Sets *found to the class of that label. Fails with ARGUMENT, suggesting the nearest label. */
+static vpps_status find_class(const session *x, const vpps_vocab *names, const char *place, const char *label,
+                              uint32_t *found) {
     char number[16];
     suggestion near = suggest_for(label);
-    for (uint32_t i = 0; i < x->settings->net.classes; i++) {
-        if (names) suggest_try(&near, classes_name(names, i, number));
+    for (*found = 0; *found < x->settings->net.classes; ++*found) {
+        const char *name = classes_name(names, *found, number);
+        if (strcmp(name, label) == 0) return VPPS_OK;
+        if (names) suggest_try(&near, name);
     }
     return vpps_fail(VPPS_ARGUMENT, "%s: \"%.64s\" is no label of the training part%s%s", place, label,
                      near.word ? "; did you mean " : "", near.word ? near.word : "");
-}
-
-static bool find_class(const session *x, const vpps_vocab *names, const char *label, uint32_t *found) {
-    char number[16];
-    for (*found = 0; *found < x->settings->net.classes; ++*found)
-        if (strcmp(classes_name(names, *found, number), label) == 0) return true;
-    return false;
 }
 
 /* Parses a line "LABEL WEIGHT", with spaces or tabs between; the weight is the last word. */
@@ -56,7 +53,7 @@ static vpps_status take_line(const session *x, const vpps_vocab *names, const ch
     if (number == line || stop == number || *stop || !isfinite(weight) || weight < 0)
         return vpps_fail(VPPS_FORMAT, "%s: expected a label and its weight, a number from 0 on", place);
     uint32_t class;
-    if (!find_class(x, names, line, &class)) return fail_label(x, names, place, line);
+    VPPS_TRY(find_class(x, names, place, line, &class));
     if (seen[class]) return vpps_fail(VPPS_FORMAT, "%s: \"%.64s\" has a weight already", place, line);
     seen[class] = true;
     weights[class] = weight;
@@ -66,26 +63,25 @@ static vpps_status take_line(const session *x, const vpps_vocab *names, const ch
 static vpps_status read_file(const session *x, const corpus *c, float *weights) {
     const char *path = x->settings->class_weights;
     const uint32_t classes = x->settings->net.classes;
-    char *text = NULL, place[4200];
+    VPPS_FREED char *text = NULL;
+    char place[4200], *line;
     size_t n;
     VPPS_TRY(vpps_file_read_all(path, &text, &n));
-    bool *seen = calloc(classes + 1u, sizeof *seen);
-    char *copy = seen ? malloc(n + 1) : NULL, *rest = copy, *line;
-    if (copy) *(char *)mempcpy(copy, text, n) = '\0';
-    vpps_status status = copy ? VPPS_OK : vpps_fail(VPPS_MEMORY, "%s: no memory", path);
-    if (copy && strlen(copy) != n) status = vpps_fail(VPPS_FORMAT, "%s: expected text, found a byte of 0", path);
-    bool any = false;
-    if (rest) rest += vpps_skip_mark(copy, copy + n) - copy;
-    for (uint32_t number = 1; status == VPPS_OK && (line = strsep(&rest, "\n")); number++) {
+    VPPS_FREED bool *seen = calloc(classes + 1u, sizeof *seen);
+    VPPS_FREED char *copy = malloc(n + 1);
+    if (!seen || !copy) return vpps_fail(VPPS_MEMORY, "%s: no memory", path);
+    *(char *)mempcpy(copy, text, n) = '\0';
+    if (strlen(copy) != n) return vpps_fail(VPPS_FORMAT, "%s: expected text, found a byte of 0", path);
+    char *rest = copy + (vpps_skip_mark(copy, copy + n) - copy);
+    for (uint32_t number = 1; (line = strsep(&rest, "\n")); number++) {
         snprintf(place, sizeof place, "%s:%u", path, number);
-        status = take_line(x, c->vocab[VOCAB_CLASSES], place, line, seen, weights);
+        VPPS_TRY(take_line(x, c->vocab[VOCAB_CLASSES], place, line, seen, weights));
     }
-    if (status == VPPS_OK && !memchr(seen, true, classes))
-        status = vpps_fail(VPPS_FORMAT, "%s: expected lines of a label and its weight, found none", path);
-    for (uint32_t i = 0; i < classes; i++) any |= weights[i] > 0;
-    if (status == VPPS_OK && !any) status = vpps_fail(VPPS_ARGUMENT, "%s: the weights of all labels are 0", path);
-    VPPS_FREE(text, copy, seen);
-    return status;
+    if (!memchr(seen, true, classes))
+        return vpps_fail(VPPS_FORMAT, "%s: expected lines of a label and its weight, found none", path);
+    for (uint32_t i = 0; i < classes; i++)
+        if (weights[i] > 0) return VPPS_OK;
+    return vpps_fail(VPPS_ARGUMENT, "%s: the weights of all labels are 0", path);
 }
 
 vpps_status class_weights_set(session *x, corpus *c) {

@@ -69,11 +69,10 @@ static void print_name(FILE *f, const char *name, int columns) {
 }
 
 static void print_share(FILE *f, double x) {
-    if (isnan(x)) {
+    if (isnan(x))
         fprintf(f, "%11s", "-");
-    } else {
+    else
         fprintf(f, "%9.1f %%", 100 * x);
-    }
 }
 
 static void print_row(FILE *f, const char *name, int columns, vpps_f1_counts x) {
@@ -139,28 +138,20 @@ void classes_print(const class_counts *c, const vpps_vocab *names, FILE *f) {
     fputc('\n', f);
     print_heading(f, "class", columns);
     for (uint32_t i = 0; i < n_rows(c); i++) print_row(f, row_name(c, names, i, number), columns, counts_of(c, i));
-    if (c->n <= MOST) {
+    if (c->n <= MOST)
         print_matrix(c, names, columns, f);
-    } else {
+    else
         fprintf(f, "\nThe matrix of %u classes is in the file of --csv, and in what --json prints.\n", c->n);
-    }
 }
 
 /* ---------------------------------------------------------------- for programs */
 
-/* Returns a name as a JSON string, null if it is not UTF-8. */
-static json_t *name_json(const char *name) {
-    json_t *string = json_string(name);
-    return string ? string : json_null();
-}
-
 static json_t *row_json(const char *name, vpps_f1_counts x) {
-    json_t *o = json_pack("{so sI sI sI}", "name", name_json(name), "gold", (json_int_t)x.gold, "predicted",
-                          (json_int_t)x.predicted, "correct", (json_int_t)x.correct);
-    json_object_set_new(o, "precision", report_number(precision_of(x)));
-    json_object_set_new(o, "recall", report_number(recall_of(x)));
-    json_object_set_new(o, "f1", report_number(f1_of(x)));
-    return o;
+    json_t *string = json_string(name); /* NULL: the name is not UTF-8 */
+    return json_pack("{so sI sI sI so so so}", "name", string ? string : json_null(), "gold", (json_int_t)x.gold,
+                     "predicted", (json_int_t)x.predicted, "correct", (json_int_t)x.correct, "precision",
+                     report_number(precision_of(x)), "recall", report_number(recall_of(x)), "f1",
+                     report_number(f1_of(x)));
 }
 
 json_t *classes_json(const class_counts *c, const vpps_vocab *names) {
@@ -179,11 +170,8 @@ json_t *classes_json(const class_counts *c, const vpps_vocab *names) {
 }
 
 static void put_share(FILE *f, double x) {
-    if (isnan(x)) {
-        fputc(',', f);
-    } else {
-        fprintf(f, ",%.6f", x);
-    }
+    fputc(',', f);
+    if (!isnan(x)) fprintf(f, "%.6f", x);
 }
 
 void classes_csv(const class_counts *c, const vpps_vocab *names, FILE *f) {

@@ -38,31 +38,24 @@ static int dearest_first(const void *a, const void *b) {
 }
 
 /* Distributes by Graham's list scheduling, longest first (1969): no process gets more than 4/3 of the optimum. */
-static bool deal(const team *t, const uint32_t *costs, const uint32_t *examples, uint32_t n, bool *mine) {
-    dealt *order = malloc(((size_t)n + 1) * sizeof *order);
-    uint64_t *loads = calloc(t->size, sizeof *loads);
-    for (uint32_t i = 0; order && i < n; i++) order[i] = (dealt){costs[examples[i]], i};
-    if (order && loads) qsort(order, n, sizeof *order, dearest_first);
-    for (uint32_t i = 0; order && loads && i < n; i++) {
+vpps_status team_deal(const team *t, const uint32_t *costs, const uint32_t *examples, uint32_t n, uint32_t *own,
+                      uint32_t *n_own) {
+    *n_own = t->c ? 0 : n;
+    if (!t->c) return memcpy(own, examples, n * sizeof *own), VPPS_OK;
+    VPPS_FREED dealt *order = malloc(((size_t)n + 1) * sizeof *order);
+    VPPS_FREED uint64_t *loads = calloc(t->size, sizeof *loads);
+    VPPS_FREED bool *mine = calloc((size_t)n + 1, sizeof *mine);
+    if (!order || !loads || !mine) return vpps_fail(VPPS_MEMORY, "no memory to deal %u examples", n);
+    for (uint32_t i = 0; i < n; i++) order[i] = (dealt){costs[examples[i]], i};
+    qsort(order, n, sizeof *order, dearest_first);
+    for (uint32_t i = 0; i < n; i++) {
         uint32_t least = 0;
         for (uint32_t p = 1; p < t->size; p++)
             if (loads[p] < loads[least]) least = p;
         loads[least] += order[i].cost;
         mine[order[i].at] = least == t->rank;
     }
-    const bool ok = order && loads;
-    VPPS_FREE(order, loads);
-    return ok;
-}
-
-vpps_status team_deal(const team *t, const uint32_t *costs, const uint32_t *examples, uint32_t n, uint32_t *own,
-                      uint32_t *n_own) {
-    *n_own = t->c ? 0 : n;
-    if (!t->c) return memcpy(own, examples, n * sizeof *own), VPPS_OK;
-    bool *mine = calloc((size_t)n + 1, sizeof *mine);
-    const bool ok = mine && deal(t, costs, examples, n, mine);
-    for (uint32_t i = 0; ok && i < n; i++)
+    for (uint32_t i = 0; i < n; i++)
         if (mine[i]) own[(*n_own)++] = examples[i];
-    free(mine);
-    return ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory to deal %u examples", n);
+    return VPPS_OK;
 }

@@ -59,9 +59,8 @@ typedef struct source {
 
 typedef struct batch {
     const decoder *d;
-    uint32_t n;
+    uint32_t n, n_best;
     source *sources;
-    uint32_t n_best;
     hypothesis *live; /* storage for the unfinished hypotheses of all sources */
     ending *ended;    /* storage for the finished hypotheses of all sources */
     /* for each source: the states with which decoding begins, then the vectors that attention reads */
@@ -80,15 +79,12 @@ static void clear_fetched(fetched *f, const decoder *d) {
     f->n = f->n_nodes = f->n_values = 0;
 }
 
-static void free_fetched(fetched *f, const decoder *d) {
-    clear_fetched(f, d);
-    VPPS_FREE_ARRAYS(f->list, f->nodes, f->outs, f->values);
-}
-
 static void close_batch(batch *b) {
-    free_fetched(&b->encoded, b->d);
-    free_fetched(&b->made[0], b->d);
-    free_fetched(&b->made[1], b->d);
+    fetched *const all[] = {&b->encoded, &b->made[0], &b->made[1]};
+    for (size_t i = 0; i < VPPS_COUNT(all); i++) {
+        clear_fetched(all[i], b->d);
+        VPPS_FREE_ARRAYS(all[i]->list, all[i]->nodes, all[i]->outs, all[i]->values);
+    }
     VPPS_FREE_ARRAYS(b->memory, b->links);
     VPPS_FREE(b->sources, b->live, b->ended, b->choices);
 }
@@ -99,9 +95,8 @@ static vpps_status open_batch(batch *b) {
     b->live = calloc(b->n * beam, sizeof *b->live);
     b->ended = calloc((size_t)b->n * b->n_best, sizeof *b->ended);
     b->choices = calloc(2 * beam, sizeof *b->choices);
-    if (!b->sources || !b->live || !b->ended || !b->choices) {
+    if (!b->sources || !b->live || !b->ended || !b->choices)
         return vpps_fail(VPPS_MEMORY, "no memory for %u beams of %zu hypotheses", b->n, beam);
-    }
     for (uint32_t i = 0; i < b->n; i++) {
         b->sources[i].live = b->live + i * beam;
         b->sources[i].ended = b->ended + (size_t)i * b->n_best;
@@ -141,9 +136,8 @@ static vpps_status stay(fetched *f, const decoder *d, vpps_node x) {
 
 static vpps_status fetch(fetched *f, const decoder *d) {
     if (!f->n) return VPPS_OK; /* nothing is to be fetched */
-    if (!VPPS_RESERVE(f->values, f->n_values + 1) || !VPPS_RESERVE(f->outs, f->n_nodes + 1)) {
+    if (!VPPS_RESERVE(f->values, f->n_values + 1) || !VPPS_RESERVE(f->outs, f->n_nodes + 1))
         return vpps_fail(VPPS_MEMORY, "no memory for %zu numbers of a decoder", f->n_values);
-    }
     for (size_t i = 0, k = 0; i < f->n; i++)
         if (f->list[i].kept == VPPS_NO_VALUE) f->outs[k++] = f->values + f->list[i].at;
     return vpps_forward(d->handle, d->graph, (uint32_t)f->n_nodes, f->nodes, f->outs);
@@ -201,9 +195,8 @@ static vpps_status add_steps(batch *b, const fetched *from, fetched *to) {
     clear_fetched(to, b->d);
     for (const source *s = b->sources; s < b->sources + b->n; s++) {
         if (!s->n_live) continue;
-        if (!VPPS_RESERVE(b->memory, s->n_memory)) {
+        if (!VPPS_RESERVE(b->memory, s->n_memory))
             return vpps_fail(VPPS_MEMORY, "no memory for the %u vectors of a source", s->n_memory);
-        }
         for (uint32_t k = 0; k < s->n_memory; k++) b->memory[k] = give_back(&b->encoded, s->memory + k, b->d);
         for (uint32_t j = 0; j < s->n_live; j++) VPPS_TRY(add_step(b, s, &s->live[j], from, to));
     }
@@ -227,9 +220,8 @@ static void choose(candidate *best, size_t *n, size_t most, candidate c) {
 
 double decode_log_sum(const float *x, uint32_t n) {
     double most = -INFINITY, sum = 0;
-    for (uint32_t j = 0; j < n; j++) {
+    for (uint32_t j = 0; j < n; j++)
         if (x[j] > most) most = x[j];
-    }
     for (uint32_t j = 0; j < n; j++) sum += exp(x[j] - most);
     return most + log(sum);
 }
@@ -260,18 +252,11 @@ static void end(const batch *b, source *s, const hypothesis *h, uint64_t length)
 }
 
 static vpps_status keep(batch *b, source *s, const candidate *c) {
-    if (!VPPS_RESERVE(b->links, b->n_links + 1)) {
-        return vpps_fail(VPPS_MEMORY, "no memory for the words of hypotheses");
-    }
+    if (!VPPS_RESERVE(b->links, b->n_links + 1)) return vpps_fail(VPPS_MEMORY, "no memory for the words of hypotheses");
     b->links[b->n_links] = (link){c->from.last, c->word};
     s->live[s->n_live] = c->from;
     s->live[s->n_live++].last = b->n_links++;
     return VPPS_OK;
-}
-
-/* Returns whether a hypothesis has lost: even with words of probability 1, as many as allowed, its score is too low. */
-static bool has_lost(const batch *b, const source *s, const hypothesis *h) {
-    return s->n_ended == b->n_best && s->ended[s->n_ended - 1].score >= score(b->d, h->sum, s->max_words);
 }
 
 /* Replaces a source's unfinished hypotheses by their best continuations, of `length` words each. */
@@ -290,7 +275,10 @@ static vpps_status advance(batch *b, source *s, const fetched *made, size_t at, 
             end(b, s, &c->from, length);
         }
     }
-    while (s->n_live && has_lost(b, s, &s->live[s->n_live - 1])) s->n_live--;
+    /* A hypothesis has lost if even with words of probability 1, as many as allowed, its score is too low. */
+    while (s->n_live && s->n_ended == b->n_best &&
+           s->ended[s->n_ended - 1].score >= score(d, s->live[s->n_live - 1].sum, s->max_words))
+        s->n_live--;
     if (length == s->max_words) {
         if (!s->n_ended) end(b, s, &s->live[0], length);
         s->n_live = 0;
@@ -300,23 +288,19 @@ static vpps_status advance(batch *b, source *s, const fetched *made, size_t at, 
 
 /* ---------------------------------------------------------------- all steps */
 
-static bool any_live(const batch *b) {
-    for (const source *s = b->sources; s < b->sources + b->n; s++) {
-        if (s->n_live) return true;
-    }
-    return false;
-}
-
 static vpps_status search(batch *b) {
     const fetched *from = &b->encoded;
-    for (uint64_t length = 1; any_live(b); length++) {
+    bool live = b->n > 0;
+    for (uint64_t length = 1; live; length++) {
         fetched *to = &b->made[length % 2];
         VPPS_TRY(add_steps(b, from, to));
         VPPS_TRY(fetch(to, b->d));
         size_t at = 0;
+        live = false;
         for (source *s = b->sources; s < b->sources + b->n; s++) {
             const size_t next = at + (size_t)s->n_live * (s->n_states + 1);
             if (s->n_live) VPPS_TRY(advance(b, s, to, at, length));
+            live |= s->n_live > 0;
             at = next;
         }
         from = to;
@@ -372,9 +356,8 @@ static vpps_status check(const decoder *d) {
     if (d->options.n_best > d->options.beam)
         return vpps_fail(VPPS_ARGUMENT, "the %u best translations of a beam of %u; expected a beam at least as wide",
                          d->options.n_best, d->options.beam);
-    if (d->end_word >= d->classes) {
+    if (d->end_word >= d->classes)
         return vpps_fail(VPPS_ARGUMENT, "end word %u; expected less than %u classes", d->end_word, d->classes);
-    }
     if (d->options.length_penalty >= 0 && isfinite(d->options.length_penalty)) return VPPS_OK;
     return vpps_fail(VPPS_ARGUMENT, "length penalty %g; expected 0 or more", (double)d->options.length_penalty);
 }

@@ -15,14 +15,13 @@ bool decode_by_device(const decoder *d) {
 typedef struct spoken {
     const decoder *d;
     vpps_node *nodes, *log_p;
-    float *values, **outs;
     size_t n;      /* number of words */
     size_t *first; /* index of each source's first word; one more entry for the end */
 } spoken;
 
 static void close_spoken(spoken *s) {
     VPPS_FREE_ARRAYS(s->nodes);
-    VPPS_FREE(s->log_p, s->values, s->outs, s->first);
+    VPPS_FREE(s->log_p, s->first);
 }
 
 static vpps_status no_memory(uint32_t n) { return vpps_fail(VPPS_MEMORY, "no memory for %u translations", n); }
@@ -49,26 +48,23 @@ static vpps_status add(spoken *s, uint32_t n, decode_example *example, void *con
     return VPPS_OK;
 }
 
-static vpps_status run(spoken *s, uint32_t n) {
+/* Runs all of it, and collects each translation's words without the end word. */
+static vpps_status run(const spoken *s, uint32_t n, decoded *out) {
+    const size_t all = s->n + n;
+    VPPS_FREED float *values = malloc((all + 1) * sizeof *values);
+    VPPS_FREED float **outs = malloc((all + 1) * sizeof *outs);
+    if (!values || !outs || !decoded_create(out, n, n) || !(out->words = calloc(s->n + 1, sizeof *out->words)))
+        return no_memory(n);
     if (!n) return VPPS_OK;
-    s->values = malloc((s->n + n) * sizeof *s->values);
-    s->outs = malloc((s->n + n) * sizeof *s->outs);
-    if (!s->values || !s->outs) return no_memory(n);
     memcpy(s->nodes + s->n, s->log_p, n * sizeof *s->nodes);
-    for (size_t i = 0; i < s->n + n; i++) s->outs[i] = s->values + i;
-    return vpps_forward(s->d->handle, s->d->graph, (uint32_t)(s->n + n), s->nodes, s->outs);
-}
-
-/* Collects each translation's words without the end word. */
-static vpps_status collect(const spoken *s, uint32_t n, decoded *out) {
-    if (!decoded_create(out, n, n) || !(out->words = calloc(s->n + 1, sizeof *out->words))) return no_memory(n);
+    for (size_t i = 0; i < all; i++) outs[i] = values + i;
+    VPPS_TRY(vpps_forward(s->d->handle, s->d->graph, (uint32_t)all, s->nodes, outs));
     size_t at = 0;
     for (uint32_t i = 0; i < n; i++) {
-        const double score = (double)s->values[s->n + i];
-        if (!isfinite(score)) return vpps_fail(VPPS_NONFINITE, "%s: logits are not finite", s->d->net->name);
-        out->scores[i] = score;
-        for (size_t k = s->first[i]; k < s->first[i + 1] && s->values[k] != (float)s->d->end_word; k++)
-            out->words[at++] = (uint32_t)s->values[k];
+        out->scores[i] = (double)values[s->n + i];
+        if (!isfinite(out->scores[i])) return vpps_fail(VPPS_NONFINITE, "%s: logits are not finite", s->d->net->name);
+        for (size_t k = s->first[i]; k < s->first[i + 1] && values[k] != (float)s->d->end_word; k++)
+            out->words[at++] = (uint32_t)values[k];
         out->first[i + 1] = at;
         out->of[i + 1] = i + 1;
     }
@@ -77,11 +73,9 @@ static vpps_status collect(const spoken *s, uint32_t n, decoded *out) {
 
 vpps_status decode_greedy(const decoder *d, uint32_t n, decode_example *example, void *context, decoded *out) {
     memset(out, 0, sizeof *out);
-    spoken s = {.d = d};
+    VPPS_CLOSED_BY(close_spoken) spoken s = {.d = d};
     vpps_status status = add(&s, n, example, context);
-    if (status == VPPS_OK) status = run(&s, n);
-    if (status == VPPS_OK) status = collect(&s, n, out);
+    if (status == VPPS_OK) status = run(&s, n, out);
     if (status != VPPS_OK) decoded_destroy(out);
-    close_spoken(&s);
     return status;
 }

@@ -17,16 +17,12 @@ static vpps_status measure_split(session *x, corpus *c, corpus_split *split, con
 static vpps_status measure_own(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m) {
     if (!x->team) return measure_split(x, c, split, stop, m);
     corpus_split own = *split;
-    uint32_t *costs = NULL;
-    own.examples = malloc(((size_t)split->n_examples + 1) * sizeof *own.examples);
-    vpps_status status =
-        own.examples ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for the order of %u examples", split->n_examples);
-    if (status == VPPS_OK) status = team_costs(x->team, c, x->settings->network->kind, split, &costs);
-    if (status == VPPS_OK)
-        status = team_deal(x->team, costs, split->examples, split->n_examples, own.examples, &own.n_examples);
-    if (status == VPPS_OK) status = measure_split(x, c, &own, stop, m);
-    VPPS_FREE(costs, own.examples);
-    return status;
+    VPPS_FREED uint32_t *costs = NULL, *examples = malloc(((size_t)split->n_examples + 1) * sizeof *examples);
+    if (!examples) return vpps_fail(VPPS_MEMORY, "no memory for the order of %u examples", split->n_examples);
+    own.examples = examples;
+    VPPS_TRY(team_costs(x->team, c, x->settings->network->kind, split, &costs));
+    VPPS_TRY(team_deal(x->team, costs, split->examples, split->n_examples, examples, &own.n_examples));
+    return measure_split(x, c, &own, stop, m);
 }
 
 void accuracy_count(accuracy *a, uint32_t label, uint32_t predicted) {

@@ -16,7 +16,6 @@ enum { MAX_POINTS = 700 };
  * for all metrics but the first. */
 static const char *const split_colours[] = {"#0072b2", "#d55e00"};
 static const char *const metric_dashes[PLOT_METRICS] = {"", " stroke-dasharray='5 4'"};
-static const char *const split_labels[] = {"dev", "test"};
 static const char loss_colour[] = "#009e73";
 
 /* ---------------------------------------------------------------- points */
@@ -24,9 +23,8 @@ static const char loss_colour[] = "#009e73";
 static vpps_status add_point(plot_curve *curve, double x, double y) {
     const plot_point point = {(float)x, (float)y};
     if (!isfinite(point.y)) return VPPS_OK; /* skips values that are not finite, or too large for a float */
-    if (!VPPS_RESERVE(curve->points, curve->n + 1)) {
+    if (!VPPS_RESERVE(curve->points, curve->n + 1))
         return vpps_fail(VPPS_MEMORY, "no memory for %zu points of a curve", curve->n + 1);
-    }
     curve->points[curve->n++] = point;
     return VPPS_OK;
 }
@@ -156,18 +154,17 @@ static double pixel_y(const panel *a, double y) {
 static double tick_step(double range, int count) {
     const double power = pow(10, floor(log10(range / count)));
     const double factors[] = {1, 2, 5, 10};
-    for (size_t i = 0; i < VPPS_COUNT(factors); i++) {
+    for (size_t i = 0; i < VPPS_COUNT(factors); i++)
         if (range / (factors[i] * power) <= count + 1e-9) return factors[i] * power;
-    }
     return 10 * power;
 }
 
-static void widen(const plot_curve *curve, double *x_low, double *x_high, double *y_low, double *y_high) {
-    for (size_t i = 0; i < curve->n; i++) {
-        *x_low = fmin(*x_low, curve->points[i].x);
-        *x_high = fmax(*x_high, curve->points[i].x);
-        *y_low = fmin(*y_low, curve->points[i].y);
-        *y_high = fmax(*y_high, curve->points[i].y);
+static void widen(panel *a, const plot_curve *curve) {
+    for (const plot_point *p = curve->points; p < curve->points + curve->n; p++) {
+        a->x_low = fmin(a->x_low, p->x);
+        a->x_high = fmax(a->x_high, p->x);
+        a->y_low = fmin(a->y_low, p->y);
+        a->y_high = fmax(a->y_high, p->y);
     }
 }
 
@@ -182,10 +179,9 @@ static void draw_axes(FILE *f, const panel *a, const char *y_title, bool x_label
     for (double t = ceil(a->x_low / step_x - 1e-9); t * step_x <= a->x_high + 1e-9 * step_x; t++) {
         const double x = pixel_x(a, t * step_x);
         fprintf(f, "<path d='M%.1f %.1fv5' stroke='#444'/>", x, a->top + a->height);
-        if (x_labels) {
+        if (x_labels)
             fprintf(f, "<text x='%.1f' y='%.1f' text-anchor='middle'>%.10g</text>\n", x, a->top + a->height + 20,
                     t * step_x + 0.0);
-        }
     }
     fprintf(f, "<path d='M%.1f %.1fv%.1fh%.1f' fill='none' stroke='#444'/>\n", a->left, a->top, a->height, a->width);
     fprintf(f, "<text transform='translate(%.1f %.1f) rotate(-90)' text-anchor='middle'>%s</text>\n", a->left - 50,
@@ -197,9 +193,8 @@ static void draw_axes(FILE *f, const panel *a, const char *y_title, bool x_label
 static void draw_curve(FILE *f, const panel *a, const plot_curve *curve, const char *style) {
     if (!curve->n) return;
     fprintf(f, "<polyline fill='none' %s points='", style);
-    for (size_t i = 0; i < curve->n; i++) {
+    for (size_t i = 0; i < curve->n; i++)
         fprintf(f, "%s%.1f,%.1f", i ? " " : "", pixel_x(a, curve->points[i].x), pixel_y(a, curve->points[i].y));
-    }
     fputs("'/>\n", f);
 }
 
@@ -228,10 +223,9 @@ static void draw_measures(FILE *f, const panel *a, const plot *p) {
         char style[96];
         snprintf(style, sizeof style, "stroke='%s' stroke-width='2'%s", colour, metric_dashes[i % PLOT_METRICS]);
         draw_curve(f, a, curve, style);
-        for (size_t k = 0; k < curve->n && curve->n <= 60; k++) {
+        for (size_t k = 0; k < curve->n && curve->n <= 60; k++)
             fprintf(f, "<circle cx='%.1f' cy='%.1f' r='2.6' fill='%s'/>\n", pixel_x(a, curve->points[k].x),
                     pixel_y(a, curve->points[k].y), colour);
-        }
     }
 }
 
@@ -244,7 +238,7 @@ static void draw_legend(FILE *f, const panel *a, const plot *p) {
         if (!curve->n) continue;
         char text[64], value[32];
         number_text(curve->points[curve->n - 1].y, 1, value, sizeof value);
-        const int len = snprintf(text, sizeof text, "%s, %s %s", split_labels[i / PLOT_METRICS],
+        const int len = snprintf(text, sizeof text, "%s, %s %s", split_names[SPLIT_DEV + i / PLOT_METRICS],
                                  p->task->metrics[i % PLOT_METRICS].text, value);
         const double text_width = 6.6 * len;
         fprintf(f, "<text x='%.1f' y='%.1f' text-anchor='end'>%s</text>", x, y + 4, text);
@@ -259,17 +253,13 @@ static void write_xml(FILE *f, const char *text) {
     for (uint32_t bytes; *text; text += bytes) {
         bytes = vpps_utf8_character(text, strlen(text));
         const unsigned char c = (unsigned char)*text;
-        switch (c) {
-        case '<': fputs("&lt;", f); break;
-        case '>': fputs("&gt;", f); break;
-        case '&': fputs("&amp;", f); break;
-        default:
-            if (bytes > 1) {
-                fprintf(f, "%.*s", (int)bytes, text);
-            } else {
-                fputc(c < 0x20 ? ' ' : c < 0x80 ? c : '?', f);
-            }
-        }
+        const char *entity = c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : NULL;
+        if (entity)
+            fputs(entity, f);
+        else if (bytes > 1)
+            fprintf(f, "%.*s", (int)bytes, text);
+        else
+            fputc(c < 0x20 ? ' ' : c < 0x80 ? c : '?', f);
     }
 }
 
@@ -278,21 +268,20 @@ static void draw(FILE *f, const plot *p) {
     for (int i = 0; i < PLOT_CURVES; i++) measured |= p->measures[i].n > 0;
     const double room = HEIGHT - TOP - BOTTOM, width = WIDTH - LEFT - RIGHT;
     const double height = measured ? (room - GAP) / 2 : room;
-    panel top = {LEFT, TOP, width, height, 0, 0, 0, 0}, below = {LEFT, TOP + height + GAP, width, height, 0, 0, 0, 100};
-
-    double low = INFINITY, high = 0, y_low = INFINITY, y_high = -INFINITY, least = INFINITY, most = -INFINITY;
-    for (int i = 0; i < PLOT_CURVES; i++) widen(&p->measures[i], &low, &high, &least, &most);
-    widen(&p->loss, &low, &high, &y_low, &y_high);
-    low = isfinite(low) ? floor(low) : 0; /* the x axis starts at the beginning of an epoch */
-    if (high <= low) high = low + 1;
-    top.x_low = below.x_low = low;
-    top.x_high = below.x_high = high;
+    panel top = {LEFT, TOP, width, height, INFINITY, 0, INFINITY, -INFINITY}, below = top;
+    below.top += height + GAP;
+    for (int i = 0; i < PLOT_CURVES; i++) widen(&below, &p->measures[i]);
+    widen(&top, &p->loss);
+    const double low = fmin(top.x_low, below.x_low), high = fmax(top.x_high, below.x_high);
+    top.x_low = below.x_low = isfinite(low) ? floor(low) : 0; /* the x axis starts at the beginning of an epoch */
+    top.x_high = below.x_high = high > top.x_low ? high : top.x_low + 1;
     const metric *first = &p->task->metrics[0];
-    if (!first->share && most > 0) below.y_high = 1.05 * most;
+    const double least = below.y_low, most = below.y_high;
     /* The axis of percentages begins at zero unless all values are far from it; the axis of the loss always does. */
-    if (first->share && most > least && least > 50) below.y_low = floor(least / 10) * 10 - 10;
-    top.y_low = fmin(0, isfinite(y_low) ? y_low : 0);
-    top.y_high = isfinite(y_high) && y_high > top.y_low ? y_high * 1.05 : top.y_low + 1;
+    below.y_low = first->share && most > least && least > 50 ? floor(least / 10) * 10 - 10 : 0;
+    below.y_high = !first->share && most > 0 ? 1.05 * most : 100;
+    top.y_low = fmin(0, top.y_low);
+    top.y_high = top.y_high > top.y_low ? top.y_high * 1.05 : top.y_low + 1;
 
     fprintf(f,
             "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' viewBox='0 0 %d %d' "

@@ -13,15 +13,13 @@ static uint32_t decays(const settings *s, uint32_t epoch, uint32_t drops) {
     }
 }
 
-/* Returns the fraction of the batches after the warm-up that are done: 0 for the first batch, less than 1 for the last. */
-static double share_done(const settings *s, uint64_t done, uint64_t all) {
-    if (done < s->warmup || all <= s->warmup) return 0;
-    return done < all ? (double)(done - s->warmup) / (double)(all - s->warmup) : 1;
-}
-
 float schedule_rate(const settings *s, float lr, uint32_t epoch, uint32_t batch, uint32_t batches, uint32_t drops) {
     const uint64_t done = (uint64_t)epoch * batches + batch, all = (uint64_t)s->epochs * batches;
-    const double share = share_done(s, done, all), pi = 3.14159265358979323846;
+    /* the share of the batches after the warm-up that are done: 0 for the first batch, less than 1 for the last */
+    const double share = done < s->warmup || all <= s->warmup ? 0
+                         : done < all                         ? (double)(done - s->warmup) / (double)(all - s->warmup)
+                                                              : 1;
+    const double pi = 3.14159265358979323846;
     double rate = (double)lr * pow((double)s->lr_decay, decays(s, epoch, drops));
     if (done < s->warmup) rate *= (double)(done + 1) / s->warmup;
     if (s->lr_schedule == SCHEDULE_LINEAR) rate *= 1 - share;

@@ -40,61 +40,49 @@ void team_guard(const settings *s) {
     }
 }
 
-/* Returns whether the virtual processors of the run's device are threads of this process. */
-static bool runs_on_cores(const settings *s) {
-    const vpps_device_table *device;
-    return vpps_device_meant(s->device, &device) == VPPS_OK && device->host_vps;
-}
-
-/* The cores that a process may run on, and how many it may use at once. */
-typedef struct own_cores {
-    cpu_set_t set;
-    uint32_t n;
-} own_cores;
-
 /* Sets the cores per process: in all processes, the number that the process with the fewest cores has. A GPU needs no cores. */
 static vpps_status share_cores(team *t) {
-    own_cores own, *all = malloc(t->size * sizeof *all);
+    struct own_cores {
+        cpu_set_t set; /* the cores that a process may run on */
+        uint32_t n;    /* how many of them it may use at once */
+    } own;
+    VPPS_FREED struct own_cores *all = malloc(t->size * sizeof *all);
     if (!all) return vpps_fail(VPPS_MEMORY, "no memory for %u processes", t->size);
     memset(&own, 0, sizeof own);
     if (sched_getaffinity(0, sizeof own.set, &own.set)) CPU_SET(0, &own.set);
     own.n = vpps_cores_allowed();
-    const vpps_status status = vpps_comm_gather(t->c, &own, all, sizeof own);
-    uint32_t least = UINT32_MAX;
-    for (uint32_t p = 0; p < t->size && status == VPPS_OK; p++) {
+    VPPS_TRY(vpps_comm_gather(t->c, &own, all, sizeof own));
+    t->cores = UINT32_MAX;
+    for (uint32_t p = 0; p < t->size; p++) {
         uint32_t sharing = 0;
         for (uint32_t q = 0; q < t->size; q++)
             sharing += strcmp(t->c->hosts[p], t->c->hosts[q]) == 0 && CPU_EQUAL(&all[p].set, &all[q].set);
-        const uint32_t cores = all[p].n / sharing;
-        least = vpps_min_u32(least, cores ? cores : 1);
+        t->cores = vpps_min_u32(t->cores, vpps_max_u32(all[p].n / sharing, 1));
     }
-    t->cores = least;
-    free(all);
-    return status;
+    return VPPS_OK;
 }
 
-uint32_t team_vps(const team *t, const settings *s) { return s->vps || !runs_on_cores(s) ? s->vps : t->cores; }
-
-static vpps_status join(team *t, const settings *s) {
-    VPPS_TRY(vpps_communicator_open(&t->c, "mpi", NULL, s->watchdog_ms));
-    t->rank = t->c->rank;
-    t->size = t->c->size;
-    /* a library that does not know the launcher finds one process: each process would train alone */
-    if (t->size == 1 && started_together() > 1) {
-        return vpps_fail(VPPS_DEVICE,
-                         "%ld processes were started together, but the library of MPI finds one: it is not the "
-                         "launcher's, which VPPS_MPI can name",
-                         started_together());
-    }
-    team_busy(t, true);
-    return share_cores(t);
+uint32_t team_vps(const team *t, const settings *s) {
+    const vpps_device_table *device; /* a host's virtual processors are threads of this process */
+    if (s->vps || vpps_device_meant(s->device, &device) != VPPS_OK || !device->host_vps) return s->vps;
+    return t->cores;
 }
 
 vpps_status team_open(team *t, const settings *s) {
     *t = (team){.size = 1};
     if (s->communicator == COMMUNICATOR_NONE) return VPPS_OK;
     if (s->communicator == COMMUNICATOR_AUTO && started_together() < 2) return VPPS_OK;
-    return join(t, s);
+    VPPS_TRY(vpps_communicator_open(&t->c, "mpi", NULL, s->watchdog_ms));
+    t->rank = t->c->rank;
+    t->size = t->c->size;
+    /* a library that does not know the launcher finds one process: each process would train alone */
+    if (t->size == 1 && started_together() > 1)
+        return vpps_fail(VPPS_DEVICE,
+                         "%ld processes were started together, but the library of MPI finds one: it is not the "
+                         "launcher's, which VPPS_MPI can name",
+                         started_together());
+    team_busy(t, true);
+    return share_cores(t);
 }
 
 void team_close(team *t) {
@@ -163,10 +151,6 @@ static uint64_t hash_of_parameters(vpps_model *model) {
     return hash;
 }
 
-static uint64_t hash_of_examples(const corpus_split *split) {
-    return vpps_hash_bytes(split->examples, split->n_examples * sizeof *split->examples, split->content);
-}
-
 vpps_status team_compare(team *t, const char *options, const corpus *c, vpps_model *model) {
     VPPS_FREED char *text = NULL;
     size_t bytes;
@@ -178,7 +162,8 @@ vpps_status team_compare(team *t, const char *options, const corpus *c, vpps_mod
         const corpus_split *split = &c->split[i];
         if (!split->present) continue;
         fprintf(f, "%s-examples %u\n", split_names[i], split->n_examples);
-        fprintf(f, "%s-data %016" PRIx64 "\n", split_names[i], hash_of_examples(split));
+        fprintf(f, "%s-data %016" PRIx64 "\n", split_names[i],
+                vpps_hash_bytes(split->examples, split->n_examples * sizeof *split->examples, split->content));
     }
     if (f) fprintf(f, "parameters %016" PRIx64 "\n", hash_of_parameters(model));
     VPPS_TRY(team_agree(t, vpps_text_end(f, status, &text)));

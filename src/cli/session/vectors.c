@@ -7,11 +7,11 @@ bool vectors_wanted(const settings *s) { return s->vectors && !s->resume && !s->
 
 /* Returns where the size of a network's embeddings is stored: `embed`, or `hidden` in networks without that option. */
 static uint32_t *size_of(settings *s, const char **option) {
+    *option = "embed";
+    for (const option_row *o = s->network->options; o->name; o++)
+        if (strcmp(o->name, *option) == 0) return &s->net.embed;
     *option = "hidden";
-    for (const option_row *o = s->network->options; o->name; o++) {
-        if (strcmp(o->name, "embed") == 0) *option = "embed";
-    }
-    return strcmp(*option, "embed") == 0 ? &s->net.embed : &s->net.hidden;
+    return &s->net.hidden;
 }
 
 vpps_status vectors_set_size(settings *s) {
@@ -19,10 +19,9 @@ vpps_status vectors_set_size(settings *s) {
     const char *option;
     uint32_t *size = size_of(s, &option);
     VPPS_TRY(vpps_vectors_describe(s->vectors, &info));
-    if (options_given(s, option) && *size != info.size) {
+    if (options_given(s, option) && *size != info.size)
         return vpps_fail(VPPS_ARGUMENT, "%s%s: its vectors have %u elements, but --%s is %u",
                          VPPS_PATH_ARGS(s->vectors), info.size, option, *size);
-    }
     *size = info.size;
     return VPPS_OK;
 }
@@ -31,15 +30,14 @@ vpps_status vectors_set_size(settings *s) {
  * memory for a moment. */
 static vpps_status read_shard(session *x, const corpus *c, const vpps_param_info *info, uint32_t size, float *values) {
     const size_t bytes = size * sizeof *values;
-    float *whole = malloc((size_t)info->count * bytes);
+    VPPS_FREED float *whole = malloc((size_t)info->count * bytes);
     if (!whole) return vpps_fail(VPPS_MEMORY, "no memory for vectors of %u words", info->count);
     for (uint32_t i = info->first; i < info->count; i += info->step)
         memcpy(whole + (size_t)i * size, values + (size_t)(i / info->step) * size, bytes);
-    const vpps_status status = vpps_vectors_read(x->settings->vectors, c->vocab[VOCAB_WORDS], size, whole, &x->vectors);
+    VPPS_TRY(vpps_vectors_read(x->settings->vectors, c->vocab[VOCAB_WORDS], size, whole, &x->vectors));
     for (uint32_t i = info->first; i < info->count; i += info->step)
         memcpy(values + (size_t)(i / info->step) * size, whole + (size_t)i * size, bytes);
-    free(whole);
-    return status;
+    return VPPS_OK;
 }
 
 vpps_status vectors_load(session *x, const corpus *c) {
