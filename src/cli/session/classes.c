@@ -46,14 +46,22 @@ const char *classes_name(const vpps_vocab *names, uint32_t i, char number[16]) {
     return name ? name : number;
 }
 
-static const char other[] = "(unseen)"; /* name of the row of labels unknown to training */
+/* The functions of rows are about the matrix's classes, or about the entities of taggers: `entities`. */
 
-static const char *row_name(const class_counts *c, const vpps_vocab *names, uint32_t i, char number[16]) {
-    return i < c->n ? classes_name(names, i, number) : other;
+/* Returns a row's name. The row of labels that are unknown to training comes after the classes. */
+static const char *row_name(const class_counts *c, const vpps_vocab *names, bool entities, uint32_t i,
+                            char number[16]) {
+    return entities ? vpps_f1_type(c->chunks, i) : i < c->n ? classes_name(names, i, number) : "(unseen)";
+}
+
+static vpps_f1_counts row_counts(const class_counts *c, bool entities, uint32_t i) {
+    return entities ? vpps_f1_type_counts(c->chunks, i) : counts_of(c, i);
 }
 
 /* Returns the number of rows to print. The row of labels unknown to training is printed only if there are any. */
-static uint32_t n_rows(const class_counts *c) { return c->n + (row_sum(c, c->n) > 0); }
+static uint32_t n_rows(const class_counts *c, bool entities) {
+    return entities ? vpps_f1_types(c->chunks) : c->n + (row_sum(c, c->n) > 0);
+}
 
 /* ---------------------------------------------------------------- for people */
 
@@ -75,29 +83,26 @@ static void print_share(FILE *f, double x) {
         fprintf(f, "%9.1f %%", 100 * x);
 }
 
-static void print_row(FILE *f, const char *name, int columns, vpps_f1_counts x) {
-    print_name(f, name, columns);
-    print_share(f, precision_of(x));
-    print_share(f, recall_of(x));
-    print_share(f, f1_of(x));
-    fprintf(f, "%10" PRIu64 "%11" PRIu64 "\n", x.gold, x.predicted);
-}
-
-static void print_heading(FILE *f, const char *what, int columns) {
-    print_name(f, what, columns);
-    fprintf(f, "%11s%11s%11s%10s%11s\n", "precision", "recall", "F1", "gold", "predicted");
-}
-
-static void print_entities(const class_counts *c, FILE *f) {
+/* Prints a row for each class or entity. Returns the number of columns that names take. */
+static int print_rows(const class_counts *c, const vpps_vocab *names, bool entities, FILE *f) {
+    char number[16];
     int columns = 9;
-    for (uint32_t i = 0; i < vpps_f1_types(c->chunks); i++) {
-        const int w = width(vpps_f1_type(c->chunks, i));
+    for (uint32_t i = 0; i < n_rows(c, entities); i++) {
+        const int w = width(row_name(c, names, entities, i, number));
         columns = w > columns ? w : columns;
     }
     fputc('\n', f);
-    print_heading(f, "entities", columns);
-    for (uint32_t i = 0; i < vpps_f1_types(c->chunks); i++)
-        print_row(f, vpps_f1_type(c->chunks, i), columns, vpps_f1_type_counts(c->chunks, i));
+    print_name(f, entities ? "entities" : "class", columns);
+    fprintf(f, "%11s%11s%11s%10s%11s\n", "precision", "recall", "F1", "gold", "predicted");
+    for (uint32_t i = 0; i < n_rows(c, entities); i++) {
+        const vpps_f1_counts x = row_counts(c, entities, i);
+        print_name(f, row_name(c, names, entities, i, number), columns);
+        print_share(f, precision_of(x));
+        print_share(f, recall_of(x));
+        print_share(f, f1_of(x));
+        fprintf(f, "%10" PRIu64 "%11" PRIu64 "\n", x.gold, x.predicted);
+    }
+    return columns;
 }
 
 /* Prints the matrix; its columns are as wide as the widest number or name. */
@@ -107,7 +112,7 @@ static void print_matrix(const class_counts *c, const vpps_vocab *names, int col
     for (uint32_t i = 0; i < c->n; i++) {
         const int name = width(classes_name(names, i, number));
         w = name > w ? name : w;
-        for (uint32_t r = 0; r < n_rows(c); r++) {
+        for (uint32_t r = 0; r < n_rows(c, false); r++) {
             snprintf(number, sizeof number, "%" PRIu64, c->counts[(size_t)r * c->n + i]);
             w = (int)strlen(number) > w ? (int)strlen(number) : w;
         }
@@ -119,8 +124,8 @@ static void print_matrix(const class_counts *c, const vpps_vocab *names, int col
         fputs(name, f);
     }
     fputc('\n', f);
-    for (uint32_t r = 0; r < n_rows(c); r++) {
-        print_name(f, row_name(c, names, r, number), columns);
+    for (uint32_t r = 0; r < n_rows(c, false); r++) {
+        print_name(f, row_name(c, names, false, r, number), columns);
         for (uint32_t i = 0; i < c->n; i++) fprintf(f, "%*" PRIu64, 2 + w, c->counts[(size_t)r * c->n + i]);
         fputc('\n', f);
     }
@@ -128,16 +133,8 @@ static void print_matrix(const class_counts *c, const vpps_vocab *names, int col
 
 void classes_print(const class_counts *c, const vpps_vocab *names, FILE *f) {
     enum { MOST = 16 }; /* most classes whose matrix is printed */
-    char number[16];
-    int columns = 9;
-    for (uint32_t i = 0; i < n_rows(c); i++) {
-        const int w = width(row_name(c, names, i, number));
-        columns = w > columns ? w : columns;
-    }
-    if (c->chunks) print_entities(c, f);
-    fputc('\n', f);
-    print_heading(f, "class", columns);
-    for (uint32_t i = 0; i < n_rows(c); i++) print_row(f, row_name(c, names, i, number), columns, counts_of(c, i));
+    if (c->chunks) print_rows(c, names, true, f);
+    const int columns = print_rows(c, names, false, f);
     if (c->n <= MOST)
         print_matrix(c, names, columns, f);
     else
@@ -146,27 +143,30 @@ void classes_print(const class_counts *c, const vpps_vocab *names, FILE *f) {
 
 /* ---------------------------------------------------------------- for programs */
 
-static json_t *row_json(const char *name, vpps_f1_counts x) {
-    json_t *string = json_string(name); /* NULL: the name is not UTF-8 */
-    return json_pack("{so sI sI sI so so so}", "name", string ? string : json_null(), "gold", (json_int_t)x.gold,
-                     "predicted", (json_int_t)x.predicted, "correct", (json_int_t)x.correct, "precision",
-                     report_number(precision_of(x)), "recall", report_number(recall_of(x)), "f1",
-                     report_number(f1_of(x)));
+static json_t *rows_json(const class_counts *c, const vpps_vocab *names, bool entities) {
+    char number[16];
+    json_t *rows = json_array();
+    for (uint32_t i = 0; i < n_rows(c, entities); i++) {
+        const vpps_f1_counts x = row_counts(c, entities, i);
+        json_t *name = json_string(row_name(c, names, entities, i, number)); /* NULL: it is not UTF-8 */
+        json_array_append_new(rows, json_pack("{so sI sI sI so so so}", "name", name ? name : json_null(), "gold",
+                                              (json_int_t)x.gold, "predicted", (json_int_t)x.predicted, "correct",
+                                              (json_int_t)x.correct, "precision", report_number(precision_of(x)),
+                                              "recall", report_number(recall_of(x)), "f1", report_number(f1_of(x))));
+    }
+    return rows;
 }
 
 json_t *classes_json(const class_counts *c, const vpps_vocab *names) {
-    char number[16];
-    json_t *classes = json_array(), *entities = c->chunks ? json_array() : json_null(), *matrix = json_array();
-    for (uint32_t i = 0; i < n_rows(c); i++) {
+    json_t *matrix = json_array();
+    for (uint32_t i = 0; i < n_rows(c, false); i++) {
         json_t *row = json_array();
         for (uint32_t j = 0; j < c->n; j++)
             json_array_append_new(row, json_integer((json_int_t)c->counts[(size_t)i * c->n + j]));
         json_array_append_new(matrix, row);
-        json_array_append_new(classes, row_json(row_name(c, names, i, number), counts_of(c, i)));
     }
-    for (uint32_t i = 0; c->chunks && i < vpps_f1_types(c->chunks); i++)
-        json_array_append_new(entities, row_json(vpps_f1_type(c->chunks, i), vpps_f1_type_counts(c->chunks, i)));
-    return json_pack("{so so so}", "classes", classes, "entities", entities, "confusion", matrix);
+    return json_pack("{so so so}", "classes", rows_json(c, names, false), "entities",
+                     c->chunks ? rows_json(c, names, true) : json_null(), "confusion", matrix);
 }
 
 static void put_share(FILE *f, double x) {
@@ -179,9 +179,9 @@ void classes_csv(const class_counts *c, const vpps_vocab *names, FILE *f) {
     fputs("class,gold,predicted,correct,precision,recall,f1", f);
     for (uint32_t i = 0; i < c->n; i++) csv_write(f, classes_name(names, i, number), ',', false);
     fputs("\r\n", f);
-    for (uint32_t i = 0; i < n_rows(c); i++) {
+    for (uint32_t i = 0; i < n_rows(c, false); i++) {
         const vpps_f1_counts x = counts_of(c, i);
-        csv_write(f, row_name(c, names, i, number), 0, false);
+        csv_write(f, row_name(c, names, false, i, number), 0, false);
         fprintf(f, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, x.gold, x.predicted, x.correct);
         put_share(f, precision_of(x));
         put_share(f, recall_of(x));

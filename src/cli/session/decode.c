@@ -35,17 +35,12 @@ typedef struct hypothesis {
     size_t last;   /* index in batch.links of the hypothesis's last word */
 } hypothesis;
 
-/* A hypothesis extended by one word. */
+/* A hypothesis extended by one word, or a finished one. */
 typedef struct candidate {
-    hypothesis from; /* the hypothesis before `word` is added; only its `sum` includes the word already */
+    hypothesis
+        from; /* the hypothesis before `word` is added; only its `sum` includes the word already; finished: `sum` is its score */
     uint32_t word;
 } candidate;
-
-/* A finished hypothesis. */
-typedef struct ending {
-    double score;
-    size_t last; /* index in batch.links of the hypothesis's last word */
-} ending;
 
 typedef struct source {
     uint64_t max_words;
@@ -53,7 +48,7 @@ typedef struct source {
     size_t memory;    /* index of the source's first vector for attention in the encoders' values */
     hypothesis *live; /* unfinished hypotheses, best first */
     uint32_t n_live;
-    ending *ended; /* best finished hypotheses, best first */
+    candidate *ended; /* best finished hypotheses, best first */
     uint32_t n_ended;
 } source;
 
@@ -62,7 +57,7 @@ typedef struct batch {
     uint32_t n, n_best;
     source *sources;
     hypothesis *live; /* storage for the unfinished hypotheses of all sources */
-    ending *ended;    /* storage for the finished hypotheses of all sources */
+    candidate *ended; /* storage for the finished hypotheses of all sources */
     /* for each source: the states with which decoding begins, then the vectors that attention reads */
     fetched encoded;
     /* results of the latest two steps, step k in made[k % 2]: for each hypothesis its states, then its logits */
@@ -211,9 +206,9 @@ static double score(const decoder *d, double sum, uint64_t length) {
 }
 
 /* Inserts candidate c among the `most` best candidates. Of equally good candidates the earlier one stays in front. */
-static void choose(candidate *best, size_t *n, size_t most, candidate c) {
+static void choose(candidate *best, uint32_t *n, uint32_t most, candidate c) {
     if (*n == most && c.from.sum <= best[most - 1].from.sum) return;
-    size_t i = *n < most ? (*n)++ : most - 1;
+    uint32_t i = *n < most ? (*n)++ : most - 1;
     for (; i > 0 && best[i - 1].from.sum < c.from.sum; i--) best[i] = best[i - 1];
     best[i] = c;
 }
@@ -227,7 +222,7 @@ double decode_log_sum(const float *x, uint32_t n) {
 }
 
 /* Finds the best continuations of a source's hypotheses, whose states and logits begin at values[at]. */
-static vpps_status continue_all(batch *b, const source *s, const fetched *made, size_t at, size_t *n) {
+static vpps_status continue_all(batch *b, const source *s, const fetched *made, size_t at, uint32_t *n) {
     const decoder *d = b->d;
     *n = 0;
     for (uint32_t k = 0; k < s->n_live; k++, at += s->n_states + 1) {
@@ -236,19 +231,16 @@ static vpps_status continue_all(batch *b, const source *s, const fetched *made, 
         if (!isfinite(all)) return vpps_fail(VPPS_NONFINITE, "%s: logits are not finite", d->net->name);
         for (uint32_t word = 0; word < d->classes; word++) {
             const hypothesis h = {s->live[k].sum + (logits[word] - all), at, s->live[k].last};
-            choose(b->choices, n, 2 * (size_t)d->options.beam, (candidate){h, word});
+            choose(b->choices, n, 2 * d->options.beam, (candidate){h, word});
         }
     }
     return VPPS_OK;
 }
 
-/* Adds a finished hypothesis to the best finished ones of its source. Of equally good ones the earlier one stays in front. */
+/* Adds a finished hypothesis to the best finished ones of its source. */
 static void end(const batch *b, source *s, const hypothesis *h, uint64_t length) {
-    const double points = score(b->d, h->sum, length);
-    if (s->n_ended == b->n_best && points <= s->ended[s->n_ended - 1].score) return;
-    uint32_t i = s->n_ended < b->n_best ? s->n_ended++ : s->n_ended - 1;
-    for (; i > 0 && s->ended[i - 1].score < points; i--) s->ended[i] = s->ended[i - 1];
-    s->ended[i] = (ending){points, h->last};
+    const hypothesis ended = {.sum = score(b->d, h->sum, length), .last = h->last};
+    choose(s->ended, &s->n_ended, b->n_best, (candidate){.from = ended});
 }
 
 static vpps_status keep(batch *b, source *s, const candidate *c) {
@@ -262,12 +254,12 @@ static vpps_status keep(batch *b, source *s, const candidate *c) {
 /* Replaces a source's unfinished hypotheses by their best continuations, of `length` words each. */
 static vpps_status advance(batch *b, source *s, const fetched *made, size_t at, uint64_t length) {
     const decoder *d = b->d;
-    size_t n;
+    uint32_t n;
     VPPS_TRY(continue_all(b, s, made, at, &n));
     s->n_live = 0;
     /* A hypothesis has one continuation that finishes it, by the end word. Therefore at least `beam` of the 2 * beam best continuations are
      * unfinished, if as many exist. */
-    for (size_t rank = 0; rank < n; rank++) {
+    for (uint32_t rank = 0; rank < n; rank++) {
         const candidate *c = &b->choices[rank];
         if (c->word != d->end_word) {
             if (s->n_live < d->options.beam) VPPS_TRY(keep(b, s, c));
@@ -277,7 +269,7 @@ static vpps_status advance(batch *b, source *s, const fetched *made, size_t at, 
     }
     /* A hypothesis has lost if even with words of probability 1, as many as allowed, its score is too low. */
     while (s->n_live && s->n_ended == b->n_best &&
-           s->ended[s->n_ended - 1].score >= score(d, s->live[s->n_live - 1].sum, s->max_words))
+           s->ended[s->n_ended - 1].from.sum >= score(d, s->live[s->n_live - 1].sum, s->max_words))
         s->n_live--;
     if (length == s->max_words) {
         if (!s->n_ended) end(b, s, &s->live[0], length);
@@ -334,16 +326,17 @@ static vpps_status collect(const batch *b, decoded *out) {
     for (uint32_t i = 0; i < b->n; i++) {
         const source *s = &b->sources[i];
         total += s->n_ended;
-        for (uint32_t e = 0; e < s->n_ended; e++) n_words += count_words(b, s->ended[e].last);
+        for (uint32_t e = 0; e < s->n_ended; e++) n_words += count_words(b, s->ended[e].from.last);
     }
     if (!decoded_create(out, b->n, total) || !(out->words = calloc(n_words + 1, sizeof *out->words)))
         return vpps_fail(VPPS_MEMORY, "no memory for %zu translations", total);
     for (uint32_t i = 0; i < b->n; i++) {
         const source *s = &b->sources[i];
         for (uint32_t e = 0; e < s->n_ended; e++, k++) {
-            out->scores[k] = s->ended[e].score;
-            size_t at = out->first[k + 1] = out->first[k] + count_words(b, s->ended[e].last);
-            for (size_t l = s->ended[e].last; l != NO_LINK; l = b->links[l].before) out->words[--at] = b->links[l].word;
+            out->scores[k] = s->ended[e].from.sum;
+            size_t at = out->first[k + 1] = out->first[k] + count_words(b, s->ended[e].from.last);
+            for (size_t l = s->ended[e].from.last; l != NO_LINK; l = b->links[l].before)
+                out->words[--at] = b->links[l].word;
         }
         out->of[i + 1] = k;
     }
