@@ -4,11 +4,10 @@
  * the device runs. Only the end of an epoch, a checkpoint and an evaluation wait. */
 #include "base/base.h"
 #include "cli/commands/commands.h"
-#include "cli/common/interrupt.h"
 #include "cli/common/number.h"
+#include "cli/common/signals.h"
 #include "cli/input/corpus_notes.h"
 #include "cli/input/corpus_read.h"
-#include "cli/options/save_name.h"
 #include "cli/output/log.h"
 #include "cli/output/output_files.h"
 #include "cli/output/progress.h"

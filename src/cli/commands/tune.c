@@ -3,7 +3,7 @@
 #include "base/base.h"
 #include "cli/commands/commands.h"
 #include "cli/common/failure.h"
-#include "cli/common/interrupt.h"
+#include "cli/common/signals.h"
 #include "cli/output/progress.h"
 #include "cli/output/trials.h"
 #include "cli/session/session.h"

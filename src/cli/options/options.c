@@ -165,3 +165,50 @@ bool options_read(settings *s, const cli_option *o, const char *text, char *why,
     }
     return false;
 }
+
+/* ---------------------------------------------------------------- "{epoch}" in checkpoints' names */
+
+static const char epoch_word[] = "{epoch}";
+enum { EPOCH_WORD = sizeof epoch_word - 1 };
+
+bool save_name_varies(const char *name) { return strstr(name, epoch_word) != NULL; }
+
+/* Returns the length of a word in braces at the beginning of a text, 0 if there is none. */
+static size_t braced(const char *text) {
+    const size_t n = strcspn(text, "}/ ");
+    return *text == '{' && text[n] == '}' ? n + 1 : 0;
+}
+
+vpps_status save_name_check(const char *option, const char *name) {
+    const char *found = strstr(name, epoch_word);
+    for (const char *at = name; *at; at++) {
+        const size_t n = braced(at);
+        if (!n || strncmp(at, epoch_word, EPOCH_WORD) == 0) continue;
+        return vpps_fail(VPPS_ARGUMENT, "--%s %s: %.*s is not known: only %s stands for something, the epoch's number",
+                         option, name, (int)n, at, epoch_word);
+    }
+    if (!found) return VPPS_OK;
+    if (strchr(found, '/'))
+        return vpps_fail(VPPS_ARGUMENT, "--%s %s: %s must be in the file's name, not in a folder's", option, name,
+                         epoch_word);
+    if (strstr(found + EPOCH_WORD, epoch_word))
+        return vpps_fail(VPPS_ARGUMENT, "--%s %s: expected %s once", option, name, epoch_word);
+    return VPPS_OK;
+}
+
+char *save_name_of(const char *name, uint32_t epoch) {
+    const char *found = strstr(name, epoch_word);
+    char *path;
+    if (!found) return strdup(name);
+    return asprintf(&path, "%.*s%u%s", (int)(found - name), name, epoch, found + EPOCH_WORD) < 0 ? NULL : path;
+}
+
+bool save_name_matches(const char *name, const char *path, uint32_t *epoch) {
+    const char *found = strstr(name, epoch_word);
+    if (!found || strncmp(path, name, (size_t)(found - name)) != 0) return false;
+    const char *digits = path + (found - name);
+    const size_t n = strspn(digits, "0123456789");
+    if (!n || n > 7 || (*digits == '0' && n > 1) || strcmp(digits + n, found + EPOCH_WORD) != 0) return false;
+    *epoch = (uint32_t)strtoul(digits, NULL, 10);
+    return true;
+}

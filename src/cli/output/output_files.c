@@ -2,7 +2,6 @@
 #include "cli/output/output_files.h"
 #include "base/base.h"
 #include "cli/input/corpus_read.h"
-#include "cli/options/save_name.h"
 #include "cli/session/checkpoint.h"
 #include "io/descriptor.h"
 #include "io/output.h"

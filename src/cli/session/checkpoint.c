@@ -12,7 +12,6 @@
 #include "cli/input/corpus_notes.h"
 #include "cli/input/corpus_read.h"
 #include "cli/input/data_files.h"
-#include "cli/options/save_name.h"
 #include "cli/session/defaults.h"
 #include "io/descriptor.h"
 #include "io/json.h"

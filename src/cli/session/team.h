@@ -14,7 +14,7 @@ typedef struct team {
     bool saves, saves_best;
 } team;
 
-/* In a run of several processes: starts the guard, a parent process that reports the death of this process (guard_process.h). Must be the
+/* In a run of several processes: starts the guard, a parent process that reports the death of this process (signals.h). Must be the
  * first call of the process. */
 void team_guard(const settings *s);
 

@@ -1,5 +1,5 @@
-/* guard_process.c - the guard, a parent process that reports the death of its child, which trains (guard_process.h). */
-#include "cli/common/guard_process.h"
+/* signals.c - catches signals, and runs the guard: a parent process that reports the death of its child, which trains (signals.h). */
+#include "cli/common/signals.h"
 #include "base/base.h"
 #include "cli/common/failure.h"
 
@@ -13,7 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-volatile pid_t guard;
+volatile int interrupted;
+
+/* The process id of the guard that waits for this process; 0: there is no guard. */
+static volatile pid_t guard;
 
 /* In memory shared by guard and child: true while the child is stopping itself. NULL: no shared memory. */
 static atomic_bool *shared;
@@ -140,4 +143,32 @@ void guard_begin(long rank) {
         begin_child(parent, &before);
     else
         sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+/* ---------------------------------------------------------------- an orderly end */
+
+/* Handles a signal: the first signal sets the flag `interrupted`, a second signal gets its default action. A signal from the guard (parent
+ * process that forwards its signals) does not count as a second one: the first signal may have reached both processes. */
+static void on_signal(int number, siginfo_t *info, void *context) {
+    static volatile sig_atomic_t told[NSIG];
+    (void)context;
+    interrupted = 1;
+    if (guard && info->si_pid == guard) return;
+    if (told[number]) {
+        signal(number, SIG_DFL);
+        raise(number);
+    }
+    told[number] = 1;
+}
+
+void interrupt_install(void) {
+    struct sigaction action, before;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = on_signal;
+    action.sa_flags = SA_RESTART | SA_SIGINFO;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    /* After SIGHUP the terminal is gone. Under nohup SIGHUP is ignored, and stays ignored. */
+    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, NULL);
 }
