@@ -43,7 +43,6 @@ def _text(text: Text) -> bytes:
 
 # ---------------------------------------------------------------- vocabularies
 
-
 class Vocab:
     """Words with ids from 0, in order of their first occurrence."""
 
@@ -183,7 +182,6 @@ def read_vectors(path: Path, words: Vocab, values: F32) -> VectorsFound:
 
 # ---------------------------------------------------------------- data that are read
 
-
 class _Data(Uncopied):
     """The base of what C reads from files, and from texts, for which a name stands in messages. What is read is appended."""
 
@@ -230,7 +228,6 @@ class _OfWords(_Data):
 
 
 # ---------------------------------------------------------------- trees
-
 
 @dataclass(frozen=True)
 class Trees:
@@ -362,7 +359,6 @@ class Constituents(_OfOneFormat, _OfWords):
 
 # ---------------------------------------------------------------- sentences
 
-
 class Sentence(NamedTuple):
     """The ids of words, and of their tags if the text has tags."""
 
@@ -486,7 +482,6 @@ def generate_language(n: int, seed: int = 1, *, characters: bool = False, tags: 
 
 # ---------------------------------------------------------------- lattices
 
-
 class Lattice(NamedTuple):
     """A lattice of characters and words: the arcs into node i are first_arc[i] to first_arc[i + 1] - 1. Each arc comes from an earlier
     node, and is a character or a word. `tags` has one tag for each node."""
@@ -538,7 +533,6 @@ def read_lexicon_text(text: Text, words: Vocab, name: str = "<text>") -> None:
 
 
 # ---------------------------------------------------------------- metrics
-
 
 class Counts(NamedTuple):
     """Numbers of chunks; `precision`, `recall` and `f1` go from 0 to 1."""

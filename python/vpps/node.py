@@ -143,9 +143,6 @@ class Node(Hinting):
             return f"<node {self.id} of a graph that was cleared>"
         return "<node {} of {} x {}>".format(self.id, *self.shape)
 
-    def _like(self, value: Scalar) -> Node:
-        return made(self._e, lib.vpps_constant(self._e.p, *self.shape, real(value, "a number beside a node")))
-
     def _with(self, other: Operand, call: Any) -> Node:
         e = self._e
         if isinstance(other, Node):
@@ -153,7 +150,7 @@ class Node(Hinting):
                 raise ArgumentError("nodes of two graphs, or of a graph before and after it was cleared")
             return made(e, call(e.p, self.id, other.id))
         if isinstance(other, NUMBERS):
-            return made(e, call(e.p, self.id, self._like(other).id))
+            return made(e, call(e.p, self.id, made_id(e, lib.vpps_constant(e.p, *self.shape, real(other, "a number beside a node")))))
         as_node = getattr(other, "_node", None)
         if as_node is None:
             raise TypeError(f"a node and {type(other).__name__}; expected a node, a vector parameter or a number, and vpps.input() "

@@ -108,7 +108,6 @@ def _several(name: str, doc: str) -> _Several:
 
 # ---------------------------------------------------------------- products
 
-
 def affine(bias: Vector | None, *terms: Matrix | Value) -> Node:
     """bias + W0 @ x0 + W1 @ x1 + ..., as affine(b, W0, x0, W1, x1): one operation of at most 32 products. A bias is added to every
     column. `W0 @ x0 + W1 @ x1 + b` is the same."""
@@ -275,7 +274,6 @@ def weighted_sum(weights: Value, xs: Nodes | Sequence[Value]) -> Node:
 
 # ---------------------------------------------------------------- losses
 
-
 def cross_entropy(x: Value, label: Index, weights: Value | None = None, label_smoothing: float = 0.0) -> Node:
     """-log softmax(x)[label] of a vector of scores: a scalar. In a cell the label may be from `Recorder.pull_index`.
 
@@ -318,7 +316,6 @@ argmax = _unary("argmax", "The number of a vector's greatest element, and log so
 
 # ---------------------------------------------------------------- lists, in cells
 
-
 def softmax_list(scores: Value) -> Node:
     """The softmax of a list of scalars, e^score / sum over the members of e^score: a list of scalars."""
     return _one(scores, lib.vpps_softmax_list)
@@ -341,7 +338,6 @@ def concat_list(xs: Value, most: int) -> Node:
 
 
 # ---------------------------------------------------------------- leaves, on the current graph or cell
-
 
 def input(data: Any) -> Node:
     """A node of numbers from the host: a scalar, a vector or a matrix of rows x cols."""

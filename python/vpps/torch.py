@@ -47,41 +47,32 @@ class _Place(int):
     """Stands in a call's arguments for the tensor of this number among the tensors that become nodes."""
 
 
+def _mapped(x: Any, change: Callable[[Any, str], Any], what: str = "") -> Any:
+    """x, in whose lists, tuples and dicts change(y, where) takes the place of each other object y."""
+    if isinstance(x, (list, tuple)):
+        items = [_mapped(y, change, f"{what}[{i}]") for i, y in enumerate(x)]
+        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+    return {k: _mapped(y, change, f"{what}[{k!r}]") for k, y in x.items()} if isinstance(x, dict) else change(x, what)
+
+
 def _taken_out(x: Any, tensors: list[Tensor], gpu: int | None, what: str) -> Any:
-    """Returns the argument with a `_Place` for each tensor of real numbers, and an array for each tensor of whole numbers. Appends the
-    tensors of real numbers to `tensors`. `gpu`: GPU of the module's engine, where tensors may be. Arrays are copies: backward may build
-    the graph again after the caller has changed them."""
-    if isinstance(x, Tensor):
-        if not (x.is_floating_point() or x.is_complex()):
-            return x.detach().cpu().numpy().copy()
-        expected = tensors[0].device if tensors else torch.device("cpu" if x.is_cpu or gpu is None else f"cuda:{gpu}")
-        if x.device != expected:
-            hint = ": x.cpu()" if expected.type == "cpu" else f": x.to({str(expected)!r})"
-            raise TypeError(f"{what}: a tensor on {x.device}; expected one on {'the CPU' if expected.type == 'cpu' else expected}, "
-                            f"{'as the tensors before it' if tensors else 'where the engine is'}{hint}")
-        if x.dtype != torch.float32:
-            raise TypeError(f"{what}: a tensor of {str(x.dtype).removeprefix('torch.')}; expected float32: x.float()")
-        if x.layout != torch.strided:
-            raise TypeError(f"{what}: a tensor of layout {x.layout}; expected a dense one, as x.to_dense() or the `data` of a packed sequence")
-        tensors.append(x)
-        return _Place(len(tensors) - 1)
-    if isinstance(x, np.ndarray):
-        return x.copy()
-    if isinstance(x, (list, tuple)):
-        items = [_taken_out(y, tensors, gpu, f"{what}[{i}]") for i, y in enumerate(x)]
-        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
-    if isinstance(x, dict):
-        return {k: _taken_out(y, tensors, gpu, f"{what}[{k!r}]") for k, y in x.items()}
-    return x
-
-
-def _put_in(x: Any, nodes: list[Any]) -> Any:
-    if isinstance(x, _Place):
-        return nodes[x]
-    if isinstance(x, (list, tuple)):
-        items = [_put_in(y, nodes) for y in x]
-        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
-    return {k: _put_in(y, nodes) for k, y in x.items()} if isinstance(x, dict) else x
+    """Returns a `_Place` for a tensor of real numbers, which it appends to `tensors`, and an array for a tensor of whole numbers. `gpu`: GPU of
+    the module's engine, where tensors may be. Arrays are copies: backward may build the graph again after the caller has changed them."""
+    if not isinstance(x, Tensor):
+        return x.copy() if isinstance(x, np.ndarray) else x
+    if not (x.is_floating_point() or x.is_complex()):
+        return x.detach().cpu().numpy().copy()
+    expected = tensors[0].device if tensors else torch.device("cpu" if x.is_cpu or gpu is None else f"cuda:{gpu}")
+    if x.device != expected:
+        hint = ": x.cpu()" if expected.type == "cpu" else f": x.to({str(expected)!r})"
+        raise TypeError(f"{what}: a tensor on {x.device}; expected one on {'the CPU' if expected.type == 'cpu' else expected}, "
+                        f"{'as the tensors before it' if tensors else 'where the engine is'}{hint}")
+    if x.dtype != torch.float32:
+        raise TypeError(f"{what}: a tensor of {str(x.dtype).removeprefix('torch.')}; expected float32: x.float()")
+    if x.layout != torch.strided:
+        raise TypeError(f"{what}: a tensor of layout {x.layout}; expected a dense one, as x.to_dense() or the `data` of a packed sequence")
+    tensors.append(x)
+    return _Place(len(tensors) - 1)
 
 
 class _Memory:
@@ -160,7 +151,7 @@ class _Call:
         m = self.module
         self.memory = _memory_of(m.trainer, tensors)
         nodes = [_node_of(m._graph, x, m.trainer, self.memory) for x in tensors]
-        arguments, keywords = _put_in(self.arguments, nodes)
+        arguments, keywords = _mapped(self.arguments, lambda x, _: nodes[x] if isinstance(x, _Place) else x)
         returned = m.function(*arguments, **keywords)
         self.single = not isinstance(returned, (list, tuple))
         outputs = [returned] if self.single else returned
@@ -416,7 +407,7 @@ class Module(nn.Module):
         tensors: list[Tensor] = []
         with self._lock:
             gpu = self.trainer._gpu
-            taken = (_taken_out(arguments, tensors, gpu, "argument"), _taken_out(keywords, tensors, gpu, "argument"))
+            taken = [_mapped(some, lambda x, what: _taken_out(x, tensors, gpu, what), "argument") for some in (arguments, keywords)]
             self._give_up()
             self._push()
             wanted = [x.requires_grad and torch.is_grad_enabled() for x in tensors]

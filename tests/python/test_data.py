@@ -40,7 +40,6 @@ def test_tags_of_chunks():
 
 # ---------------------------------------------------------------- every reader and measure, on a few lines
 
-
 def words(vocab):
     return list(vocab)
 

@@ -4,7 +4,7 @@ from inspect import isfunction, signature
 
 import numpy as np
 import pytest
-from small import CLASSES, HIDDEN, WORDS, Small, refused
+from small import HIDDEN, WORDS, Small, refused
 
 import vpps
 
@@ -196,7 +196,6 @@ def test_dlpack(trainer, rng):
 
 # ---------------------------------------------------------------- bulk building
 
-
 def bulk_loss(net, batch):
     """Builds the same loss as `Small.loss` by three calls of apply, and one more for the states in the middle."""
     g = net.graph
@@ -359,7 +358,6 @@ def test_nothing_in_bulk(rng):
 
 # ---------------------------------------------------------------- conditions, loops
 
-
 def test_loops_and_cases():
     m = vpps.Model(1)
 
@@ -393,7 +391,6 @@ def test_loops_and_cases():
 
 
 # ---------------------------------------------------------------- what is refused
-
 
 def test_nodes_of_a_cleared_graph():
     net = Small()
@@ -628,20 +625,3 @@ def test_a_cell_that_fails_is_dropped():
     with net.graph:
         with pytest.raises(vpps.ArgumentError, match="apply keeps: given 0 children, 0 pulls, 0 indices; expected 0 children, 1 pulls, 0 indices"):
             keeps()
-
-
-def test_scores_of_many(rng):
-    net = Small().train()
-    batch = net.draw(rng, 6)
-    with net.graph:
-        loss = bulk_loss(net, batch)
-        assert loss.shape == (1, 1)
-        heads = net.graph.vertices(np.arange(net.graph.next_vertex - 6, net.graph.next_vertex))
-        scores = net.trainer.forward(heads.pushed(1))
-        assert scores.shape == (6, CLASSES)
-        nll = net.trainer.forward(heads.pushed(0))
-        assert nll.shape == (6,)
-        labels = np.array([label for _, label in batch])
-        np.testing.assert_allclose(nll, np.log(np.exp(scores).sum(1)) - scores[np.arange(6), labels], rtol=1e-4)
-        np.testing.assert_allclose(net.trainer.value(loss), nll.mean(), rtol=1e-5)
-        refused(vpps.ArgumentError, "several shapes", lambda: net.trainer.forward(net.graph.nodes([heads[0].pushed(0).id, heads[0].pushed(1).id])))

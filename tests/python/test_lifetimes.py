@@ -120,7 +120,6 @@ def test_models_leave_nothing(rng):
 
 # ---------------------------------------------------------------- threads
 
-
 def test_models_train_beside_each_other():
     """Threads that each train a model of their own get the same result as one after the other."""
 

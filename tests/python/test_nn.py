@@ -79,19 +79,20 @@ def recurrence(torch, step, begin, lengths, reverse, n_states):
     return reference
 
 
+def weights(P, prefix="", suffix="_l0"):
+    return [P[f"{prefix}{name}{suffix}"] for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
+
+
 def lstm(torch, P, x, h, c):
-    a = P["weight_ih_l0"] @ x + P["bias_ih_l0"] + P["weight_hh_l0"] @ h + P["bias_hh_l0"]
-    i, f, g, o = a.chunk(4)
-    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
-    return o.sigmoid() * c.tanh(), c
+    return [s[0] for s in torch.lstm_cell(x[None], (h[None], c[None]), *weights(P))]
 
 
-def gru(torch, P, x, h, names=("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")):
-    cell = torch.nn.functional
-    r, z, n = cell.linear(x, P[names[0]], P[names[2]]).chunk(3, -1)
-    hr, hz, hn = cell.linear(h, P[names[1]], P[names[3]]).chunk(3, -1)
-    z = (z + hz).sigmoid()
-    return ((1 - z) * (n + (r + hr).sigmoid() * hn).tanh() + z * h,)
+def gru(torch, P, x, h):
+    return torch.gru_cell(x[None], h[None], *weights(P))
+
+
+def rnn(torch, P, x, h):
+    return torch.rnn_tanh_cell(x[None], h[None], *weights(P))
 
 
 def layer_norm_lstm(torch, P, x, h, c):
@@ -110,10 +111,6 @@ def slstm(torch, P, x, h, c, n, m):
     i, f = (i - new).exp(), (log_f + m - new).exp()
     c, n = f * c + i * z.tanh(), f * n + i
     return o.sigmoid() * c / n, c, n, new
-
-
-def rnn(torch, P, x, h):
-    return ((P["weight_ih_l0"] @ x + P["bias_ih_l0"] + P["weight_hh_l0"] @ h + P["bias_hh_l0"]).tanh(),)
 
 
 CHAINS = [(nn.RNN, rnn), (nn.LSTM, lstm), (nn.GRU, gru), (nn.LayerNormLSTM, layer_norm_lstm), (nn.SLSTM, slstm)]
@@ -316,7 +313,7 @@ def test_ggnn_and_pooling(torch, rng):
         for k in range(2):
             m = (h @ P[f"weight.{k}"].T)[EDGES[0]]
             m = torch.zeros_like(h).index_add(0, torch.tensor(EDGES[1]), m)
-            h = gru(torch, P, m, h, [f"rnn.{k}" for k in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")])[0]
+            h = torch.gru_cell(m, h, *weights(P, "rnn.", ""))
         gate, y = linear(h, P["pool.gate_nn.weight"], P["pool.gate_nn.bias"]), linear(h, P["pool.nn.weight"], P["pool.nn.bias"])
         return torch.stack([(gate[batch == k].softmax(0) * y[batch == k]).sum(0) for k in range(2)])
 

@@ -193,7 +193,6 @@ def test_masked_arrays_keep_their_mask(world):
 
 # ---------------------------------------------------------------- real numbers
 
-
 def set_gradient(w, x):
     w.trainer.backward(w.loss([([1], 1)]))
     w.trainer.read_gradients()
@@ -268,7 +267,6 @@ def test_single_numbers_are_kept_or_refused(world, name):
 
 # ---------------------------------------------------------------- what pull_index gives
 
-
 USES = {
     "E[i + 1]": lambda i, e: e[i + 1], "1 + i": lambda i, e: 1 + i, "np +": lambda i, e: np.int64(3) + i, "array +": lambda i, e: np.arange(3) + i,
     "i == 3": lambda i, e: i == 3, "hash": lambda i, e: {i: 1}, "if i": lambda i, e: 1 if i else 0, "for": lambda i, e: list(i),
@@ -319,7 +317,6 @@ def test_a_pulled_index_is_taken_by_its_cell_alone(world):
 
 
 # ---------------------------------------------------------------- names and copies
-
 
 def test_star_import_replaces_nothing_of_python():
     names = {}

@@ -96,36 +96,30 @@ def test_what_the_trainer_has_is_read(device):
     same(shown, trained)
 
 
+def twins(read_before, **options):
+    """Returns two networks that were trained alike. With `read_before` the model of the first has old copies of the values."""
+    net, twin = Net(**options).step(0, 1), Net(**options).step(0, 1)
+    if read_before:
+        net.model.state_dict()
+    return net.step(2, 3), twin.step(2, 3)
+
+
 @pytest.mark.parametrize(("device", "read_before"), [("cpu", False), ("cpu", True), ("simt", True)])
 def test_what_is_assigned_is_all_that_changes(device, read_before, rng):
     """Only the parameter that gets values changes: the others and the optimizer's state stay, so training goes on as in a twin."""
     for name in SHAPES:
-        net, twin = Net(device=device), Net(device=device)
-        for n in (net, twin):
-            n.step(0, 1)
-        if read_before:  # then the model's copies are old
-            net.model.state_dict()
-        for n in (net, twin):
-            n.step(2, 3)
+        net, twin = twins(read_before, device=device)
         expected, new = twin.on_device(), fresh(name, rng)
         net.model.parameter(name).value = new
         same(net.on_device(), {**expected, name: new})
         same(values(net), {**expected, name: new})
         net.model.parameter(name).value = expected[name]
-        for n in (net, twin):
-            n.step(0, 1)
-        same(net.on_device(), twin.on_device())
+        same(net.step(0, 1).on_device(), twin.step(0, 1).on_device())
 
 
 @pytest.mark.parametrize("read_before", [False, True])
 def test_a_loaded_state_keeps_the_optimizers(read_before, rng):
-    net, twin = Net(), Net()
-    for n in (net, twin):
-        n.step(0, 1)
-    if read_before:
-        net.model.state_dict()
-    for n in (net, twin):
-        n.step(2, 3)
+    net, twin = twins(read_before)
     expected = twin.on_device()
     other = {name: fresh(name, rng) for name in SHAPES}
     net.model.load_state_dict(other)
@@ -134,9 +128,7 @@ def test_a_loaded_state_keeps_the_optimizers(read_before, rng):
         refused(vpps.FormatError, "", lambda: net.model.load_state_dict(wrong))
     same(net.on_device(), other)
     net.model.load_state_dict(expected)
-    for n in (net, twin):
-        n.step(0, 1)
-    same(net.on_device(), twin.on_device())
+    same(net.step(0, 1).on_device(), twin.step(0, 1).on_device())
 
 
 @devices
