@@ -2,14 +2,6 @@
  * conversion truncates other numbers, such as numpy.float32(1.9). setup.py includes this file between cffi's macros and
  * the calls, where __func__ is "_cffi_f_vpps_NAME" or "_cffi_f_glue_NAME". */
 
-/* Returns the exception class vpps.ArgumentError as a new reference, or NULL with an exception set. */
-static PyObject *argument_error(void) {
-    PyObject *module = PyImport_ImportModule("vpps.errors");
-    PyObject *error = module ? PyObject_GetAttrString(module, "ArgumentError") : NULL;
-    Py_XDECREF(module);
-    return error;
-}
-
 /* Returns x as a number from 0 to `most`; UINT64_MAX with a TypeError or an ArgumentError set if x is no such number. */
 static uint64_t whole_number(PyObject *x, uint64_t most, const char *function) {
     const char *name = function + strlen("_cffi_f_vpps_");
@@ -22,10 +14,12 @@ static uint64_t whole_number(PyObject *x, uint64_t most, const char *function) {
     uint64_t value = PyLong_AsUnsignedLongLong(n); /* UINT64_MAX with an exception set if n is negative or too large */
     if (value >= most && (value > most || PyErr_Occurred())) {
         PyErr_Clear();
-        PyObject *error = argument_error();
+        PyObject *module = PyImport_ImportModule("vpps.errors");
+        PyObject *error = module ? PyObject_GetAttrString(module, "ArgumentError") : NULL;
         if (error)
             PyErr_Format(error, "%s: %R; expected a whole number from 0 to %llu", name, n, (unsigned long long)most);
         Py_XDECREF(error);
+        Py_XDECREF(module);
         value = UINT64_MAX;
     }
     Py_DECREF(n);

@@ -601,7 +601,7 @@ class F1(Uncopied):
         return n, right[0]
 
 
-SMOOTHINGS = {"none": lib.VPPS_BLEU_NONE, "exp": lib.VPPS_BLEU_EXP}
+_SMOOTHINGS = {"none": lib.VPPS_BLEU_NONE, "exp": lib.VPPS_BLEU_EXP}
 
 
 class Bleu(Uncopied):
@@ -617,9 +617,9 @@ class Bleu(Uncopied):
 
     def score(self, smoothing: Literal["none", "exp"] = "none") -> float:
         """The BLEU score, 0 to 100."""
-        return float(lib.vpps_bleu_score(self._c, choice(smoothing, "smoothing", SMOOTHINGS)))
+        return float(lib.vpps_bleu_score(self._c, choice(smoothing, "smoothing", _SMOOTHINGS)))
 
     @staticmethod
     def signature(smoothing: Literal["none", "exp"] = "none") -> str:
         """How the score was computed, as text to be reported with it."""
-        return ffi.string(lib.vpps_bleu_signature(choice(smoothing, "smoothing", SMOOTHINGS))).decode()
+        return ffi.string(lib.vpps_bleu_signature(choice(smoothing, "smoothing", _SMOOTHINGS))).decode()

@@ -70,13 +70,12 @@ class Twin(torch.nn.Module):
 
 
 def near(a, b, tolerance=1e-5):
-    torch.testing.assert_close(a.double(), b.double(), rtol=tolerance, atol=tolerance)
+    torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance, check_dtype=False)
 
 
 def same_gradients(a, b):
-    for (name, p), q in zip(a.named_parameters(), b.parameters()):
-        assert p.grad is not None, name
-        near(p.grad, q.grad)
+    near([p.grad for p in a.parameters()], [p.grad for p in b.parameters()])
+    assert not any(p.grad is None for p in a.parameters())
 
 
 @pytest.fixture
@@ -132,33 +131,30 @@ def test_the_engine_steps_in_place(data):
     theirs = torch.optim.Adam(twin.parameters(), lr=0.05)
     schedulers = [torch.optim.lr_scheduler.StepLR(o, 2, 0.5) for o in (ours, theirs)]
     saved = None
-    for turn in range(6):
-        for n, o, s in zip((m, twin), (ours, theirs), schedulers):
-            o.zero_grad()
-            for _ in range(2):
-                a = x.clone().requires_grad_()
-                loss_of(*n(a, lengths)).backward()
-            o.step()
-            s.step()
-        if turn == 2:
+
+    def turn(n, o, s):
+        o.zero_grad()
+        for _ in range(2):
+            loss_of(*n(x.clone().requires_grad_(), lengths)).backward()
+        o.step()
+        s.step()
+
+    for k in range(6):
+        for each in zip((m, twin), (ours, theirs), schedulers):
+            turn(*each)
+        if k == 2:
             saved = copy.deepcopy((m.state_dict(), ours.state_dict()))
     assert m.W.grad is None
     m.pull()
-    for p, q in zip(m.parameters(), twin.parameters()):
-        near(p, q, 1e-4)
+    near([*m.parameters()], [*twin.parameters()], 1e-4)
     again = layer(seed=2)
     o = vpps.torch.Optimizer(again, "adam", lr=0.05)
     again.load_state_dict(saved[0])
     o.load_state_dict(saved[1])
     s = torch.optim.lr_scheduler.StepLR(o, 2, 0.5, last_epoch=2)
     for _ in range(3):
-        o.zero_grad()
-        for _ in range(2):
-            loss_of(*again(x, lengths)).backward()
-        o.step()
-        s.step()
-    for p, q in zip(again.state_dict().values(), m.parameters()):
-        near(p, q, 1e-5)
+        turn(again, o, s)
+    near([*again.state_dict().values()], [*m.parameters()])
     y, _ = again(x, lengths)
     o.step()  # without gradients: nothing
     o.zero_grad()
@@ -191,8 +187,7 @@ def test_gradients_of_inputs_alone_train_nothing(data):
     loss_of(*m2(x, lengths)).backward()
     o2.step()
     near(x.grad, g)
-    for p, q in zip(m.state_dict().values(), m2.state_dict().values()):
-        assert torch.equal(p, q)
+    near(m.state_dict(), m2.state_dict(), 0)
     m3 = layer()
     m3.b.requires_grad_(False)
     y, _ = m3(x, lengths)
@@ -327,8 +322,7 @@ def test_functional_calls(data):
         slopes.append(torch.autograd.grad(sum(losses), [*other.values(), *n.parameters()]))
         for k, p in n.named_parameters():
             near(p, 2 * other[k])
-    for a, b in zip(*slopes):
-        near(a, b)
+    near(*slopes)
     engine = vpps.torch.Optimizer(m)
     refused(RuntimeError, "W was replaced by another tensor", lambda: torch.func.functional_call(m, {"W": m.W * 2}, (x, lengths)))
     del engine
