@@ -9,12 +9,12 @@ WORDS, DIM, HIDDEN, CLASSES = 11, 5, 7, 3
 
 
 class Small:
-    def __init__(self, seed=1, **options):
+    def __init__(self, seed=1, hidden=HIDDEN, **options):
         self.model = m = vpps.Model(seed)
         self.E = m.add_lookup("E", WORDS, DIM)
-        self.W, self.U = m.add_matrix("W", HIDDEN, DIM), m.add_matrix("U", HIDDEN, HIDDEN)
-        self.b = m.add_vector("b", HIDDEN)
-        self.C, self.c = m.add_matrix("C", CLASSES, HIDDEN), m.add_vector("c", CLASSES)
+        self.W, self.U = m.add_matrix("W", hidden, DIM), m.add_matrix("U", hidden, hidden)
+        self.b = m.add_vector("b", hidden)
+        self.C, self.c = m.add_matrix("C", CLASSES, hidden), m.add_vector("c", CLASSES)
 
         @m.cell
         def start(c: vpps.Recorder) -> None:
@@ -22,11 +22,11 @@ class Small:
 
         @m.cell
         def turn(c: vpps.Recorder) -> None:
-            c.scatter(vpps.tanh(self.W @ self.E[c.pull_index()] + self.U @ c.gather(0, 0, HIDDEN) + self.b))
+            c.scatter(vpps.tanh(self.W @ self.E[c.pull_index()] + self.U @ c.gather(0, 0, hidden) + self.b))
 
         @m.cell
         def head(c: vpps.Recorder) -> None:
-            scores = self.C @ c.gather(0, 0, HIDDEN) + self.c
+            scores = self.C @ c.gather(0, 0, hidden) + self.c
             c.push(vpps.cross_entropy(scores, c.pull_index()), scores)
 
         self.start, self.turn, self.head = start, turn, head

@@ -10,17 +10,12 @@ from small import Small, refused
 import vpps
 
 
-def tensors(path):
-    safetensors = pytest.importorskip("safetensors.numpy")
-    return safetensors.load_file(path)
-
-
 def test_what_is_saved_is_read_by_safetensors(tmp_path, rng):
     net = Small(optimizer="adam").train()
     for _ in range(3):
         net.step(net.draw(rng))
     net.trainer.save(tmp_path / "a.safetensors", {"words": "a\nb", "π": "ü"})
-    read = tensors(tmp_path / "a.safetensors")
+    read = pytest.importorskip("safetensors.numpy").load_file(tmp_path / "a.safetensors")
     for name, values in net.model.state_dict().items():
         np.testing.assert_array_equal(read[name], values)
     assert any(name.startswith("optimizer.0/") for name in read)

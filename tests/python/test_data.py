@@ -11,19 +11,15 @@ import vpps
 from vpps import data
 
 
-def labels(constituents):
-    return [constituents.labels[i] for i in range(len(constituents.labels))]
-
-
 def test_labels_of_trees():
     text = "(S (NP-SBJ-1 a) (VP (NP (-NONE- *T*-1)) (VBZ b)))"
-    assert labels(data.Constituents("raw").read_text(text)) == ["S", "NP-SBJ-1", "VP", "NP", "-NONE-", "VBZ"]
-    assert labels(data.Constituents().read_text(text)) == ["S", "NP", "VP", "VBZ"]
+    assert list(data.Constituents("raw").read_text(text).labels) == ["S", "NP-SBJ-1", "VP", "NP", "-NONE-", "VBZ"]
+    assert list(data.Constituents().read_text(text).labels) == ["S", "NP", "VP", "VBZ"]
     trees = data.Constituents("whole").read_text(text)
     kept = trees.labels
     assert trees.look_penn and kept[1] == "NP-SBJ-1"
     trees.cut()
-    assert labels(trees) == ["S", "NP", "VP", "VBZ"] and kept[1] == "NP"
+    assert list(trees.labels) == ["S", "NP", "VP", "VBZ"] and kept[1] == "NP"
 
 
 def test_lines_of_words():
@@ -40,17 +36,13 @@ def test_tags_of_chunks():
 
 # ---------------------------------------------------------------- every reader and measure, on a few lines
 
-def words(vocab):
-    return list(vocab)
-
-
 def test_vocabularies():
     v = data.Vocab(["a", "b", "a", "ç"])
-    assert words(v) == ["a", "b", "ç"] and v.find("b") == 1 and v.find("x") is None and "a" in v and v[2] == "ç"
-    assert words(data.Vocab.from_text(v.to_text())) == words(v)
-    assert words(v.cut([3, 0, 1])) == ["<unk>", *(v.word(i) for i in (0, 2))]  # keeps every word that occurs at all
+    assert list(v) == ["a", "b", "ç"] and v.find("b") == 1 and v.find("x") is None and "a" in v and v[2] == "ç"
+    assert list(data.Vocab.from_text(v.to_text())) == list(v)
+    assert list(v.cut([3, 0, 1])) == ["<unk>", *(v.word(i) for i in (0, 2))]  # keeps every word that occurs at all
     cut = v.cut([3, 1, 2], min_count=2)
-    assert words(cut) == ["<unk>", "a", "ç"]
+    assert list(cut) == ["<unk>", "a", "ç"]
     np.testing.assert_array_equal(v.map(cut), [1, 0, 2])
     np.testing.assert_array_equal(v.map(data.Vocab(), missing=7), [7, 7, 7])
     refused(IndexError, "word 3 of 3", lambda: v[3])
@@ -76,7 +68,7 @@ def test_trees(tmp_path):
     with gzip.open(tmp_path / "trees.gz", "wt") as file:
         file.write(text)
     for bank in (data.Treebank().read_text(text), data.Treebank().read(tmp_path / "trees.gz")):
-        assert len(bank) == 2 and bank.classes == 5 and words(bank.vocab) == ["a", "b", "c", "d"]
+        assert len(bank) == 2 and bank.classes == 5 and list(bank.vocab) == ["a", "b", "c", "d"]
         np.testing.assert_array_equal(bank.counts(), [1, 1, 1, 1])
         assert [bank.line(i) for i in range(2)] == [1, 3]
         assert bank.text(0).strip() == "(3 (2 a) (1 (0 b) (4 c)))"
@@ -98,13 +90,13 @@ def test_trees(tmp_path):
 def test_constituents(tmp_path):
     (tmp_path / "a.mrg").write_text("\n(S (NP (D the) (N cat)) (V sat))\n")
     trees = data.Constituents().read(tmp_path / "a.mrg")
-    assert len(trees) == 1 and trees.line(0) == 2 and words(trees.vocab) == ["the", "cat", "sat"]
+    assert len(trees) == 1 and trees.line(0) == 2 and list(trees.vocab) == ["the", "cat", "sat"]
     label, children, size, word = trees.tree(0)
     assert [trees.labels[i] for i in label] == ["D", "N", "NP", "V", "S"] and children.tolist() == [0, 0, 2, 0, 2]
     assert size.tolist() == [1, 1, 3, 1, 5] and word.tolist() == [0, 1, data.NO_WORD, 2, data.NO_WORD]
     labels, bank = data.Vocab(), data.Treebank()
     trees.binarise(bank, labels)
-    assert len(bank) == 1 and words(bank.vocab) == ["the", "cat", "sat"] and len(bank.arrays().label) == 5
+    assert len(bank) == 1 and list(bank.vocab) == ["the", "cat", "sat"] and len(bank.arrays().label) == 5
 
 
 def test_sentences(tmp_path):
@@ -115,7 +107,7 @@ def test_sentences(tmp_path):
     tagged = "a|X b|Y\na|Y\n"
     for s in (data.Sentences().read_tagged_text(tagged), data.Sentences().read_tagged(file(tagged)),
               data.Sentences().read_columns(file("a X\nb Y\n\na Y\n"))):
-        assert len(s) == 2 and s.total_words == 3 and words(s.vocab) == ["a", "b"] and words(s.tag_vocab) == ["X", "Y"]
+        assert len(s) == 2 and s.total_words == 3 and list(s.vocab) == ["a", "b"] and list(s.tag_vocab) == ["X", "Y"]
         assert [x.words.tolist() for x in s] == [[0, 1], [0]] and [x.tags.tolist() for x in s] == [[0, 1], [1]]
         assert s.counts().tolist() == [2, 1] and s.line(1) in (2, 4) and s[-1].words.tolist() == [0] and len(s[0:2]) == 2
         assert s.label(0) is None
@@ -137,9 +129,9 @@ def test_dependency_trees(tmp_path):
     text = "# mood = sad\n" + "".join(f"{i}\t{word}\t_\t_\t_\t_\t{head}\t{r}\t_\t_\n" for i, word, head, r in rows)
     (tmp_path / "f").write_text(text)
     for s in (data.Sentences().read_dependencies_text(text), data.Sentences().read_dependencies(tmp_path / "f")):
-        assert words(s.vocab) == ["It", "rains"] and words(s.tag_vocab) == ["nsubj:pass", "root"]
+        assert list(s.vocab) == ["It", "rains"] and list(s.tag_vocab) == ["nsubj:pass", "root"]
         assert s.heads(0).tolist() == [2, 0] and s[0].tags.tolist() == [0, 1] and s.word_line(0, 1) == 3
-    assert words(data.Sentences().read_dependencies_text(text, cut_subtypes=True).tag_vocab) == ["nsubj", "root"]
+    assert list(data.Sentences().read_dependencies_text(text, cut_subtypes=True).tag_vocab) == ["nsubj", "root"]
     labelled = data.Sentences().read_dependencies_text(text, label="mood")
     assert labelled.tag_vocab[labelled.label(0)] == "sad" and labelled[0].tags is None
     assert data.Sentences().read_dependencies_text(text, heads_only=True)[0].tags is None
@@ -151,7 +143,7 @@ def test_lattices(tmp_path):
     data.read_lexicon_text("bc 3 n\n", lexicon)
     (tmp_path / "lexicon").write_text("ab 1 n\n")
     data.read_lexicon(tmp_path / "lexicon", lexicon)
-    assert words(lexicon) == ["bc", "ab"]
+    assert list(lexicon) == ["bc", "ab"]
     built = data.Lattices().build(data.Sentences().read_tagged_text("a|X b|X c|Y"), lexicon)
     one = built[0]
     assert len(built) == 1 and len(built[0:1]) == 1 and len(one.tags) + 1 == len(one.first_arc) and one.first_arc[-1] == 5
