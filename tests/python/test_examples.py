@@ -1,11 +1,13 @@
 """Tests that the examples in Python run, and reach the accuracy that they state: shorter runs here, full ones with VPPS_EXAMPLES=full."""
 
+import ast
 import importlib.util
 import itertools
 import json
 import os
 import re
 import runpy
+import subprocess
 import sys
 
 import numpy as np
@@ -48,8 +50,6 @@ def test_tree_lstm_reads_the_stanford_trees(example, tmp_path):
 
 def test_tree_lstm_is_that_of_the_command(example, build, tmp_path):
     """Since names and initial values are the same, a checkpoint that `vpps train` wrote gives the command's accuracy here."""
-    import subprocess
-
     data = tmp_path / "data"
     data.mkdir()
     for part, seed in (("train", 1), ("dev", 2), ("test", 3)):
@@ -157,8 +157,6 @@ def above(up, k):
 
 
 def test_code_names(example):
-    import ast
-
     module = example("code_names")
     f = ast.parse('def getItem(self, n):\n    "Finds it."\n    return self.getItem(n - 1)').body[0]
     words, parents = module.flatten(f)
