@@ -75,9 +75,8 @@ check "its tags add up" json out "abs(sum(c['correct'] for c in o['classes']) / 
 # ---------------------------------------------------------------- trees: roots, or all nodes
 
 check "train on trees" exits 0 "$vpps" train tree-lstm --examples 300 "${small[@]}" --epochs 1 --save r.ckpt
-check "eval counts roots" exits 0 "$vpps" eval tree-lstm --model r.ckpt --json
-check "as many as there are trees" json out "sum(c['gold'] for c in o['classes']) == o['sentences'] and \
-abs(sum(c['correct'] for c in o['classes']) / o['sentences'] - o['metrics']['root']) < 1e-6 and len(o['classes']) == 10"
+check "eval counts roots, as many as there are trees" tells "sum(c['gold'] for c in o['classes']) == o['sentences'] and \
+abs(sum(c['correct'] for c in o['classes']) / o['sentences'] - o['metrics']['root']) < 1e-6 and len(o['classes']) == 10" "$vpps" eval tree-lstm --model r.ckpt --json
 check "eval --classes-of nodes" exits 0 "$vpps" eval tree-lstm --model r.ckpt --json --classes-of nodes
 check "counts all nodes" json out "sum(c['gold'] for c in o['classes']) > o['sentences'] and \
 abs(sum(c['correct'] for c in o['classes']) / sum(c['gold'] for c in o['classes']) - o['metrics']['nodes']) < 1e-6"

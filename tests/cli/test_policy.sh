@@ -15,9 +15,8 @@ two=("$vpps" policy tree-lstm-2type "${small[@]}" --examples 100 --batch 40)
 
 check "vpps policy" shows out "bound" "${two[@]}"
 check "and the recurrence" says out "tree-lstm inner, kind 1 | tree-lstm inner, kind 2"
-check "--json" exits 0 "${two[@]}" --json
-check "its numbers" json out "list(o['batches']) == $names and \
-o['bound'] <= o['batches']['fsm'] <= o['batches']['ratio'] <= o['batches']['depth'] and o['inputs'] == 40"
+check "--json: its numbers" tells "list(o['batches']) == $names and \
+o['bound'] <= o['batches']['fsm'] <= o['batches']['ratio'] <= o['batches']['depth'] and o['inputs'] == 40" "${two[@]}" --json
 check "its table" json out "o['fsm']['states'] == len(o['fsm']['table']) and \
 all(s['next'] in s['frontier'] and len(s['q']) == len(s['frontier']) for s in o['fsm']['table'])"
 check "its recurrence" json out "[r['cells'] for r in o['recurrences']] == \

@@ -214,8 +214,7 @@ check "labelled sentences, whose labels stay" split bilstm-classifier labels
 check "predict does as training did" test "$(printf 'Not (very)!\n' | "$vpps" predict --model raw.run.ckpt | cut -f 2)" = "Not ( very ) !"
 check "of labelled sentences, too" test "$("$vpps" predict --model raw.run.ckpt raw.labels 2>/dev/null | cut -f 2)" = "$(cut -f 2 split.labels)"
 check "--tokenizer none" test "$(printf 'Not (very)!\n' | "$vpps" predict --model raw.run.ckpt --tokenizer none | cut -f 2)" = "Not (very)!"
-check "eval, too" exits 0 "$vpps" eval --model raw.run.ckpt raw.labels --json --vps 1
-check "measures the same" json out "o['metrics'] == last('split.run')['metrics']"
+check "eval measures the same" tells "o['metrics'] == last('split.run')['metrics']" "$vpps" eval --model raw.run.ckpt raw.labels --json --vps 1
 check "records" split bilstm-classifier jsonl
 check "text" split lstm-lm text
 check "pairs" split lstm-nmt pairs --source de --target en

@@ -26,9 +26,8 @@ check "the second" exits 0 "${train[@]}" --save "$work/second"
 check "does not" lacks err "$products"
 check "and has the same bits" cmp "$work/first" "$work/second"
 check "they are in the cache" shows out "products of this processor" "$vpps" cache list
-check "doctor tells them" exits 0 "$vpps" doctor --json
-check "what is taken" json out "{p['precision'] for p in o['products'] if p['taken']} == {'fp32', 'bf16', 'bf16x3'} and \
-all(p['gflops_one'] > 0 and p['gflops_many'] > 0 and p['gflops_one_far'] > 0 for p in o['products'])"
+check "doctor tells them what is taken" tells "{p['precision'] for p in o['products'] if p['taken']} == {'fp32', 'bf16', 'bf16x3'} and \
+all(p['gflops_one'] > 0 and p['gflops_many'] > 0 and p['gflops_one_far'] > 0 for p in o['products'])" "$vpps" doctor --json
 
 check "tune" shows out "fp32    forward" "$vpps" tune "${common[@]}"
 check "and of an earlier run" says out "chosen by an earlier run"
@@ -38,10 +37,9 @@ check "what is not kept" says out "train with --groups"
 check "it is in the cache" shows out "how a CPU's stages are shared out" "$vpps" cache list
 
 check "tune where no GPU is" shows err "using the cpu: cuda: " env VPPS_LIBCUDA=/nowhere "$vpps" tune "${shape[@]}"
-check "tune again" exits 0 "$vpps" tune "${common[@]}" --json
-check "its products" json out "{p['product'] for p in o['products']} == {'forward', 'rows', 'gradient', 'copy'} and \
+check "tune again: its products" tells "{p['product'] for p in o['products']} == {'forward', 'rows', 'gradient', 'copy'} and \
 all(p['ns_per_vector'] > 0 and p['unit'] and p['precision'] for p in o['products']) and \
-any(p['state'] == 'remembered' for p in o['products'])"
+any(p['state'] == 'remembered' for p in o['products'])" "$vpps" tune "${common[@]}" --json
 check "its groups" json out "[t['groups'] for t in o['trials'] if 'groups' in t] == [1, 2] and \
 all(t['ns_per_node'] > 0 for t in o['trials']) and [t['state'] for t in o['trials'] if 'groups' in t].count('current') == 1"
 check "its splits" json out "[s['split'] for s in o['splits']] == ['size', 'rows', 'vertices'] and \
