@@ -46,13 +46,11 @@ static void check_compressed(const form *f, const char *text, size_t n, bool who
     for (int codec = 0; codec < N_CODECS; codec++) {
         for (int parts = whole_too ? 0 : 1; parts < 2; parts++) {
             size_t packed_n;
-            unsigned char *packed = (parts ? compressed_parts : compressed)(codec, text, n, &packed_n);
+            FREED unsigned char *packed = (parts ? compressed_parts : compressed)(codec, text, n, &packed_n);
             const char *path = folder_path(endings[codec]);
             folder_store(path, packed, packed_n);
-            char *shown = form_text(f, path, NULL, 0);
+            FREED char *shown = form_text(f, path, NULL, 0);
             ck_assert_msg(strcmp(shown, wanted) == 0, "%s, %s: other data", f->name, endings[codec]);
-            free(shown);
-            free(packed);
         }
     }
 }
@@ -66,9 +64,8 @@ TEST_EACH(every_form_is_decompressed, 0, n_forms) {
     const char *path = data_file_as_well("every_form_is_decompressed", f->file);
     if (!path) return;
     size_t n;
-    char *text = folder_load(path, &n);
+    FREED char *text = folder_load(path, &n);
     check_compressed(f, text, n, false);
-    free(text);
 }
 
 /* ---------------------------------------------------------------- streams */
@@ -112,8 +109,7 @@ TEST_EACH(streams_give_every_byte, 0, 3) {
     FREED char *text = long_text(n);
     for (uint64_t seed = 0; seed < 8; seed++) {
         size_t packed_n = n;
-        unsigned char *packed = NULL;
-        if (_i < 2) packed = compressed_parts(_i, text, n, &packed_n);
+        FREED unsigned char *packed = _i < 2 ? compressed_parts(_i, text, n, &packed_n) : NULL;
         const void *bytes = packed ? (const void *)packed : text;
         vpps_stream *s;
         TEST_OK(vpps_stream_of(&s, "t", bytes, packed_n));
@@ -123,7 +119,6 @@ TEST_EACH(streams_give_every_byte, 0, 3) {
         TEST_OK(vpps_stream_open(&s, folder_path("bytes")));
         check_reads(s, text, n, seed + 100);
         vpps_stream_close(s);
-        free(packed);
     }
 }
 
@@ -226,15 +221,14 @@ TEST(what_follows_compressed_data) {
 TEST(frames_are_skipped) {
     static const unsigned char skipped[] = {0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0, 1, 2, 3, 4};
     size_t n;
-    unsigned char bytes[128], *packed = compressed(ZSTD, "a b\n", 4, &n);
+    unsigned char bytes[128];
+    FREED unsigned char *packed = compressed(ZSTD, "a b\n", 4, &n);
     memcpy(bytes, skipped, sizeof skipped);
     memcpy(bytes + sizeof skipped, packed, n);
     folder_store(folder_path("skipped"), bytes, sizeof skipped + n);
-    vpps_sentences *s = new_sentences();
+    OWNED(vpps_sentences) *s = new_sentences();
     TEST_OK(vpps_sentences_read_lines_file(s, folder_path("skipped"), NULL));
     ck_assert_uint_eq(vpps_sentences_total_words(s), 2);
-    vpps_sentences_destroy(s);
-    free(packed);
 }
 
 TEST(other_compressions_are_named) {
@@ -261,13 +255,11 @@ TEST(other_compressions_are_named) {
 TEST(nothing_compressed) {
     for (int codec = 0; codec < N_CODECS; codec++) {
         size_t n;
-        unsigned char *packed = compressed(codec, "", 0, &n);
-        char *bytes;
+        FREED unsigned char *packed = compressed(codec, "", 0, &n);
+        FREED char *bytes;
         folder_store(folder_path("nothing"), packed, n);
         TEST_OK(vpps_file_read_all(folder_path("nothing"), &bytes, &n));
         ck_assert_uint_eq(n, 0);
-        free(bytes);
-        free(packed);
     }
 }
 

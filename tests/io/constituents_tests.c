@@ -130,19 +130,17 @@ TEST(labels_are_cut_later) {
     TEST_OK(read_string(c, text));
     ck_assert(vpps_constituents_look_penn(c));
     ck_assert_uint_eq(vpps_vocab_size(vpps_constituents_labels(c)), 9);
-    char *written = constituents_text(c, &n);
+    FREED char *written = constituents_text(c, &n);
     ck_assert_str_eq(written, "(S (NP-SBJ a) (NP-OBJ b))\n"
                               "(S (NP-SBJ-1 (NN a)) (VP-X (NP (-NONE- none)) (VP b)))\n");
-    free(written);
     const vpps_vocab *labels = vpps_constituents_labels(c);
     const char *before = vpps_vocab_word(labels, 3); /* lives as long as the vocabulary */
     TEST_OK(vpps_constituents_cut(c));
     ck_assert_ptr_eq(vpps_constituents_labels(c), labels);
     ck_assert_str_eq(before, "NP-SBJ-1");
     ck_assert_uint_eq(vpps_vocab_size(vpps_constituents_labels(c)), 5);
-    written = constituents_text(c, &n);
-    ck_assert_str_eq(written, "(S (NP a) (NP b))\n(S (NP (NN a)) (VP (NP (-NONE- none)) (VP b)))\n");
-    free(written);
+    FREED char *cut_text = constituents_text(c, &n);
+    ck_assert_str_eq(cut_text, "(S (NP a) (NP b))\n(S (NP (NN a)) (VP (NP (-NONE- none)) (VP b)))\n");
 }
 
 /* The rest has words; no label or word of what is left out remains. */
@@ -156,9 +154,8 @@ TEST(null_elements_are_left_out) {
     OWNED(vpps_constituents) *c = new_constituents(VPPS_LABELS_CUT);
     size_t n;
     TEST_OK(read_string(c, text));
-    char *written = constituents_text(c, &n);
+    FREED char *written = constituents_text(c, &n);
     ck_assert_str_eq(written, "(ROOT (S (VP (VBD fell) (S (VP (TO to))))))\n(-NONE- (A a))\n(NONE b)\n");
-    free(written);
     ck_assert_uint_eq(vpps_constituents_size(c), 3);
     ck_assert_uint_eq(vpps_constituents_tree(c, 0).n_leaves, 2);
     ck_assert_uint_eq(vpps_vocab_size(vpps_constituents_vocab(c)), 4);
@@ -316,39 +313,4 @@ TEST_EACH(treebanks, 0, VPPS_COUNT(treebank_files)) {
         ck_assert_double_eq_tol(100.0 * unary / (nodes - leaves), f->unary, 0.005);
     }
     check_binarised(c, NULL);
-}
-
-/* Returns one tree per line as the Penn Treebank writes it: without outermost label, with an indented line for each inner bracket, and with traces. */
-static char *penn_form(const char *text, size_t n, size_t *out_n) {
-    static const char root[] = "(ROOT", trace[] = "(NP-SBJ-1 \n      (-NONE- *T*-2) )";
-    char *out;
-    FILE *file = open_memstream(&out, out_n);
-    int depth = 0;
-    for (size_t i = 0; i < n; i++) {
-        depth += text[i] == '(';
-        depth -= text[i] == ')';
-        if (text[i] == '(' && depth == 1) {
-            fputs("( ", file);
-            ck_assert(n - i > 5 && memcmp(text + i, root, 5) == 0);
-            i += 5;
-        } else if (text[i] == '(') {
-            fprintf(file, " %s\n  %*s(", i % 7 ? "" : trace, depth, "");
-        } else {
-            fprintf(file, text[i] == ')' ? ") " : "%c", text[i]);
-        }
-    }
-    ck_assert_int_eq(fclose(file), 0);
-    return out;
-}
-
-TEST_EACH(treebanks_in_the_penn_form, 0, 3) {
-    const char *path = data_file("treebanks_in_the_penn_form", treebank_files[_i].name);
-    if (!path) return;
-    size_t n, n_penn, n_wanted, n_got;
-    OWNED(vpps_constituents) *c = new_constituents(VPPS_LABELS_CUT), *penn = new_constituents(VPPS_LABELS_CUT);
-    FREED char *text = folder_load(path, &n), *rewritten = penn_form(text, n, &n_penn);
-    TEST_OK(vpps_constituents_read_text(c, path, text, n));
-    TEST_OK(vpps_constituents_read_text(penn, "penn", rewritten, n_penn));
-    FREED char *wanted = constituents_text(c, &n_wanted), *got = constituents_text(penn, &n_got);
-    ck_assert(n_got == n_wanted && memcmp(got, wanted, n_got) == 0);
 }

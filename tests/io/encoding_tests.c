@@ -19,16 +19,14 @@ static void check_written_otherwise(const form *f, const char *text, size_t n) {
     FREED char *wanted = form_text(f, NULL, text, n);
     for (int way = 1; way < 4; way++) {
         size_t n_other;
-        char *other = written_otherwise(text, n, way & 1, way & 2, &n_other);
-        char *shown = form_text(f, NULL, other, n_other);
+        FREED char *other = written_otherwise(text, n, way & 1, way & 2, &n_other);
+        FREED char *shown = form_text(f, NULL, other, n_other);
         ck_assert_msg(strcmp(shown, wanted) == 0, "%s%s%s: other data", f->name, way & 1 ? " after a mark" : "",
                       way & 2 ? " with CR LF" : "");
-        free(shown);
-        free(other);
     }
 }
 
-TEST_GROUP("encoding", .seconds = 60);
+TEST_GROUP("encoding", .seconds = 60, .before_each = (SFun)folder_make);
 
 TEST_EACH(marks_and_line_ends_change_nothing, 0, n_forms) {
     const form *f = &forms[_i];
@@ -37,9 +35,22 @@ TEST_EACH(marks_and_line_ends_change_nothing, 0, n_forms) {
     const char *path = data_file_as_well("marks_and_line_ends_change_nothing", f->file);
     if (!path) return;
     size_t n;
-    char *text = folder_load(path, &n);
+    FREED char *text = folder_load(path, &n);
     check_written_otherwise(f, text, n);
-    free(text);
+}
+
+TEST_EACH(files_are_read, 0, n_forms) {
+    const reading *small = &forms[_i].small;
+    const char *path = folder_path("file"), *absent = folder_path("absent"), *folder = folder_path(".");
+    FREED char *wanted = form_text(&forms[_i], NULL, small->text, 0), *shown, *nothing;
+    uint32_t n_words;
+    folder_store(path, small->text, strlen(small->text));
+    FREED char *found = form_text(&forms[_i], path, NULL, 0);
+    ck_assert_str_eq(found, wanted);
+    reading r = {small->format, small->options, NULL, 0, absent, NULL};
+    TEST_FAILS(form_try(&r, &shown, &n_words), VPPS_IO, "absent: cannot be opened: No such file or directory");
+    r.path = folder;
+    TEST_FAILS(form_try(&r, &nothing, &n_words), VPPS_IO, "cannot be read: Is a directory");
 }
 
 TEST_EACH(utf_16_is_named, 0, n_forms) {
@@ -59,12 +70,11 @@ TEST_EACH(nul_bytes_are_refused, 0, n_forms) {
     const size_t n = strlen(small->text);
     for (size_t at = 0; at < n; at++) {
         const reading r = {small->format, small->options, text, n, NULL, NULL};
-        char *shown;
+        FREED char *shown;
         uint32_t n_words;
         memcpy(text, small->text, n);
         text[at] = '\0';
         CHECK_STATUS(form_try(&r, &shown, &n_words), VPPS_FORMAT);
-        free(shown);
     }
 }
 

@@ -108,6 +108,7 @@ SHOWN_IN_A_BUFFER(lattices_shown, vpps_lattices, show_lattices)
         ck_assert_int_eq(fclose(out), 0);                                                                              \
         return text;                                                                                                   \
     }
+SHOWN_AS_TEXT(sentences_text, vpps_sentences, show_sentences)
 SHOWN_AS_TEXT(treebank_text, vpps_treebank, show_trees)
 SHOWN_AS_TEXT(constituents_text, vpps_constituents, show_constituents)
 

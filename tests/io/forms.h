@@ -35,9 +35,11 @@ void form_takes(const reading *r, const char *shown);
 void form_refuses(const reading *r, const char *message);
 
 /* Return all of it as text. Sentences: words in square brackets with their tags, or with heads and relations; then the label. Lattices: the tag of each
- * node, and its arcs from:id, 'c' a character's, 'w' a word's. Both in a static buffer; the caller frees the trees. */
+ * node, and its arcs from:id, 'c' a character's, 'w' a word's. What is shown stands in a static buffer; the
+ * caller frees a text. */
 const char *sentences_shown(const vpps_sentences *s);
 const char *lattices_shown(const vpps_lattices *l);
+char *sentences_text(const vpps_sentences *s, size_t *n);
 char *treebank_text(const vpps_treebank *tb, size_t *n);
 char *constituents_text(const vpps_constituents *c, size_t *n);
 

@@ -67,8 +67,6 @@ TEST(lexicon) {
         "ab\nc\na b\ncd\nab 9\nef");
     for (size_t i = 0; i < VPPS_COUNT(bad); i++)
         form_refuses(&(reading){LEXICON, NULL, bad[i].text, 0, NULL, NULL}, bad[i].message);
-    OWNED(vpps_vocab) *v = new_vocab();
-    CHECK_STATUS(vpps_lexicon_read_file(v, "/nowhere/lexicon"), VPPS_IO);
 }
 
 /* Ids of characters: a 0, b 1, c 2; of the lexicon's words: in the order below. */

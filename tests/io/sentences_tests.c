@@ -318,27 +318,3 @@ TEST(parallel_text) {
     TEST_FAILS(read_pair(a, b, "a", "b", NULL), VPPS_STATE,
                "expected as many sentences before on both sides, found 5 and 4");
 }
-
-/* ---------------------------------------------------------------- files */
-
-TEST(files) {
-    OWNED(vpps_sentences) *s = new_sentences(), *t = new_sentences();
-    folder_make();
-    const char *one = folder_path("one.txt"), *two = folder_path("two.txt"), *absent = folder_path("absent");
-    folder_store(one, "a|O b", 5);
-    folder_store(two, "", 0);
-    TEST_FAILS(vpps_sentences_read_tagged_file(s, absent), VPPS_IO,
-               "absent: cannot be opened: No such file or directory");
-    CHECK_STATUS(vpps_sentences_read_columns_file(s, absent, NULL), VPPS_IO);
-    CHECK_STATUS(vpps_sentences_read_lines_file(s, absent, NULL), VPPS_IO);
-    CHECK_STATUS(vpps_sentences_read_parallel_files(s, t, absent, two, NULL), VPPS_IO);
-    CHECK_STATUS(vpps_sentences_read_parallel_files(s, t, two, absent, NULL), VPPS_IO);
-    TEST_FAILS(vpps_sentences_read_tagged_file(s, one), VPPS_FORMAT, "one.txt:1:5: expected word|TAG, found 'b'");
-    TEST_FAILS(vpps_sentences_read_parallel_files(s, t, one, two, NULL), VPPS_FORMAT, "one.txt and 0 in ");
-    CHECK_MESSAGE("two.txt");
-    TEST_OK(vpps_sentences_read_tagged_file(s, two));
-    TEST_OK(vpps_sentences_read_columns_file(s, one, NULL));
-    ck_assert_str_eq(sentences_shown(s), "[a|O]b \n");
-    TEST_OK(vpps_sentences_read_lines_file(t, one, NULL));
-    ck_assert_str_eq(sentences_shown(t), "[a|O] [b] \n");
-}
