@@ -1,4 +1,4 @@
-/* bleu_tests.c - BLEU compared with results by hand, identities, and sacreBLEU's numbers (metrics_golden.py). */
+/* bleu_tests.c - BLEU compared with results by hand, identities, and sacreBLEU's numbers (bleu_golden.py). */
 #include "io_tests.h"
 
 /* Adds a pair of sentences whose words are single characters; '?' is VPPS_NO_WORD. */

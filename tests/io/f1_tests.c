@@ -1,4 +1,4 @@
-/* f1_tests.c - chunks: all transitions by hand, conlleval's procedure, and another implementation (metrics_golden.py). */
+/* f1_tests.c - chunks: all transitions by hand, and conlleval's procedure. */
 #include "io_tests.h"
 
 DESTROYED_BY(vpps_f1, vpps_f1_destroy)
@@ -85,29 +85,6 @@ static const struct hand_case {
     {"B-X L-X U-Y O W-Y", "B-X E-X S-Y O U-Y", 3, 3, 3}, /* the same chunks in BILOU and IOBES */
     {"B-X M-X M-X E-X M-X", "B-X I-X I-X E-X I-X", 2, 2, 2},
     {"B M E S B E", "B M E B E S", 3, 3, 1}, /* words of characters */
-    /* Chunks by each scheme's own rules, as seqeval counts them in its strict mode (metrics_golden.py). */
-    /* clang-format off */
-    {"O O O O O O O I-Y B-Y", "O O O O O O O O I-Y", 2, 1, 1}, /* IOB1 */
-    {"O O O I-X I-Y I-Y B-Y I-Y I-Y O O", "O O O O I-Y I-Y B-Y I-Y I-Y O O", 3, 2, 2}, /* IOB1 */
-    {"O O O O I-Y I-Y I-Y B-Y I-Y", "O O O O I-X I-X I-X I-Y I-Y", 2, 2, 1}, /* IOB1 */
-    {"O O I-X I-X I-X O I-Y I-Y O O O I-Y", "O O I-X I-X I-X O O O O O O I-Y", 3, 2, 2}, /* IOB1 */
-    {"O O O O O O O B-Y B-Y", "O O O O O O O O B-Y", 2, 1, 1}, /* IOB2 */
-    {"O O O B-X B-Y I-Y B-Y I-Y I-Y O O", "O O O O B-Y I-Y B-Y I-Y I-Y O O", 3, 2, 2}, /* IOB2 */
-    {"O O O O B-Y I-Y I-Y B-Y I-Y", "O O O O B-X I-X I-X B-Y I-Y", 2, 2, 1}, /* IOB2 */
-    {"O O B-X I-X I-X O B-Y I-Y O O O B-Y", "O O B-X I-X I-X O O O O O O B-Y", 3, 2, 2}, /* IOB2 */
-    {"O O S-Y B-X I-X E-X B-X I-X E-X O O", "O O O B-X I-X E-X B-X I-X E-X O O", 3, 2, 2}, /* IOBES */
-    {"O O O B-Y I-Y E-Y O B-Y E-Y", "O O O B-Y E-Y O O S-Y O", 2, 2, 0}, /* IOBES */
-    {"O B-Y E-Y O O O O O O O O", "O O O O O O O O O O O", 1, 0, 0}, /* IOBES */
-    {"O O O O B-X I-X E-X B-Y I-Y E-Y S-X S-Y", "O O O O O O O B-X I-X E-X S-Y S-X", 4, 3, 0}, /* IOBES */
-    {"B-Y I-Y L-Y B-Y I-Y L-Y B-X L-X B-X I-X L-X", "O O O B-Y I-Y L-Y U-X O B-X L-X O", 4, 3, 1}, /* BILOU */
-    {"O O O O O O B-Y I-Y L-Y O", "O O O O O O B-Y I-Y L-Y O", 1, 1, 1}, /* BILOU */
-    {"B-X I-X L-X O O O O B-X I-X L-X", "B-X L-X O O O O O O O O", 2, 1, 0}, /* BILOU */
-    {"B-Y I-Y L-Y B-X L-X B-Y I-Y L-Y B-Y L-Y", "B-Y I-Y L-Y B-X L-X B-X I-X L-X U-Y O", 4, 4, 2}, /* BILOU */
-    {"B-Y E-Y S-X B-Y E-Y O O O B-X E-X", "B-Y E-Y O S-Y O O O O S-X O", 4, 3, 1}, /* BMES */
-    {"B-Y M-Y E-Y B-Y E-Y O O S-Y O O B-Y E-Y", "O O O B-Y E-Y O O S-Y O O S-Y O", 4, 3, 2}, /* BMES */
-    {"B-X M-X E-X B-Y E-Y B-Y M-Y E-Y B-Y M-Y E-Y", "B-X E-X O B-Y E-Y B-Y M-Y E-Y O O O", 4, 3, 2}, /* BMES */
-    {"O B-X M-X E-X O O O O B-Y E-Y S-X", "O B-X M-X E-X O O O O B-Y E-Y S-X", 3, 3, 3}, /* BMES */
-    /* clang-format on */
 };
 
 TEST_EACH(by_hand, 0, VPPS_COUNT(hand_cases)) {
