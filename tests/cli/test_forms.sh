@@ -16,6 +16,9 @@ learn() {
 has() {
     with_runs "x = sorted(parts('f.ckpt')[1][sys.argv[1]].split('\n')); eval(sys.argv[2]) or sys.exit(f'not true: {sys.argv[2]} of {x}')" "$@"
 }
+# finds KEY EXPRESSION NETWORK OPTION...: it learns, and has such words or classes. untold NETWORK OPTION...: it learns, and nothing is told.
+finds() { learn "${@:3}" && has "$1" "$2"; }
+untold() { learn "$@" && quiet; }
 quiet() { ! grep -v '^\(vpps: \)\?cpu\|^epoch\|^[a-z-]* on ' err | grep . || { echo "told:"; cat err; return 1; }; }
 # refuses TEXT NETWORK OPTION...
 refuses() { fails_with 1 "$1" "$vpps" train "$2" --vps 1 --hidden 4 --epochs 1 "${@:3}"; }
@@ -86,8 +89,8 @@ check "CoNLL-2009 by columns" right conll2009 --word-column 2 --tag-column 5
 check "CoNLL-2012 by columns" right conll2012 --word-column 4 --tag-column 5
 check "CoNLL-U Plus by a column's name" right plus --tag-column ner
 check "GermEval by columns" right germeval --word-column 2 --tag-column 3
-check "word|POS|TAG, another column" learn bilstm-tagger --embed 4 --train bars-3 --dev bars-3 --word-column 3 --tag-column 1
-check "word|POS|TAG, another column: words" has vocabulary "x == sorted($tags + ['<unk>'])"
+check "word|POS|TAG, another column" finds vocabulary "x == sorted($tags + ['<unk>'])" \
+    bilstm-tagger --embed 4 --train bars-3 --dev bars-3 --word-column 3 --tag-column 1
 for form in conll2009 germeval cut; do
     check "$form: running numbers" refuses "expected words in column 1, found the running numbers of the lines" bilstm-tagger --train $form
     check "$form: which option" says err "--word-column 2"
@@ -118,11 +121,9 @@ printf 'a|NN|O b|NN|B-X c|NN|O d|NN|O e|NN|O\nf|NN|O g|NN|O h|NN|O i|O j|NN|O\n'
 check "a word without a column" refuses "lacks:2:22: expected 3 columns with '|' between, found 'i|O'" bilstm-tagger --train lacks
 
 printf 'Haus\tA=1|B=2\nsteht\tA=1|C=2\n\nda\tA=1|B=2\n' >features
-check "tags with bars in columns" learn bilstm-tagger --embed 4 --train features
-check "tags with bars in columns: are whole" has class_names "x == ['A=1|B=2', 'A=1|C=2']"
+check "tags with bars in columns" finds class_names "x == ['A=1|B=2', 'A=1|C=2']" bilstm-tagger --embed 4 --train features
 printf 'a|b X\nc|d O\n' >compounds
-check "words with bars in columns that are asked for" learn bilstm-tagger --embed 4 --train compounds --tag-column 2
-check "words with bars in columns: are whole" has vocabulary "x == ['<unk>', 'a|b', 'c|d']"
+check "words with bars in columns that are asked for" finds vocabulary "x == ['<unk>', 'a|b', 'c|d']" bilstm-tagger --embed 4 --train compounds --tag-column 2
 
 # ---------------------------------------------------------------- schemes of tags
 
@@ -171,8 +172,7 @@ cat >names <<'TREES'
   (bad awful))
 (very-positive (good great) (film film))
 TREES
-check "labels of one's own" learn tree-lstm --embed 4 --train names
-check "labels of one's own stay as they are" has class_names "x == ['bad', 'film', 'good', 'very-negative', 'very-positive']"
+check "labels of one's own" finds class_names "x == ['bad', 'film', 'good', 'very-negative', 'very-positive']" tree-lstm --embed 4 --train names
 check "labels of one's own: words" has vocabulary "x == ['<unk>', 'awful', 'film', 'fine', 'great', 'poor']"
 cat >penn <<'TREES'
 ( (S (NP-SBJ-1 (DT the) (NN cat)) (VP (VBZ sits)
@@ -185,22 +185,19 @@ check "Penn's function tags are cut" told "penn: function tags are left out, NP-
 check "Penn's function tags: classes" has class_names \
     "{'PP', '-LRB-', 'S|<VP-.>', 'S|<VP-PP>'} <= set(x) and not any('SBJ' in c or 'LOC' in c or 'NONE' in c for c in x)"
 check "Penn's function tags: no trace is a word" has vocabulary "'*T*-1' not in x and 'sun' in x"
-check "--function-tags keep" learn tree-lstm --embed 4 --train penn --function-tags keep
-check "--function-tags keep: classes" has class_names "{'NP-SBJ-1', 'PP-LOC=2', 'PP-TMP', 'PP'} <= set(x) and not any('NONE' in c for c in x)"
+check "--function-tags keep" finds class_names "{'NP-SBJ-1', 'PP-LOC=2', 'PP-TMP', 'PP'} <= set(x) and not any('NONE' in c for c in x)" \
+    tree-lstm --embed 4 --train penn --function-tags keep
 kept() { printf '(S (NP-SBJ-1 (DT the) (NN cat)) (VP (VBZ sits) (PP-TMP (IN at) (NP (NN noon)))))\n' >line &&
     exits 0 "$vpps" eval --model f.ckpt --data line --classes-of nodes && grep -qE '^NP-SBJ-1 .* 1 +[0-9]+$' out; }
 check "--function-tags keep: eval remembers it" kept
-check "--function-tags cut" learn tree-lstm --embed 4 --train names --function-tags cut
-check "--function-tags cut: nothing to cut" has class_names "'very-positive' in x"
+check "--function-tags cut" finds class_names "'very-positive' in x" tree-lstm --embed 4 --train names --function-tags cut
 check "--function-tags for generated data" fails_with 2 "--function-tags goes with --data" "$vpps" train tree-lstm --function-tags cut
 check "--function-tags, resumed with another" fails_with 1 "with --function-tags cut" "$vpps" train tree-lstm --resume f.ckpt --function-tags keep --epochs 2
 printf '( 3\n  (2 (1\ta) (2 b))\n  (4\tc))\n(1 (2 a)(3 b))\n' >sst
-check "trees of numbers, over several lines" learn tree-lstm --embed 4 --train sst
-check "trees of numbers, over several lines: words" has vocabulary "x == ['<unk>', 'a', 'b', 'c']"
+check "trees of numbers, over several lines" finds vocabulary "x == ['<unk>', 'a', 'b', 'c']" tree-lstm --embed 4 --train sst
 check "trees of numbers, over several lines: how many" json out "o['sentences'] == 2"
 printf '(1star (1star a) (5stars b))\n(5stars (1star a) (5stars c))\n' >stars
-check "labels that begin with a digit" learn tree-lstm --embed 4 --train stars
-check "labels that begin with a digit: classes" has class_names "x == ['1star', '5stars']"
+check "labels that begin with a digit" finds class_names "x == ['1star', '5stars']" tree-lstm --embed 4 --train stars
 
 # ---------------------------------------------------------------- labelled sentences
 
@@ -211,17 +208,14 @@ open('heading', 'w').write('label\tsentence\n' + ''.join(f'{a}\t{b}\n' for a, b 
 open('glue', 'w').write('sentence\tlabel\n' + ''.join(f'{b}\t{a}\n' for a, b in lines))
 open('cola', 'w').write(''.join(f'gj04\t{a}\t\t{b}\n' for a, b in lines))
 PY
-check "labelled sentences" learn bilstm-classifier --embed 4 --train labels
-check "labelled sentences: nothing is told" quiet
+check "labelled sentences, and nothing is told" untold bilstm-classifier --embed 4 --train labels
 check "a heading" told "heading:1: 'label' is read as a label; it looks like the heading of a column" bilstm-classifier --embed 4 --train heading
 printf 'text,label\nfine,pos\nsad,neg\n' >names.csv
-check "a label below names" learn bilstm-classifier --embed 4 --min-count 1 --train names.csv
-check "is no heading" quiet
+check "a label below names, and nothing is told" untold bilstm-classifier --embed 4 --min-count 1 --train names.csv
 check "columns in another order" told "glue: 13 classes for 13 labels: is this the form that bilstm-classifier reads?" bilstm-classifier --embed 4 --train glue
 check "more columns" refuses "cola:1:7: expected spaces between words, found a second tab" bilstm-classifier --train cola
 check "labelled sentences for a tagger" told "glue: all of it is one of the sentences to train on: is this the form" bilstm-tagger --embed 4 --train glue
-check "text for a language model" learn lstm-lm --embed 4 --train <(cut -f 2 labels)
-check "text for a language model: nothing is told" quiet
+check "text for a language model, and nothing is told" untold lstm-lm --embed 4 --train <(cut -f 2 labels)
 check "labelled sentences for a language model" told "labels: every line looks like two columns: it is read as plain text" lstm-lm --embed 4 --train labels
 check "word|TAG for a language model" told "bars: every line looks like word|TAG" lstm-lm --embed 4 --train bars
 sed -n 1,3p penn | tr -d '\n' >one-line && { cat one-line; echo; cat one-line; echo; cat one-line; echo; } >three
@@ -243,8 +237,7 @@ counted() { # 20 lines of 4 words, and a <unk> b <eos>
 }
 check "<eos> in a text: how many words" counted
 echo 'a b c' >one
-check "--min-count does not cut <eos>" learn lstm-lm --embed 4 --train one --min-count 2
-check "--min-count does not cut <eos>: it is a word" has vocabulary "x == ['<eos>', '<unk>']"
+check "--min-count does not cut <eos>" finds vocabulary "x == ['<eos>', '<unk>']" lstm-lm --embed 4 --train one --min-count 2
 check "generate refuses it in a prompt" fails_with 1 "the word '<eos>' marks the end of a sentence" "$vpps" generate --model f.ckpt --prompt $'<unk>\t<eos>'
 for side in de en; do yes 'a <unk> c d e f g' | head -n 30 >unk.$side; done
 nmt() { # what it learns to say is the reference

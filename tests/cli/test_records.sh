@@ -13,6 +13,9 @@ alike() {
     holds "(a := last('$1'))['loss'] and all(k not in a or a[k] == last('$2')[k] for k in ('loss', 'metrics'))" && holds "parts('$1.ckpt')[2] == parts('$2.ckpt')[2]"
 }
 
+# trains_as OTHER FILE NETWORK OPTION...: it trains the same as the other did.
+trains_as() { learns "${@:2}" && alike "$1" "$2"; }
+
 # ---------------------------------------------------------------- the same examples in all forms
 
 python3 - <<'PY'
@@ -74,17 +77,13 @@ check "eval of records by a network of two files" exits 0 "$vpps" eval --model p
 check "measures the same pairs" json out "o['metrics'] == last('pairs.own')['metrics']"
 check "pairs of lattices" pairs lattice-gru
 gzip -k labels.csv
-check "compressed" learns labels.gz bilstm-classifier --train labels.csv.gz --dev labels.csv.gz
-check "is the same" alike labels.own labels.gz
-check "JSONL of another name" learns labels.other bilstm-classifier --train <(cat labels.jsonl) --dev labels.jsonl
-check "is the same, too" alike labels.own labels.other
+check "compressed is the same" trains_as labels.own labels.gz bilstm-classifier --train labels.csv.gz --dev labels.csv.gz
+check "JSONL of another name is the same, too" trains_as labels.own labels.other bilstm-classifier --train <(cat labels.jsonl) --dev labels.jsonl
 check "and is told" says err ": read as JSONL, an object a line"
 tail -n +2 labels.tsv >numbered.tsv
-check "fields by number" learns numbered bilstm-classifier --train numbered.tsv --dev numbered.tsv --text-field 2 --label-field 3
-check "are the same" alike labels.own numbered
+check "fields by number are the same" trains_as labels.own numbered bilstm-classifier --train numbered.tsv --dev numbered.tsv --text-field 2 --label-field 3
 sed '1s/text/review/; 1s/label/stars/' labels.tsv >renamed.tsv
-check "fields by name" learns renamed bilstm-classifier --train renamed.tsv --dev renamed.tsv --text-field review --label-field stars
-check "are the same, too" alike labels.own renamed
+check "fields by name are the same, too" trains_as labels.own renamed bilstm-classifier --train renamed.tsv --dev renamed.tsv --text-field review --label-field stars
 measured() { # eval takes the names from the checkpoint, and measures what the run measured
     exits 0 "$vpps" eval --model renamed.ckpt --vps 1 --json renamed.tsv && json out "o['metrics']['accuracy'] == last('labels.own')['metrics']['accuracy']"
 }
@@ -182,10 +181,8 @@ PY
 check "lists of JSONL" learns list.run bilstm-tagger --train lists.jsonl --dev lists.jsonl
 check "lists of words" learns list.text.run lstm-lm --train lists.text.jsonl --dev lists.text.jsonl
 for form in repr json numpy tuple; do
-    check "lists as $form" learns "list.$form" bilstm-tagger --train lists.$form.csv --dev lists.$form.csv
-    check "are those of JSONL" alike list.run "list.$form"
-    check "words as $form" learns "list.text.$form" lstm-lm --train lists.$form.text.csv --dev lists.$form.text.csv
-    check "are those of JSONL, too" alike list.text.run "list.text.$form"
+    check "lists as $form are those of JSONL" trains_as list.run "list.$form" bilstm-tagger --train lists.$form.csv --dev lists.$form.csv
+    check "words as $form are those of JSONL, too" trains_as list.text.run "list.text.$form" lstm-lm --train lists.$form.text.csv --dev lists.$form.text.csv
 done
 check "brackets that are text" learns brackets.run lstm-lm --train brackets.csv --min-count 1
 bracket_words() { grep -aqF "\\n[applause]" brackets.run.ckpt && grep -aqF "\\n['Tis" brackets.run.ckpt; }
@@ -218,8 +215,7 @@ check "eval measures the same" tells "o['metrics'] == last('split.run')['metrics
 check "records" split bilstm-classifier jsonl
 check "text" split lstm-lm text
 check "pairs" split lstm-nmt pairs --source de --target en
-check "words with tags stay" learns tags.simple bilstm-tagger --train tags --dev tags --tokenizer simple
-check "as they are" alike tags.own tags.simple
+check "words with tags stay as they are" trains_as tags.own tags.simple bilstm-tagger --train tags --dev tags --tokenizer simple
 check "and predict splits text" test "$(echo 'ada, bob.' | "$vpps" predict --model tags.simple.ckpt | wc -w)" = 4
 by_command() { # a checkpoint of when the tokenizer might be a command
     recast "$1" by.ckpt "m['option.tokenizer'] = 'touch ran; cat'"
