@@ -1,6 +1,7 @@
 #!/bin/bash
 # test_gpu_check.sh - tools/gpu_check.sh with substitutes for the programs, compute-sanitizer and make: when it runs them,
 # what it writes, and that it writes nothing without a GPU. No GPU is involved.
+# shellcheck disable=SC2016 # substitutes expand what is in single quotes
 
 # shellcheck source=SCRIPTDIR/../common/checks.sh
 source "$(dirname "$0")/../common/checks.sh"
@@ -14,6 +15,8 @@ sed "s|/usr/local/cuda|$work/nowhere|" "$root/tools/gpu_check.sh" > tools/gpu_ch
 chmod +x tools/gpu_check.sh
 echo 'all:' > Makefile
 echo 'int x;' > src/x.c
+# program PATH LINE...: a script of these lines.
+program() { printf '%s\n' '#!/bin/bash' "${@:2}" > "$1" && chmod +x "$1"; }
 cat > "$work/programs/vpps" << 'SH'
 #!/bin/bash
 case $* in
@@ -29,14 +32,8 @@ echo "100%: Checks: ${CHECKS:-5}, Failures: 0, Errors: 0"
 sleep "${SLEEP:-0}"
 exit "${AGREEMENT:-0}"
 SH
-cat > "$work/programs/tests/gpu_test_gpu_handle" << 'SH'
-#!/bin/bash
-[ "$VPPS_TEST_DEVICE" = cuda ] && echo "libraries: $LD_LIBRARY_PATH"
-SH
-cat > "$work/programs/tests/models_test_networks" << 'SH'
-#!/bin/bash
-[ "$VPPS_TEST_DEVICE" = cuda ]
-SH
+program "$work/programs/tests/gpu_test_gpu_handle" '[ "$VPPS_TEST_DEVICE" = cuda ] && echo "libraries: $LD_LIBRARY_PATH"'
+program "$work/programs/tests/models_test_networks" '[ "$VPPS_TEST_DEVICE" = cuda ]'
 for name in gpu_test_gpu_precision gpu_test_gpu_cublas runtime_test_handle runtime_test_pointers graph_test_conditions; do cp "$work/programs/tests/models_test_networks" "$work/programs/tests/$name"; done
 cat > "$work/programs/bench/bench_gpu" << 'SH'
 #!/bin/bash
@@ -44,43 +41,18 @@ echo "a heading"
 echo "{\"n\": \"$*\", \"data\": \"$VPPS_DATA\", \"kernels\": [$(cd "$VPPS_CACHE_DIR" 2> /dev/null && printf '"%s"' *)]}"
 echo "{\"n\": 2}"
 SH
-cat > "$work/programs/bench/bench_train" << 'SH'
-#!/bin/bash
-exit 3
-SH
+program "$work/programs/bench/bench_train" 'exit 3'
 cat > bench/train.py << 'PY'
 import json, os, sys
 open(sys.argv[sys.argv.index("--json") + 1], "w").write(json.dumps({"speed": " ".join(sys.argv[1:-2]), "build": os.environ["BUILD"]}) + "\n")
 PY
-cat > "$work/bin/ncu" << 'SH'
-#!/bin/bash
-until [ "$1" = details ]; do shift; done
-shift
-exec "$@"
-SH
-cat > "$work/bin/taskset" << 'SH'
-#!/bin/bash
-echo "$2" >> ../cores
-shift 2
-exec "$@"
-SH
-printf '#!/bin/bash\necho 6\n' > "$work/bin/nproc"
-cat > "$work/bin/compute-sanitizer" << 'SH'
-#!/bin/bash
-echo "sanitizer $*"
-while [ "$1" != 99 ]; do shift; done
-shift
-exec "$@"
-SH
-cat > "$work/bin/nvidia-smi" << 'SH'
-#!/bin/bash
-echo "$*" >> ../asked
-[[ $* == *-lms* ]] || exit 0
-echo $$ > ../smi
-while echo "1980 MHz"; do sleep 0.1; done
-SH
-printf '#!/bin/bash\n' > "$work/bin/ldconfig"
-printf '#!/bin/bash\nshift 2\nexec "$@"\n' > "$work/bin/mpirun"
+program "$work/bin/ncu" 'until [ "$1" = details ]; do shift; done' 'shift' 'exec "$@"'
+program "$work/bin/taskset" 'echo "$2" >> ../cores' 'shift 2' 'exec "$@"'
+program "$work/bin/nproc" 'echo 6'
+program "$work/bin/compute-sanitizer" 'echo "sanitizer $*"' 'while [ "$1" != 99 ]; do shift; done' 'shift' 'exec "$@"'
+program "$work/bin/nvidia-smi" 'echo "$*" >> ../asked' '[[ $* == *-lms* ]] || exit 0' 'echo $$ > ../smi' 'while echo "1980 MHz"; do sleep 0.1; done'
+program "$work/bin/ldconfig"
+program "$work/bin/mpirun" 'shift 2' 'exec "$@"'
 cat > "$work/bin/make" << 'SH'
 #!/bin/bash
 echo "$@" >> ../made
@@ -88,10 +60,7 @@ echo "$@" >> ../made
 [[ $* =~ BUILD=([a-z-]+) ]]
 mkdir -p "${BASH_REMATCH[1]}" && cp -r ../programs/. "${BASH_REMATCH[1]}/"
 SH
-cat > "$work/bin/strip" << 'SH'
-#!/bin/bash
-cp "$3" "$2"
-SH
+program "$work/bin/strip" 'cp "$3" "$2"'
 mkdir bench/twins bench/recipes
 touch bench/peers.py bench/peers_torch.py bench/recipes/tree_graphs.py bench/twins/{parts,trees,taggers,text,graphs,lattices,buckets}.py
 chmod +x "$work"/bin/* "$work"/programs/vpps "$work"/programs/*/*
@@ -103,7 +72,6 @@ gpu='"gpu":"NVIDIA H200 (1)",'
 run() { # STATUS VARIABLE=VALUE...; STEPS: those, not all
     local want=$1 status
     shift
-    # shellcheck disable=SC2016
     env "$@" bash -c 'exec tools/gpu_check.sh $STEPS' > "$work/out" 2>&1
     status=$?
     [ "$status" -eq "$want" ] || { echo "exit status $status instead of $want"; cat "$work/out"; return 1; }
