@@ -69,7 +69,7 @@ whole_line() { # what was not taken is told to its end
 line = next(l for l in open('err') if 'took' in l).rstrip()
 n, of = (int(w) for w in line.split('took ')[1].split(' parameters')[0].split(' of '))
 missing = line.split('but not ')[1].split(', ')
-assert n + len([m for m in missing if 'rows' not in m]) == of, line
+assert n + len([m for m in missing if 'rows' not in m]) == of and 'embedding (of another shape)' in missing and "1 of W_s's 4 rows" in missing, line
 PY
 }
 check "what was not taken is told whole" whole_line

@@ -61,10 +61,7 @@ for text in "batch 3" "VP 1" "host" "tree-lstm inner, forward" "gradients of par
     check "with $text" says a.svg "$text"
 done
 check "of a batch that is not there" fails_with 1 "batches 1 to 10, not 11 to 11" "$svg" t.json --batch 11
-picture=$repository/doc/trace.svg
-check "the picture of the documents is one" well_formed "$picture"
-check "and is shown" says "$repository/doc/how-it-works.md" "trace.svg"
-no_paths() { ! grep -E '/(home|root|work|tmp|usr)/' "$picture"; }
-check "and names no machine's paths" no_paths
+check "the documents show one" says "$repository/doc/how-it-works.md" "trace.svg"
+check "that names no machine's paths" sh -c "! grep -E '/(home|root|work|tmp|usr)/' '$repository/doc/trace.svg'"
 
 summary
