@@ -38,6 +38,18 @@ exits() {
     [ $rc -eq "$code" ] || { echo "exit code $rc, expected $code: $*"; cat err; return 1; }
 }
 
+# eventually SECONDS COMMAND...: the command succeeds at some time until then. batches FILE: a log has three. ended PID: there is no such process, or only
+# its exit status.
+eventually() {
+    for _ in $(seq $(($1 * 20))); do
+        if "${@:2}"; then return; fi
+        sleep 0.05
+    done
+    false
+}
+batches() { [ "$(grep -c '"event":"batch"' "$1" 2>/dev/null)" -ge 3 ] 2>/dev/null; }
+ended() { ! grep -q '^State:[[:space:]]*[^Z]' "/proc/$1/status" 2>/dev/null; }
+
 # says FILE TEXT: FILE contains TEXT.
 says() { grep -qF -e "$2" "$1" || { echo "no \"$2\" in $1:"; cat "$1"; return 1; }; }
 empty() { [ ! -s "$1" ] || { echo "$1 is not empty:"; cat "$1"; return 1; }; }

@@ -53,13 +53,7 @@ begin() {
     rm -f "$1"
     launch "$name" 3 "$vpps" train "${long[@]}" --save "$@" > long.out 2> long.err &
     job=$!
-    for _ in $(seq 2400); do
-        [ ! -s "$1" ] || return 0
-        sleep 0.05
-    done
-    echo "no checkpoint"
-    cat long.err
-    return 1
+    eventually 120 test -s "$1" || { echo "no checkpoint"; cat long.err; return 1; }
 }
 # process RANK FILE [guard]: the process of that rank of the run that saves to FILE, in this folder and not that of another run of the
 # test: the one that trains, or its guard. False: it is not there, or not both of them.

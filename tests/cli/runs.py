@@ -1,6 +1,9 @@
 """Reads checkpoints and logs, for the conditions of tests in shell (`holds` in common.sh). As a program: runs statements for common.sh's python3."""
 import json
 import os
+import random
+import resource
+import select
 import struct
 import subprocess
 import sys
@@ -45,6 +48,21 @@ def parameters(path):
     return {k: v for k, v in load(path).items() if "/" not in k}
 
 
+def write_trees(path, n, seed):
+    """Writes labelled trees of two classes."""
+    draw = random.Random(seed)
+
+    def tree(depth):
+        if depth == 0 or draw.random() < 0.3:
+            w = draw.choice("abcdefgh")
+            return ("0" if w < "e" else "1"), w
+        a, b = tree(depth - 1), tree(depth - 1)
+        return max(a[0], b[0]), f"({a[0]} {a[1]}) ({b[0]} {b[1]})"
+    with open(path, "w", encoding="utf-8") as file:
+        for _ in range(n):
+            print("(%s %s)" % tree(3), file=file)
+
+
 def floats(b):
     return list(struct.unpack(f"<{len(b) // 4}f", b))
 
@@ -75,6 +93,34 @@ def losses(path):
 
 def near(a, b, tolerance=1e-5):
     return len(a) == len(b) and all(abs(x - y) <= tolerance * abs(y) for x, y in zip(a, b))
+
+
+def answer(vpps, text, *options):
+    """Returns what `vpps predict` prints for a text."""
+    done = subprocess.run([vpps, "predict", "--vps", "1", *options], input=text.encode(), capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.decode()
+
+
+def ask(vpps, answers, *options):
+    """Sends texts to `vpps predict`, each when the answer to the one before, which is given with it, has come. Returns what comes when they end."""
+    with subprocess.Popen([vpps, "predict", "--vps", "1", *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0) as p:
+        for text, wanted in answers:
+            p.stdin.write(text.encode())
+            got = b""
+            while len(got) < len(wanted) and select.select([p.stdout], [], [], 60)[0]:
+                got += p.stdout.read(len(wanted) - len(got))
+            assert got.decode() == wanted and not select.select([p.stdout], [], [], 0.1)[0], (text, got, wanted)
+        p.stdin.close()
+        rest = p.stdout.read().decode()
+        assert p.wait() == 0
+        return rest
+
+
+def peak(*command):
+    """Runs a command on standard input, and returns its and earlier ones' most KiB of memory."""
+    assert subprocess.run(command, check=False).returncode == 0
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
 
 
 def run(code, argv):

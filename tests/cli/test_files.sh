@@ -5,25 +5,9 @@
 source "$(dirname "$0")/common.sh"
 
 small=(--hidden 8 --embed 6 --batch 4 --vps 1)
-trees() { # trees N SEED: labelled trees of two classes
-    python3 - "$1" "$2" <<'PY'
-import random, sys
-r = random.Random(int(sys.argv[2]))
-def tree(depth):
-    if depth == 0 or r.random() < 0.3:
-        w = r.choice('abcdefgh')
-        return ('0' if w < 'e' else '1'), w
-    a, b = tree(depth - 1), tree(depth - 1)
-    label = max(a[0], b[0])
-    return label, f'({a[0]} {a[1]}) ({b[0]} {b[1]})'
-for _ in range(int(sys.argv[1])):
-    print('(%s %s)' % tree(3))
-PY
-}
 mkdir data
-trees 40 1 >data/train.txt
-trees 12 2 >data/dev.txt
-trees 12 3 >data/test.txt
+with_runs "
+for seed, (part, n) in enumerate((('train', 40), ('dev', 12), ('test', 12)), 1): write_trees(f'data/{part}.txt', n, seed)"
 train=("$vpps" train tree-lstm --data data "${small[@]}")
 
 # ---------------------------------------------------------------- outputs onto inputs, and onto each other
@@ -114,24 +98,18 @@ mode_stays() {
         [ "$(stat -c %a kept.ckpt kept.svg kept.out | xargs)" = "600 640 604" ]
 }
 check "a file that is replaced keeps its mode" mode_stays
+no_folder() { [ -z "$(ls temporary)" ]; }
 killed_compiling() { # the compiler is still at it, and its folder is gone
     mkdir -p temporary
     # shellcheck disable=SC2016 # the compiler expands them
     printf '#!/bin/sh\n[ "$1" = --version ] && exec echo slow\necho $$ >compiler.pid.new && mv compiler.pid.new compiler.pid\nexec sleep 600\n' >slow_compiler
     chmod +x slow_compiler
     TMPDIR=$PWD/temporary VPPS_CXX=$PWD/slow_compiler VPPS_CACHE_DIR=$PWD/none "${train[@]}" --epochs 1 --device simt >/dev/null 2>&1 &
-    local run=$! gone=1
-    for _ in $(seq 600); do
-        if [ -s compiler.pid ]; then break; fi
-        sleep 0.1
-    done
-    [ "$(echo temporary/*/kernel.cc)" != 'temporary/*/kernel.cc' ] && kill -KILL $run
-    for _ in $(seq 600); do
-        if [ -z "$(ls temporary)" ]; then gone=0 && break; fi
-        sleep 0.1
-    done
+    local run=$!
+    eventually 60 test -s compiler.pid && ls temporary/*/kernel.cc && kill -KILL $run && eventually 60 no_folder
+    local rc=$?
     kill "$(cat compiler.pid)"
-    return $gone
+    return $rc
 }
 if not_instrumented; then check "killed while it compiles" killed_compiling; else skip "killed while it compiles" "software SIMT cannot run"; fi
 together() { # the first one waits for who reads its log, which is longer than a pipe holds
@@ -170,10 +148,7 @@ hang_up() { # SIGNAL [nohup]: a run that gets this signal; its exit status
     "${@:2}" "$vpps" train tree-lstm --examples 4000 --hidden 32 --embed 16 --batch 16 --vps 1 --max-batches 400 \
         --eval-every 0 --save hang.ckpt --log hang.jsonl --json >out 2>err </dev/null &
     local pid=$!
-    for _ in $(seq 2400); do
-        [ "$(grep -c '"batch"' hang.jsonl 2>/dev/null)" -ge 3 ] 2>/dev/null && break
-        sleep 0.05
-    done
+    eventually 120 batches hang.jsonl
     kill "-$1" $pid
     wait $pid
 }
@@ -273,21 +248,6 @@ begins() {
 }
 check "--init: the same network, from the start" begins
 check "--init: a new run" json out "o['epochs'] == 0 and o['batches'] == 0"
-by_words() { # words in another order, one that is new: each word has its own row
-    printf '%s\n' '(1 (1 h) (0 b))' '(1 (1 new) (0 a))' '(0 (0 a) (0 c))' >order.txt
-    exits 0 "$vpps" train tree-lstm --train order.txt "${small[@]}" --min-count 1 --eval-every 0 --max-batches 1 --lr 0 \
-        --init base.ckpt --save rows.ckpt --json && says err "1 of embedding's 6 rows" &&
-        json out "o['init']['partly'] == 1" &&
-        holds "all(rows('base.ckpt', 'embedding', 'vocabulary')[w] == rows('rows.ckpt', 'embedding', 'vocabulary')[w] for w in ('<unk>', 'h', 'b', 'a', 'c'))"
-}
-check "--init: rows of a table go by their words" by_words
-check "--init: other sizes are told" exits 0 "$vpps" train tree-lstm --data data --hidden 8 --embed 5 --batch 4 --vps 1 --epochs 0 --init base.ckpt
-check "--init: which" says err "embedding (of another shape)"
-nothing_fits() { # another network, of other sizes
-    exits 0 "$vpps" train lstm-lm --examples 20 --hidden 3 --embed 3 --vps 1 --max-batches 1 --eval-every 0 --save lm.ckpt &&
-        fails_with 1 "lm.ckpt: has no matrix that fits tree-lstm" "${train[@]}" --init lm.ckpt --quiet
-}
-check "--init: nothing fits" nothing_fits
 check "--init and --resume" fails_with 2 "not both" "$vpps" train tree-lstm --init base.ckpt --resume base.ckpt
 check "--init is an input" fails_with 1 "--init base.ckpt are the same" "${train[@]}" --init base.ckpt --save base.ckpt
 

@@ -90,15 +90,10 @@ pull_cable() {
     rm -f pulled.ckpt
     launch openmpi "$vpps" train "${small[@]}" --epochs 100000 --eval-every 0 --save-every 5 --save pulled.ckpt \
         --watchdog-ms 2000 > out 2> err &
-    local job=$! since
-    for _ in $(seq 2400); do
-        [ ! -s pulled.ckpt ] || break
-        sleep 0.05
-    done
-    [ -s pulled.ckpt ] || { echo "no checkpoint"; cat err; return 1; }
-    since=$SECONDS
+    local job=$!
+    eventually 120 test -s pulled.ckpt || { echo "no checkpoint"; cat err; return 1; }
     ip -n "$prefix-b" link set vethB down
-    while [ $((SECONDS - since)) -le 25 ] && ! grep -q '^vpps: ' err; do sleep 0.1; done
+    eventually 25 grep -q '^vpps: ' err
     kill $job 2> /dev/null # the launcher itself waits for the other host's answer
     wait $job 2> /dev/null
     for host in a b; do ip netns pids "$prefix-$host" | xargs -r kill -KILL; done

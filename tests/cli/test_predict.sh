@@ -24,32 +24,9 @@ check "another name than the checkpoint's" fails_with 1 "holds the network bilst
 
 # ---------------------------------------------------------------- line in, line out
 
-as_it_comes() { # answers come while standard input stays open; lines may come in pieces, or several at once
-    python3 - "$vpps" <<'PY'
-import select, subprocess, sys
-p = subprocess.Popen([sys.argv[1], 'predict', '--model', 'tags.ckpt', '--vps', '1', '--batch', '32'],
-                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
-def answer():
-    line = b''
-    while not line.endswith(b'\n'):
-        assert select.select([p.stdout], [], [], 30)[0], 'no answer'
-        byte = p.stdout.read(1)
-        assert byte, 'ended'
-        line += byte
-    return line.decode()
-def ask(text): p.stdin.write(text.encode())
-ask('ada sees rome .\n')
-assert answer() == 'ada|B-PER sees|O rome|B-LOC .|O\n'
-ask('\n')
-assert answer() == '\n'
-ask('bob li')
-assert not select.select([p.stdout], [], [], 0.3)[0]
-ask('kes oslo\nada .\n')
-assert answer() == 'bob|B-PER likes|O oslo|B-LOC\n' and answer() == 'ada|B-PER .|O\n'
-ask('rome') # no line end
-p.stdin.close()
-assert answer() == 'rome|B-LOC\n' and p.stdout.read() == b'' and p.wait() == 0
-PY
+as_it_comes() { # answers come while standard input stays open; lines may come in pieces, or several at once, and the last one without its end
+    with_runs "assert ask(sys.argv[1], [('ada sees rome .\n', 'ada|B-PER sees|O rome|B-LOC .|O\n'), ('\n', '\n'), ('bob li', ''),
+('kes oslo\nada .\n', 'bob|B-PER likes|O oslo|B-LOC\nada|B-PER .|O\n'), ('rome', '')], '--model', 'tags.ckpt', '--batch', '32') == 'rome|B-LOC\n'" "$vpps"
 }
 check "an answer for each line when it comes" as_it_comes
 on_terminal() {
@@ -138,26 +115,19 @@ check "--on-error skip: an empty line and a message" skips
 nul() { printf 'ada\nb\0b\nrome\n' | predict --model tags.ckpt --on-error skip && [ "$(wc -l <out)" = 3 ] &&
     says err "stdin:2:2: expected text" && [ "$(tail -n 1 out)" = 'rome|B-LOC' ]; }
 check "NUL in a line" nul
+takes() { # KIB OPTION...: predict takes less memory
+    PYTHONPATH=$cli PYTHONDONTWRITEBYTECODE=1 "$python" -S -c "import runs, sys; sys.exit(runs.peak(*sys.argv[2:]) >= int(sys.argv[1]))" "$1" \
+        "$vpps" predict --model tags.ckpt --vps 1 "${@:2}" >out 2>err
+}
 too_long() { # a line of 200 MB without an end, in the memory of a short one
     { echo "ada sees rome ."; head -c 200000000 /dev/zero | tr '\0' a; printf '\nrome\n'; } |
-        python3 -c "
-import resource, subprocess, sys
-rc = subprocess.call([sys.argv[1], 'predict', '--model', 'tags.ckpt', '--vps', '1', '--on-error', 'skip'],
-                     stdout=open('out', 'w'), stderr=open('err', 'w'))
-used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-assert rc == 0 and used < 120000, (rc, used)" "$vpps" && says err "stdin:2: expected a line of at most 65536 bytes" &&
+        takes 120000 --on-error skip && says err "stdin:2: expected a line of at most 65536 bytes" &&
         [ "$(wc -l <out)" = 3 ] && [ "$(tail -n 1 out)" = 'rome|B-LOC' ]
 }
 check "a line of 200 MB" too_long
 many_words() { # lines as long as is allowed, full of words: not all in one batch
     python3 -c "
-for _ in range(24): print('a ' * 32000)" |
-        python3 -c "
-import resource, subprocess, sys
-rc = subprocess.call([sys.argv[1], 'predict', '--model', 'tags.ckpt', '--vps', '1', '--batch', '64'],
-                     stdout=open('out', 'w'), stderr=open('err', 'w'))
-used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-assert rc == 0 and used < 200000, (rc, used)" "$vpps" && [ "$(wc -l <out)" = 24 ]
+for _ in range(24): print('a ' * 32000)" | takes 200000 --batch 64 && [ "$(wc -l <out)" = 24 ]
 }
 if grep -q __asan <<<"$(nm -D "$vpps" 2>/dev/null)"; then # which keeps what was freed for a while
     skip "many long lines" "the address sanitizer's memory comes on top"
@@ -181,13 +151,12 @@ check "a line beyond --pool-bytes" pool
 unknown_labels() { # the names of labels that the network does not know are not kept for ever
     printf '%s\n' '(S (NP (NN ada)) (VP (VB sees)))' '(NP (NN rome))' >constituents
     exits 0 "$vpps" train tree-lstm --train constituents "${small[@]}" --epochs 1 --min-count 1 --save named.ckpt &&
-        "$python" -S - "$vpps" <<'PY'
-import resource, subprocess, sys
+        PYTHONPATH=$cli PYTHONDONTWRITEBYTECODE=1 "$python" -S - "$vpps" <<'PY'
+import runs, sys
 def peak(n):
     with open('unknown', 'w') as f:
         for i in range(n): print(f'({"L" * 2000}{i} (NN ada))', file=f)
-    subprocess.run([sys.argv[1], 'predict', '--model', 'named.ckpt', '--vps', '1', '-o', 'label', 'unknown'], stdout=subprocess.DEVNULL, check=True)
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    return runs.peak(sys.argv[1], 'predict', '--model', 'named.ckpt', '--vps', '1', '-o', 'label', 'unknown')
 few = peak(100)
 more = peak(20000)
 assert more < few + 20000, (few, more)

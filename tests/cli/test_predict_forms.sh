@@ -98,15 +98,7 @@ bad_columns() {
 }
 check "a bad sentence of columns" bad_columns
 co_process() { # an answer when the sentence ends
-    python3 - "$vpps" <<'PY'
-import subprocess, sys
-p = subprocess.Popen([sys.argv[1], 'predict', '--model', 'tags.ckpt', '--vps', '1', '--input-format', 'columns'], stdin=subprocess.PIPE,
-                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
-p.stdin.write(b'ada\tO\nsees\tO\n\n')
-assert [p.stdout.readline() for _ in range(3)] == [b'ada\tB-PER\n', b'sees\tO\n', b'\n']
-p.stdin.close()
-assert p.stdout.read() == b'' and p.wait() == 0
-PY
+    with_runs "assert not ask(sys.argv[1], [('ada\tO\nsees\tO\n\n', 'ada\tB-PER\nsees\tO\n\n')], '--model', 'tags.ckpt', '--input-format', 'columns')" "$vpps"
 }
 check "columns as they come" co_process
 long_sentence() {
@@ -123,11 +115,9 @@ check "nor are they printed" fails_with 1 "does not tag words: it prints no colu
 # What Python's json and csv write is read, and the other way round; texts have all that has to be quoted.
 records() {
     python3 - "$vpps" <<'PY'
-import csv, io, json, subprocess, sys
-def predict(text, *options):
-    r = subprocess.run([sys.argv[1], 'predict', '--vps', '1', *options], input=text.encode(), capture_output=True)
-    assert r.returncode == 0, r.stderr
-    return r.stdout.decode()
+import csv, functools, io, json, sys
+from runs import answer
+predict = functools.partial(answer, sys.argv[1])
 texts = ['ada sees rome .', 'rome , "a" sees\nada', 'bob\r\nsees', ' "oslo" ', '', "l'été, ö", 'a,b', '"', 'x\ty']
 rows = [{'id': str(i), 'text': t, 'label': 'place'} for i, t in enumerate(texts)]
 # JSONL
@@ -200,10 +190,6 @@ check "JSONL: no object" bad jsonl '[1]\n' "1: expected a JSON object" 0
 check "JSONL: no text" bad jsonl '{"text": "ada"}\n{"id": 1, "a": 2}\n' "2: expected a field 'text', found id, a: --text-field" 1
 check "CSV: a quote is not closed" bad csv 'text\nada\n"bob\n\n' "3: field 1: expected a closing quote" 2
 check "CSV: more after a quote" bad csv 'text\n"a"b\n' "2: field 1: expected a comma or the record's end after the closing quote, found 'b'" 0
-check "CSV: fields" bad csv 'id,text\n"1\n2",ada\n3\n' "4: expected 2 fields, as there are names, found 1" 3
-check "CSV: no text" bad csv 'id,n\n1,2\n' "2: expected a field 'text', found id, n" 0
-check "CSV: not UTF-8" bad csv 'text\n\377\n' "2: field 1: expected text in UTF-8" 0
-check "CSV: semicolons" bad csv 'text;n\nada;1\n' "1: expected commas between fields, found semicolons: 'text;n'" 0
 unnamed() {
     printf 'ada sees rome\nbob\n' | predict --model labels.ckpt --input-format csv && says err "stdin:1: 'ada sees rome' is read as the name of the field" &&
         [ "$(wc -l <out)" = 2 ] && printf 'ada sees rome\nbob\n' | predict --model labels.ckpt --input-format csv --text-field 1 &&
@@ -214,11 +200,6 @@ check "CSV: one field" bad csv 'text\nada, bob\n' "2: expected 1 field, as there
 check "an array" bad auto '[{"text": "ada"},\n{"text": "bob"}]\n' " expected JSON objects, one a line, found an array" 0
 check "--json is JSONL" matches '{"text":"ada"}\n' '\{"text":"ada","words":\["ada"\].*' --model tags.ckpt --json
 check "TSV: a line is a record" bad tsv 'id\ttext\n1\t"ada\nsees"\n' "3: expected 2 fields, as there are names, found 1" 2
-skips() { # each record has a row
-    printf 'id,text\n1,ada sees\n2\n3,rome\n' | predict --model labels.ckpt --input-format csv --on-error skip && [ "$(wc -l <err)" = 1 ] &&
-        [ "$(cut -d, -f1 out | tr '\n' ' ')" = 'id 1  3 ' ]
-}
-check "CSV: --on-error skip" skips
 by_name() {
     printf 'text\nada\n' >some.csv
     printf '{"text":"ada"}\n' >some.jsonl
@@ -277,11 +258,9 @@ check "braces in text" given '{ ada }\n' 'person\t{ ada }\n' --model labels.ckpt
 # Fields that are not the network's are what they were, byte by byte.
 foreign() {
     python3 - "$vpps" <<'PY'
-import csv, io, subprocess, sys
-def predict(text, *options):
-    r = subprocess.run([sys.argv[1], 'predict', '--vps', '1', '--model', 'labels.ckpt', *options], input=text.encode(), capture_output=True)
-    assert r.returncode == 0, r.stderr
-    return r.stdout.decode()
+import csv, io, sys
+from runs import answer
+def predict(text, *options): return answer(sys.argv[1], text, '--model', 'labels.ckpt', *options)
 values = ['12345678901234567890', '-0', '0.1234567890123456789', '1E+400', '1.50', '{"a" : [1, 2.50], "a":{}}', '[ "x","y" ]', '[]', r'"\u00e9\/\u0000\ud83d\ude00"', '"é"',
           'null', 'true', '"' + 'x' * 5000 + '"', '[' * 500 + ']' * 500]
 members = ','.join(f'"{chr(97 + i)}":{v}' for i, v in enumerate(values))
@@ -307,12 +286,6 @@ check "fields twice" twice
 
 # One bad record costs its own answer alone, whatever it is and wherever it stands: each answer is that of the record alone.
 check "a mix of good and bad records" python3 -S "$cli/mixes.py" "$vpps" "${VPPS_TEST_SCALE:-1}"
-
-two_in_one() { # what is read of it is not taken for the next ones
-    printf '(1 (2 3) (7 7))\n' | predict --model trees.ckpt -o label && cp out one
-    printf '(1 2)(1 2)\n(1 (2 3) (7 7))\n' | predict --model trees.ckpt -o label --on-error skip && cmp out <(echo; cat one)
-}
-check "a record that is two" two_in_one
 
 # ---------------------------------------------------------------- rows, and their ends
 

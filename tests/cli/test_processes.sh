@@ -121,12 +121,7 @@ if [ ${#launchers[@]} -gt 0 ]; then
         wait "$job"
         code=$?
         [ $((SECONDS - since)) -le 25 ] || { echo "it took $((SECONDS - since)) s"; return 1; }
-        for _ in $(seq 1200); do # its launcher has ended it, but does not wait for that
-            kill -0 "$pid" 2> /dev/null || return 0
-            sleep 0.05
-        done
-        echo "rank $2 is still there"
-        return 1
+        eventually 60 ended "$pid" || { echo "rank $2 is still there"; return 1; } # its launcher has ended it, but does not wait for that
     }
     once() { [ "$(grep -c '^vpps: ' long.err)" = 1 ] || { cat long.err; return 1; }; }
     stopped=(2)

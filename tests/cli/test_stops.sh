@@ -6,8 +6,8 @@ folder=$(realpath "$(dirname "$0")")
 # shellcheck source=SCRIPTDIR/common.sh
 source "$folder/common.sh"
 
-stops=2
-if [ "${VPPS_TEST_SCALE:-}" = full ]; then stops=40; fi
+stops=2 draws=4
+if [ "${VPPS_TEST_SCALE:-}" = full ]; then stops=40 draws=200; fi
 small=(--examples 60 --hidden 8 --embed 8 --batch 8 --vps 1)
 
 # ---------------------------------------------------------------- wherever it stops
@@ -20,6 +20,12 @@ check "plateau, and a checkpoint every three batches" stopped lstm-lm --epochs 5
 check "measured every second epoch, trained in parts, with accuracy" stopped tree-lstm --epochs 5 --lr 0.1 --eval-every 2 --patience 9 \
     --accumulate 2 --train-accuracy
 check "with states that carry on" stopped lstm-lm-fixed --epochs 3 --steps 7 --carry --dropout 0.2 --save-every 2
+
+# ---------------------------------------------------------------- options at once, with a stop
+
+for seed in $(seq $draws); do # two or three options do what each does alone
+    check "options at once, seed $seed" env PYTHONDONTWRITEBYTECODE=1 "$python" -S "$folder/pairs.py" "$vpps" "$seed" 1
+done
 
 # ---------------------------------------------------------------- beyond the end
 
@@ -42,10 +48,7 @@ check "a run that stops within an epoch" longer "--max-batches 19" --lr-schedule
 flushed() { # it holds the batches so far, each in a whole line
     "$vpps" train lstm-lm "${small[@]}" --epochs 100000 --eval-every 0 --quiet --log killed.jsonl &
     local pid=$!
-    for _ in $(seq 2400); do
-        [ "$(grep -c '"event":"batch"' killed.jsonl 2>/dev/null)" -ge 3 ] 2>/dev/null && break
-        sleep 0.05
-    done
+    eventually 120 batches killed.jsonl
     kill -STOP $pid
     cp killed.jsonl stopped.jsonl
     kill -KILL $pid
@@ -60,19 +63,14 @@ check "every batch is in the log of a killed run" flushed
 
 # ---------------------------------------------------------------- before there is anything to save
 
+reads() { find "/proc/$1/fd" -lname "*$2" ! -name 3 2>/dev/null | grep -q .; }
 while_reading() { # from a pipe that nobody writes to
     mkfifo "data.$1"
     "$vpps" train lstm-lm --train "data.$1" --save none.ckpt 3<>"data.$1" 2>err &
     local pid=$!
-    for _ in $(seq 2400); do
-        if find "/proc/$pid/fd" -lname "*data.$1" ! -name 3 2>/dev/null | grep -q .; then break; fi
-        sleep 0.05
-    done
+    eventually 120 reads $pid "data.$1"
     kill "-$1" $pid
-    for _ in $(seq 1200); do
-        kill -0 $pid 2>/dev/null || break
-        sleep 0.1
-    done
+    eventually 120 ended $pid
     kill -KILL $pid 2>/dev/null
     wait $pid
     local rc=$?

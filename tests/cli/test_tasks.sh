@@ -531,26 +531,13 @@ check "predicted labels of graphs: JSON" members "o['label'] in ('red', 'green',
 check "predicted labels of nodes: JSON" members "[set(n) for n in o['nodes']] == [{'label', 'score'}]" graphs gat two --output-format jsonl
 own_records() { # answers come when a sentence or a graph is complete; a bad one costs its own answer; what is none stays
     python3 - "$vpps" <<'PY'
-import select, subprocess, sys
+import sys
+from runs import answer, ask
 sentence = '# c\n1\tada\t_\t_\t_\t_\t2\tx\t_\t_\n2\tgoes\t_\t_\t_\t_\t0\tx\t_\t_\n'
 graph = 'graph x\nnode red x\nnode blue x\nedge 1 2 a\n'
-def ask(model, texts):
-    p = subprocess.Popen([sys.argv[1], 'predict', '--model', model, '--vps', '1'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
-    for text in texts:
-        p.stdin.write(text.encode())
-        got = b''
-        while got.count(b'\n') < text.count('\n'):
-            assert select.select([p.stdout], [], [], 60)[0], (model, got)
-            got += p.stdout.read(1)
-        assert got.split()[0] == text.split()[0].encode()
-    p.stdin.close()
-    assert p.stdout.read() == b'' and p.wait() == 0
-def run(model, text, *options):
-    r = subprocess.run([sys.argv[1], 'predict', '--model', model, '--vps', '1', *options], input=text.encode(), capture_output=True)
-    assert r.returncode == 0, r.stderr
-    return r.stdout.decode()
-ask('depends.ckpt', [sentence + '\n'] * 2)
-for model in ('graphs.ckpt', 'kinds.ckpt'): ask(model, [graph + '\n'] * 2)
+def run(model, text, *options): return answer(sys.argv[1], text, '--model', model, *options)
+for model, text in (('depends.ckpt', sentence), ('graphs.ckpt', graph), ('kinds.ckpt', graph)):
+    assert not ask(sys.argv[1], [(text + '\n', run(model, text).rstrip('\n') + '\n\n')] * 2, '--model', model)
 one = run('depends.ckpt', sentence)
 assert run('depends.ckpt', sentence + '\n1\tx\n\n' + sentence + '\n# end\n', '--on-error', 'skip') == one + '\n' + one + '# end\n\n'
 assert run('depends.ckpt', (sentence + '\n' + sentence).replace('\n', '\r\n')) == 2 * one.replace('\n', '\r\n')

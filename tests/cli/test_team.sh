@@ -35,17 +35,13 @@ for name in "${launchers[@]:0:1}"; do
     check "each process has masks of its own" apart masks-2.jsonl masks-1.jsonl
 
     orphaned() { # the guard is killed, while its launcher is stopped and ends nothing: the process that it guards ends with it
-        local trainer guard launcher rc=1
+        local trainer guard launcher rc=0
         trainer=$(process 1 orphan.ckpt) || { echo "no process of rank 1"; return 1; }
         guard=$(process 1 orphan.ckpt guard) || { echo "no guard of rank 1"; return 1; }
         launcher=$(sed -n 's/^PPid:[[:space:]]*//p' "/proc/$guard/status")
         kill -STOP "$launcher"
         kill -KILL "$guard"
-        for _ in $(seq 2400); do
-            if ! grep -q '^State:[[:space:]]*[^Z]' "/proc/$trainer/status" 2> /dev/null; then rc=0 && break; fi
-            sleep 0.05
-        done
-        [ $rc -eq 0 ] || { echo "process $trainer is still there"; kill -KILL "$trainer"; }
+        eventually 120 ended "$trainer" || { rc=1; echo "process $trainer is still there"; kill -KILL "$trainer"; }
         kill -CONT "$launcher"
         wait "$job"
         return $rc

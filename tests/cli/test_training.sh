@@ -5,19 +5,7 @@
 # shellcheck source=SCRIPTDIR/common.sh
 source "$(dirname "$0")/common.sh"
 
-python3 - <<'PY'
-import random
-r = random.Random(4)
-def tree(depth):
-    if depth == 0 or r.random() < 0.3:
-        w = r.choice('abcdefgh')
-        return ('0' if w < 'e' else '1'), w
-    a, b = tree(depth - 1), tree(depth - 1)
-    return max(a[0], b[0]), f'({a[0]} {a[1]}) ({b[0]} {b[1]})'
-for name, n in (('train', 24), ('dev', 9)):
-    with open(name, 'w') as f:
-        for _ in range(n): print('(%s %s)' % tree(3), file=f)
-PY
+with_runs "write_trees('train', 24, 4); write_trees('dev', 9, 5)"
 # every label of `other` is wrong to a network that has learned `train`
 sed 's/(0 /(x /g; s/(1 /(0 /g; s/(x /(1 /g' train >other
 net=("$vpps" train tree-lstm --train train --hidden 8 --embed 6 --vps 1 --min-count 1 --quiet --json --force)
