@@ -54,6 +54,12 @@ static int count_files(const char *folder) {
     return n;
 }
 
+static void check_kind(const char *path, mode_t kind) {
+    struct stat info;
+    ck_assert_int_eq(lstat(path, &info), 0);
+    ck_assert_int_eq(info.st_mode & S_IFMT, kind);
+}
+
 TEST_GROUP("atomic files", .seconds = 120);
 
 TEST(unwritable_paths) {
@@ -93,8 +99,7 @@ TEST(mode_and_links) {
     folder_store(folder_path("target"), "x", 1);
     ck_assert_int_eq(symlink("target", folder_path("link")), 0);
     TEST_OK(save_version(folder_path("link"), 2)); /* the link stays, its target is replaced */
-    ck_assert_int_eq(lstat(folder_path("link"), &info), 0);
-    ck_assert(S_ISLNK(info.st_mode));
+    check_kind(folder_path("link"), S_IFLNK);
     ck_assert_int_eq(check_version(folder_path("target")), 2);
     ck_assert_int_eq(check_version(folder_path("link")), 2);
     const int back = open(".", O_RDONLY | O_CLOEXEC);
@@ -108,7 +113,6 @@ TEST(mode_and_links) {
 
 /* Links are followed to their end, from folder to folder, even to a file that does not exist yet; a circle fails. */
 TEST(links_are_followed) {
-    struct stat info;
     const char *folder = folder_make();
     ck_assert_int_eq(mkdir(folder_path("sub"), 0777), 0);
     ck_assert_int_eq(symlink("sub/second", folder_path("first")), 0);
@@ -117,10 +121,8 @@ TEST(links_are_followed) {
     ck_assert_int_eq(check_version(folder_path("new")), 1);
     TEST_OK(save_version(folder_path("first"), 2));
     ck_assert_int_eq(check_version(folder_path("new")), 2);
-    ck_assert_int_eq(lstat(folder_path("first"), &info), 0);
-    ck_assert(S_ISLNK(info.st_mode));
-    ck_assert_int_eq(lstat(folder_path("sub/second"), &info), 0);
-    ck_assert(S_ISLNK(info.st_mode));
+    check_kind(folder_path("first"), S_IFLNK);
+    check_kind(folder_path("sub/second"), S_IFLNK);
     ck_assert_int_eq(symlink(folder_path("absolute"), folder_path("third")), 0);
     TEST_OK(save_version(folder_path("third"), 3));
     ck_assert_int_eq(check_version(folder_path("absolute")), 3);
@@ -223,7 +225,6 @@ TEST(claims) {
 
 /* What is no regular file stays what it is, and gets the bytes. */
 TEST(no_regular_files) {
-    struct stat info;
     char begin[8] = "";
     const char *folder = folder_make();
     ck_assert_int_eq(mkfifo(folder_path("fifo"), 0600), 0);
@@ -234,15 +235,13 @@ TEST(no_regular_files) {
     ck_assert_int_eq((int)read(fifo, begin, sizeof begin), 5);
     ck_assert_mem_eq(begin, "bytes", 5);
     close(fifo);
-    ck_assert_int_eq(lstat(folder_path("fifo"), &info), 0);
-    ck_assert(S_ISFIFO(info.st_mode));
+    check_kind(folder_path("fifo"), S_IFIFO);
     TEST_OK(vpps_output_check("/dev/null"));
     TEST_OK(save_version("/dev/null", 1));
     ck_assert_int_eq(symlink("/dev/null", folder_path("null")), 0);
     TEST_OK(save_version(folder_path("null"), 1));
     TEST_FAILS(save_version("/dev/full", 1), VPPS_IO, "/dev/full: cannot be written: No space left on device");
-    ck_assert_int_eq(lstat("/dev/null", &info), 0);
-    ck_assert(S_ISCHR(info.st_mode));
+    check_kind("/dev/null", S_IFCHR);
     ck_assert_int_eq(count_files(folder), 2);
 }
 
@@ -279,8 +278,7 @@ TEST(left_over_temporary_files) {
     }
     for (size_t i = 0; i < VPPS_COUNT(others); i++) folder_store(folder_path(others[i]), "x", 1);
     vpps_output writing;
-    const char *path = strdup(folder_path("f"));
-    ck_assert_ptr_nonnull(path);
+    FREED char *path = strdup(folder_path("f"));
     TEST_OK(vpps_output_open(&writing, path));
     TEST_OK(vpps_output_write(&writing, "whole", 5));
     TEST_OK(save_version(path, 5));
@@ -288,7 +286,6 @@ TEST(left_over_temporary_files) {
     ck_assert_int_eq(count_files(folder), (int)VPPS_COUNT(others) + 2); /* f, and the file being written */
     TEST_OK(vpps_output_commit(&writing));
     ck_assert_int_eq(count_files(folder), (int)VPPS_COUNT(others) + 1);
-    free((char *)(uintptr_t)path);
 }
 
 /* A limit on file sizes makes write() fail in mid-file, as a full disk does: the old file stays, and no other remains. */

@@ -202,19 +202,17 @@ TEST_EACH(damaged_data_are_refused, 0, N_CODECS) {
 }
 
 TEST(what_follows_compressed_data) {
-    size_t n;
-    unsigned char *packed = compressed(GZIP, "a\n", 2, &n), more[128] = {0};
-    memcpy(more, packed, n);
+    size_t n, n_zstd;
+    unsigned char more[128] = {0};
+    FREED unsigned char *gzip = compressed(GZIP, "a\n", 2, &n), *zstd = compressed(ZSTD, "a\n", 2, &n_zstd);
+    memcpy(more, gzip, n);
     TEST_OK(read_through(more, n + 40)); /* zeros */
     more[n + 5] = 'x';
     TEST_FAILS(read_through(more, n + 40), VPPS_FORMAT,
                "t: expected whole gzip data, found damaged ones (incorrect header check)");
-    free(packed);
-    packed = compressed(ZSTD, "a\n", 2, &n);
-    memcpy(more, packed, n);
-    more[n] = 'x';
-    TEST_FAILS(read_through(more, n + 8), VPPS_FORMAT, "t: expected whole zstd data");
-    free(packed);
+    memcpy(more, zstd, n_zstd);
+    more[n_zstd] = 'x';
+    TEST_FAILS(read_through(more, n_zstd + 8), VPPS_FORMAT, "t: expected whole zstd data");
 }
 
 /* If zstd worked in parallel, the data begin with a frame to be skipped. */

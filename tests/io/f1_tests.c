@@ -6,13 +6,6 @@ DESTROYED_BY(vpps_f1, vpps_f1_destroy)
 static const char *const tags[] = {"O", "B-X", "I-X", "B-Y", "I-Y", "E-X", "S-X", "E-Y", "S-Y"};
 enum { N_TAGS = 9 };
 
-static vpps_vocab *vocab_of(size_t n, const char *const *words) {
-    uint32_t id;
-    vpps_vocab *v = new_vocab();
-    for (size_t i = 0; i < n; i++) TEST_OK(vpps_vocab_add(v, words[i], strlen(words[i]), &id));
-    return v;
-}
-
 static void check_counts(vpps_f1_counts found, uint64_t gold, uint64_t predicted, uint64_t correct) {
     ck_assert_uint_eq(found.gold, gold);
     ck_assert_uint_eq(found.predicted, predicted);

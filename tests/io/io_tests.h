@@ -9,6 +9,8 @@
 #define CHECK_MESSAGE(text)                                                                                            \
     ck_assert_msg(strstr(vpps_error_message(), (text)) != NULL, "expected '%s' in '%s'", (text), vpps_error_message())
 
+vpps_vocab *vocab_of(size_t n, const char *const *words);
+
 /* Returns the path of a file of the data sets, in a static buffer. NULL if the file does not exist: then the test is skipped, or, if it has checked
  * something already, this part is left out. */
 const char *data_file(const char *test, const char *name);

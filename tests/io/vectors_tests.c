@@ -6,13 +6,6 @@
 
 #define NOTHING (-7.0f) /* initial value of all elements */
 
-static vpps_vocab *vocab_of(uint32_t n, const char *const *words) {
-    uint32_t id;
-    vpps_vocab *v = new_vocab();
-    for (uint32_t i = 0; i < n; i++) TEST_OK(vpps_vocab_add(v, words[i], strlen(words[i]), &id));
-    return v;
-}
-
 /* Reads bytes into n vectors of `size`, whose elements were NOTHING. */
 static vpps_status read_bytes(const void *bytes, size_t n_bytes, const vpps_vocab *words, uint32_t size, float *values,
                               vpps_vectors_found *found) {
@@ -234,33 +227,32 @@ TEST_EACH(models_of_fasttext, 0, VPPS_COUNT(golden_models)) {
     ck_assert_uint_eq(found.composed, composed - m->known);
 }
 
-/* Reads the skip-gram model's vectors with three numbers of its arguments changed. */
-static uint64_t read_changed(int32_t version, int32_t model, int32_t max_n, float *values) {
-    enum { VERSION = 4, MODEL = 36, MAX_N = 48 };
-    OWNED(vpps_vocab) *words = vocab_of(VPPS_COUNT(golden_asked), golden_asked);
-    unsigned char bytes[MODEL_BYTES];
-    const size_t n = read_model("skipgram", bytes);
-    vpps_vectors_found found;
-    memcpy(bytes + VERSION, &version, sizeof version);
-    memcpy(bytes + MODEL, &model, sizeof model);
-    memcpy(bytes + MAX_N, &max_n, sizeof max_n);
-    TEST_OK(read_bytes(bytes, n, words, GOLDEN_SIZE, values, &found));
-    return found.composed;
-}
-
-/* Classifiers in the format before the latest had no n-grams of characters, whatever their arguments say. */
+/* The skip-gram model, with three numbers of its arguments changed: classifiers in the format before the latest had no n-grams of characters, whatever
+ * their arguments say. */
 TEST(old_classifiers_of_fasttext) {
-    enum { SKIPGRAM = 2, SUPERVISED = 3, OLD = 11, NEW = 12, N = VPPS_COUNT(golden_asked) * GOLDEN_SIZE };
-    float words_alone[N], values[N], with_ngrams[N];
-    ck_assert_uint_eq(read_changed(NEW, SKIPGRAM, 0, words_alone), 0);
-    ck_assert_uint_eq(read_changed(OLD, SUPERVISED, 4, values), 0);
-    ck_assert_mem_eq(values, words_alone, sizeof values);
-    ck_assert_uint_gt(read_changed(NEW, SKIPGRAM, 4, with_ngrams), 0);
-    ck_assert(memcmp(with_ngrams, words_alone, sizeof with_ngrams) != 0);
-    ck_assert_uint_gt(read_changed(NEW, SUPERVISED, 4, values), 0);
-    ck_assert_mem_eq(values, with_ngrams, sizeof values);
-    ck_assert_uint_gt(read_changed(OLD, SKIPGRAM, 4, values), 0);
-    ck_assert_mem_eq(values, with_ngrams, sizeof values);
+    enum { SKIPGRAM = 2, SUPERVISED = 3, OLD = 11, NEW = 12, VERSION = 4, MODEL = 36, MAX_N = 48 };
+    static const struct {
+        int32_t version, model, max_n;
+        bool with_ngrams;
+    } rows[] = {{NEW, SKIPGRAM, 0, false},
+                {NEW, SKIPGRAM, 4, true},
+                {OLD, SUPERVISED, 4, false},
+                {OLD, SKIPGRAM, 4, true},
+                {NEW, SUPERVISED, 4, true}};
+    OWNED(vpps_vocab) *words = vocab_of(VPPS_COUNT(golden_asked), golden_asked);
+    float values[VPPS_COUNT(rows)][VPPS_COUNT(golden_asked) * GOLDEN_SIZE];
+    for (size_t i = 0; i < VPPS_COUNT(rows); i++) {
+        unsigned char bytes[MODEL_BYTES];
+        const size_t n = read_model("skipgram", bytes);
+        vpps_vectors_found found;
+        memcpy(bytes + VERSION, &rows[i].version, sizeof rows[i].version);
+        memcpy(bytes + MODEL, &rows[i].model, sizeof rows[i].model);
+        memcpy(bytes + MAX_N, &rows[i].max_n, sizeof rows[i].max_n);
+        TEST_OK(read_bytes(bytes, n, words, GOLDEN_SIZE, values[i], &found));
+        ck_assert_int_eq(found.composed > 0, rows[i].with_ngrams);
+        if (i > 1) ck_assert_mem_eq(values[i], values[rows[i].with_ngrams], sizeof values[i]);
+    }
+    ck_assert(memcmp(values[0], values[1], sizeof values[0]) != 0);
 }
 
 /* A model that is cut before the needed rows end is refused; what follows them does not matter. */
