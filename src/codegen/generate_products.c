@@ -45,7 +45,7 @@ static uint32_t sum_words(const work *w) { return is_wide(w) ? 1 : vpps_sum_word
 /* Returns whether a value's vectors begin and end at multiples of four words in memory, so that loads of four words are possible. */
 static bool has_quads(const work *w, uint32_t v) { return vpps_has_quads(vpps_stage_value(w, v)); }
 
-/* Returns whether a value's vectors in memory begin at multiples of four words, and the words from their ends to the next multiples are theirs. */
+/* Returns whether a value's vectors in memory begin at multiples of four words. */
 static bool begins_at_quads(const work *w, uint32_t v) {
     const vpps_place in = w->s.memory[v]->place;
     return has_quads(w, v) ||

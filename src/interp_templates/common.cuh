@@ -16,14 +16,10 @@ struct __align__(16) vpps_quad {
 };
 
 /* Loads four elements of a vector of LENGTH elements, with zeros after its end; x is the address of number `element`. QUADS: the vector
- * begins at a multiple of four words, and memory up to the next multiple is its own. WHOLE: the vector has all four elements. */
+ * begins at a multiple of four words. WHOLE: the vector has all four elements. */
 template <bool QUADS, bool WHOLE, unsigned LENGTH> VPPS_PART vpps_quad vpps_four(const float *x, unsigned element) {
-    if (QUADS) {
-        vpps_quad q = WHOLE || element < LENGTH ? *(const vpps_quad *)x : vpps_quad{0.0f, 0.0f, 0.0f, 0.0f};
-        if (LENGTH % 4 != 0 && element == LENGTH / 4 * 4)
-            q = {q.x, LENGTH % 4 > 1 ? q.y : 0.0f, LENGTH % 4 > 2 ? q.z : 0.0f, 0.0f};
-        return q;
-    }
+    if (QUADS && (LENGTH % 4 == 0 || element != LENGTH / 4 * 4))
+        return WHOLE || element < LENGTH ? *(const vpps_quad *)x : vpps_quad{0.0f, 0.0f, 0.0f, 0.0f};
     return vpps_quad{WHOLE || element < LENGTH ? x[0] : 0.0f, WHOLE || element + 1 < LENGTH ? x[1] : 0.0f,
                      WHOLE || element + 2 < LENGTH ? x[2] : 0.0f, WHOLE || element + 3 < LENGTH ? x[3] : 0.0f};
 }

@@ -178,8 +178,8 @@ template <class MATRIX, unsigned FIRST, unsigned ROWS, unsigned ROW, unsigned BL
 
 /* A vector of LENGTH words of each item (vertex or list member), which MATRICES multiply; place(item) returns the vector's address. In each of
  * ROUNDS rounds a thread multiplies RUN adjacent columns; from round to round these advance by SPAN. ALIGNED: vectors begin at a multiple of
- * four words, and the words after their end up to the next multiple are theirs, too. If COPY_AT is not VPPS_NONE, an item's vector is copied to
- * shared memory, to word COPY_AT of the item's words. A vector that matrices in registers and matrices in memory multiply is two operands. */
+ * four words. If COPY_AT is not VPPS_NONE, an item's vector is copied to shared memory, to word COPY_AT of the item's words. A vector that
+ * matrices in registers and matrices in memory multiply is two operands. */
 template <unsigned LENGTH, unsigned RUN, unsigned ROUNDS, unsigned SPAN, bool ALIGNED, unsigned COPY_AT, class PLACE,
           class... MATRICES>
 struct vpps_operand {
@@ -231,18 +231,13 @@ struct vpps_operand {
         const unsigned from = vpps_column<RUN, SPAN>(thread, round);
 #pragma unroll
         for (unsigned i = 0; i < ITEMS; i++) {
-            if (whole || (ALIGNED ? from : from + RUN - 1) < LENGTH) {
+            if (whole || from + (LENGTH % RUN == 0 ? 0 : RUN - 1) < LENGTH) {
                 vpps_load_run<ALIGNED>(to[i], x[i] + from);
             } else {
 #pragma unroll
-                for (unsigned k = 0; k < RUN; k++) to[i][k] = !ALIGNED && from + k < LENGTH ? x[i][from + k] : 0.0f;
+                for (unsigned k = 0; k < RUN; k++)
+                    to[i][k] = LENGTH % RUN != 0 && from + k < LENGTH ? x[i][from + k] : 0.0f;
             }
-        }
-        if (ALIGNED && LENGTH % RUN != 0 && !whole && from == LENGTH / RUN * RUN) {
-#pragma unroll
-            for (unsigned k = LENGTH % RUN; k < RUN; k++)
-#pragma unroll
-                for (unsigned i = 0; i < ITEMS; i++) to[i][k] = 0.0f;
         }
     }
 
