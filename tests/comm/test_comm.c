@@ -6,14 +6,13 @@ extern const bool mpich_declarations_compared, open_mpi_declarations_compared; /
 
 /* ---------------------------------------------------------------- sums */
 
-enum { SIZES = 6 };
-static const size_t sizes[SIZES] = {0, 1, 3, 64, 1001, 5000000};
+static const size_t sizes[] = {0, 1, 3, 64, 1001, 5000000};
 
 static float element(uint32_t rank, size_t i) { return (float)((i * 7 + rank * 13) % 101) * 0.37f - 11; }
 
 static void reduce(vpps_communicator *c, void *argument) {
     (void)argument;
-    for (int k = 0; k < SIZES; k++) {
+    for (int k = 0; k < (int)VPPS_COUNT(sizes); k++) {
         if (sizes[k] > 1000000 && c->size != 3) continue; /* more than is added up at a time */
         float *data = malloc((sizes[k] + 1) * sizeof *data);
         ck_assert_ptr_nonnull(data);

@@ -149,6 +149,17 @@ void sn_expect_refused(const small_network *n, vpps_handle *h, bool only_trainin
 #undef REFUSES
 }
 
+const sn_setting sn_usual[] = {
+    {.device = "cpu", .vps = 1, .optimizer = VPPS_MOMENTUM},
+    {.device = "cpu", .vps = 2, .optimizer = VPPS_ADAM, .waves = 2},
+    {.device = "cpu", .vps = 3, .optimizer = VPPS_MOMENTUM, .slices = 2, .clip = 0.5f},
+    {.device = "cpu", .vps = 16, .optimizer = VPPS_MOMENTUM, .caller = VPPS_CALLER_FREE},
+    {.device = "cpu", .vps = 8, .optimizer = VPPS_MOMENTUM, .precision = VPPS_PRECISION_BF16},
+    {.device = "cpu", .vps = 2, .optimizer = VPPS_MOMENTUM, .precision = VPPS_PRECISION_BF16X3},
+    {.device = "simt", .vps = 2, .optimizer = VPPS_MOMENTUM},
+    {.device = "simt", .vps = 4, .optimizer = VPPS_MOMENTUM, .precision = VPPS_PRECISION_BF16, .waves = 2, .slices = 2},
+};
+
 vpps_options sn_options_on(const sn_setting *s) {
     vpps_options o = sn_options(s->vps, s->optimizer);
     o.device = s->device;

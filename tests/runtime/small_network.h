@@ -70,6 +70,9 @@ typedef struct sn_setting {
     vpps_gradients gradients;
 } sn_setting;
 
+/* Settings for tests of what no device, precision, optimizer or way to take a batch apart changes. Such a test defines `settings` as sn_usual. */
+extern const sn_setting sn_usual[8];
+
 vpps_options sn_options_on(const sn_setting *s);
 small_network sn_on(const sn_setting *s);
 

@@ -336,6 +336,12 @@ static void *wait_a_second(void *argument) {
     return NULL;
 }
 
+static waiter *new_waiter(void) {
+    void *memory = NULL;
+    ck_assert_int_eq(posix_memalign(&memory, 64, sizeof(waiter)), 0);
+    return memset(memory, 0, sizeof(waiter));
+}
+
 static void sleep_ms(long ms) {
     struct timespec left = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
     while (nanosleep(&left, &left)) {}
@@ -343,10 +349,8 @@ static void sleep_ms(long ms) {
 
 /* Time in which the process is stopped does not count as waiting for the watchdog. */
 TEST(being_stopped_is_no_stall) {
-    void *memory = NULL;
     pthread_t thread;
-    ck_assert_int_eq(posix_memalign(&memory, 64, sizeof(waiter)), 0);
-    FREED waiter *w = memset(memory, 0, sizeof *w);
+    FREED waiter *w = new_waiter();
     ck_assert_int_eq(pthread_create(&thread, NULL, wait_a_second, w), 0);
     const pid_t test = getpid(), child = fork();
     ck_assert_int_ge(child, 0);
@@ -367,9 +371,7 @@ TEST(being_stopped_is_no_stall) {
 
 /* A process that is not stopped does stall. */
 TEST(waiting_ends_with_the_watchdogs_time) {
-    void *memory = NULL;
-    ck_assert_int_eq(posix_memalign(&memory, 64, sizeof(waiter)), 0);
-    FREED waiter *w = memset(memory, 0, sizeof *w);
+    FREED waiter *w = new_waiter();
     wait_a_second(w);
     ck_assert_int_eq(w->end, VPPS_WAIT_TIMEOUT);
 }

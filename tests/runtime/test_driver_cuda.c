@@ -302,29 +302,16 @@ TEST(any_thread_may_call) {
     ck_assert_ptr_eq(good, d);
 }
 
-/* Controls the calling thread's contexts by the fake driver's own functions. */
-typedef struct contexts {
-    vpps_cu_result (*push)(vpps_cu_context context);
-    vpps_cu_result (*pop)(vpps_cu_context *context);
-} contexts;
-
-static contexts find_contexts(void) {
-    contexts c;
-    void *library = dlopen(getenv("VPPS_LIBCUDA"), RTLD_NOW | RTLD_LOCAL);
-    ck_assert_ptr_nonnull(library);
-    void *push = dlsym(library, "cuCtxPushCurrent_v2"), *pop = dlsym(library, "cuCtxPopCurrent_v2");
-    memcpy(&c.push, &push, sizeof push);
-    memcpy(&c.pop, &pop, sizeof pop);
-    return c;
-}
+/* The fake driver's own functions, which control the calling thread's contexts. */
+static vpps_cu_result (*push)(vpps_cu_context context), (*pop)(vpps_cu_context *context);
 
 /* Checks that the thread's only context is the caller's own. */
-static void expect_own_context(const contexts *c, const void *own) {
+static void expect_own_context(const void *own) {
     vpps_cu_context is = NULL, none = NULL;
-    ck_assert_uint_eq(c->pop(&is), VPPS_CU_SUCCESS);
+    ck_assert_uint_eq(pop(&is), VPPS_CU_SUCCESS);
     ck_assert_ptr_eq(is, own);
-    ck_assert_uint_ne(c->pop(&none), VPPS_CU_SUCCESS);
-    c->push(is);
+    ck_assert_uint_ne(pop(&none), VPPS_CU_SUCCESS);
+    push(is);
 }
 
 /* A program that uses CUDA itself finds its context current again after every call, even one that fails. */
@@ -337,17 +324,19 @@ TEST(the_callers_context_comes_back) {
     void *pinned;
     vpps_gpu_stream stream;
     bool idle;
-    const contexts c = find_contexts();
+    void *library = dlopen(getenv("VPPS_LIBCUDA"), RTLD_NOW | RTLD_LOCAL);
+    *(void **)&push = dlsym(library, "cuCtxPushCurrent_v2");
+    *(void **)&pop = dlsym(library, "cuCtxPopCurrent_v2");
     close_driver();
     fake->break_call("cuStreamCreate", 1, 2);
     ck_assert_int_eq(cuda->open(&none, 0, &machine), VPPS_DEVICE);
-    ck_assert_uint_ne(c.pop(&(vpps_cu_context){0}), VPPS_CU_SUCCESS); /* no context before, none now */
+    ck_assert_uint_ne(pop(&(vpps_cu_context){0}), VPPS_CU_SUCCESS); /* no context before, none now */
     open_driver();
-    ck_assert_uint_ne(c.pop(&(vpps_cu_context){0}), VPPS_CU_SUCCESS);
-    ck_assert_uint_eq(c.push((vpps_cu_context)(void *)&own), VPPS_CU_SUCCESS);
+    ck_assert_uint_ne(pop(&(vpps_cu_context){0}), VPPS_CU_SUCCESS);
+    ck_assert_uint_eq(push((vpps_cu_context)(void *)&own), VPPS_CU_SUCCESS);
 #define KEEPS(call)                                                                                                    \
     call;                                                                                                              \
-    expect_own_context(&c, &own)
+    expect_own_context(&own)
     KEEPS(TEST_OK(cuda->allocate(d, 4, &at)));
     KEEPS(TEST_OK(cuda->allocate_host(d, 4, &pinned)));
     KEEPS(ck_assert_uint_gt(cuda->free_bytes(d), 0));

@@ -4,16 +4,7 @@
 #include "graph/graph.h"
 #include "runtime/small_network.h"
 
-static const sn_setting settings[] = {
-    {.device = "cpu", .vps = 1, .optimizer = VPPS_MOMENTUM},
-    {.device = "cpu", .vps = 2, .optimizer = VPPS_ADAM, .waves = 2},
-    {.device = "cpu", .vps = 3, .optimizer = VPPS_MOMENTUM, .slices = 2, .clip = 0.5f},
-    {.device = "cpu", .vps = 16, .optimizer = VPPS_MOMENTUM, .caller = VPPS_CALLER_FREE},
-    {.device = "cpu", .vps = 8, .optimizer = VPPS_MOMENTUM, .precision = VPPS_PRECISION_BF16},
-    {.device = "cpu", .vps = 2, .optimizer = VPPS_MOMENTUM, .precision = VPPS_PRECISION_BF16X3},
-    {.device = "simt", .vps = 2, .optimizer = VPPS_MOMENTUM},
-    {.device = "simt", .vps = 4, .optimizer = VPPS_MOMENTUM, .precision = VPPS_PRECISION_BF16, .waves = 2},
-};
+#define settings sn_usual
 
 /* Builds chains with dropout before their scores. */
 static sn_chains build_chains(const small_network *n, uint32_t batch) { return sn_build_chains(n, batch, 0.25f); }

@@ -6,16 +6,7 @@
 
 enum { STEPS = 24, CUTS = 4 };
 
-static const sn_setting settings[] = {
-    {.device = "cpu", .vps = 1, .optimizer = VPPS_ADAM},
-    {.device = "cpu", .vps = 2, .optimizer = VPPS_ADAM},
-    {.device = "cpu", .vps = 3, .optimizer = VPPS_ADAM},
-    {.device = "cpu", .vps = 8, .optimizer = VPPS_ADAM},
-    {.device = "cpu", .vps = 2, .optimizer = VPPS_ADAM, .precision = VPPS_PRECISION_BF16},
-    {.device = "cpu", .vps = 2, .optimizer = VPPS_ADAM, .precision = VPPS_PRECISION_BF16X3},
-    {.device = "simt", .vps = 2, .optimizer = VPPS_ADAM},
-    {.device = "simt", .vps = 2, .optimizer = VPPS_ADAM, .precision = VPPS_PRECISION_BF16},
-};
+#define settings sn_usual
 
 static small_network open_on(const sn_setting *s, uint64_t keep_bytes) {
     vpps_options o = sn_options_on(s);

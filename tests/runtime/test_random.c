@@ -66,25 +66,25 @@ static bool note(const char *text) {
 
 /* Builds a case anew, since scripts must not depend on what ran before. */
 static bool run_engine(const rg_case *c, const configuration *f, const expectation *e) {
-    rg_built built;
-    if (rg_build(&built, c, NULL) != VPPS_OK) return rg_destroy(&built), note(vpps_error_message());
+    AT_END(rg_destroy) rg_built built;
+    if (rg_build(&built, c, NULL) != VPPS_OK) return note(vpps_error_message());
     AT_END(episode_forget) episode x = episode_of(&built, f->ways);
-    const bool good = note(episode_check(&x, e, &f->options, f->ways));
-    rg_destroy(&built);
-    return good;
+    return note(episode_check(&x, e, &f->options, f->ways));
 }
 
 static uint32_t n_unusable, n_graphs;
 
-static bool check_case(const rg_case *c, const configuration *f) {
-    rg_built built;
-    if (rg_build(&built, c, NULL) != VPPS_OK) return rg_destroy(&built), note(vpps_error_message());
-    AT_END(episode_forget) episode x = episode_of(&built, f->ways);
-    expectation e = expect_of(&x, &f->options);
-    const bool good = !e.usable || run_engine(c, f, &e);
-    forget_expectation(&e);
-    rg_destroy(&built);
-    return good;
+/* Returns the first of n configurations, which expect the same, in which the case fails; NULL: it does not. */
+static const configuration *failing(const rg_case *c, const configuration *fs, uint32_t n) {
+    AT_END(rg_destroy) rg_built built;
+    if (rg_build(&built, c, NULL) != VPPS_OK) return note(vpps_error_message()), fs;
+    AT_END(episode_forget) episode x = episode_of(&built, fs->ways);
+    AT_END(forget_expectation) expectation e = expect_of(&x, &fs->options);
+    n_graphs++;
+    n_unusable += !e.usable;
+    for (uint32_t k = 0; k < n && e.usable; k++)
+        if (!run_engine(c, &fs[k], &e)) return &fs[k];
+    return NULL;
 }
 
 /* While a case shrinks, the failure must stay the same: a wrong number must not become a refused script. */
@@ -95,18 +95,21 @@ typedef struct failure {
 
 static bool fails(const rg_case *c, void *context) {
     const failure *failed = context;
-    return !check_case(c, failed->f) && !strncmp(finding, failed->kind, sizeof failed->kind);
+    return failing(c, failed->f, 1) && !strncmp(finding, failed->kind, sizeof failed->kind);
 }
 
-static void report(const rg_case *c, const configuration *f) {
+/* Checks a case in n configurations. */
+static void check_case(uint64_t number, const rg_case *c, const configuration *fs, uint32_t n) {
+    const configuration *f = failing(c, fs, n);
+    if (!f) return;
     const vpps_options *o = &f->options;
     rg_case small = *c;
     failure failed = {.f = f};
     memcpy(failed.kind, finding, sizeof failed.kind);
-    fprintf(stderr, "\ncase of seed %llu fails: %s\n", (unsigned long long)c->seed, finding);
+    fprintf(stderr, "\ncase %llu fails: %s\n", (unsigned long long)number, finding);
     rg_shrink(&small, fails, &failed, 400);
     AT_END(rg_destroy) rg_built built;
-    check_case(&small, f);
+    failing(&small, f, 1);
     fprintf(stderr,
             "%u VPs, %u groups, %u waves of %u slices, by %s, precision %d, %s%s%s, optimiser %d, lr %g, decay %g, "
             "clip %g%s%s%s%s; a smaller case, which fails by\n    %s\n",
@@ -118,6 +121,7 @@ static void report(const rg_case *c, const configuration *f) {
             f->ways & EPISODE_REQUEST ? ", with a request" : "", f->ways & EPISODE_HALVES ? ", in halves" : "",
             finding);
     rg_build(&built, &small, stderr);
+    ck_abort_msg("case %llu: %s", (unsigned long long)number, finding);
 }
 
 static rg_case draw_case(uint64_t number) {
@@ -147,21 +151,9 @@ GPU_EACH(engine_is_the_reference, test_small() ? CHUNKS : CHUNKS / 2, CHUNKS) {
     }
     for (uint64_t i = first; i < end; i++) {
         const rg_case c = draw_case(i);
-        configuration f = configuration_of(&c, 0);
-        rg_built built;
-        TEST_OK(rg_build(&built, &c, NULL));
-        AT_END(episode_forget) episode x = episode_of(&built, f.ways);
-        expectation e = expect_of(&x, &f.options);
-        n_graphs++;
-        n_unusable += !e.usable;
-        for (uint32_t k = 0; k < runs && e.usable; k++) {
-            f = configuration_of(&c, (uint32_t)(i * runs % 8) + k);
-            if (run_engine(&c, &f, &e)) continue;
-            report(&c, &f);
-            ck_abort_msg("case %llu: %s", (unsigned long long)i, finding);
-        }
-        forget_expectation(&e);
-        rg_destroy(&built);
+        configuration fs[3];
+        for (uint32_t k = 0; k < runs; k++) fs[k] = configuration_of(&c, (uint32_t)(i * runs % 8) + k);
+        check_case(i, &c, fs, runs);
     }
     ck_assert_msg(n_unusable * 20 <= n_graphs, "%u of %u cases have numbers out of range", n_unusable, n_graphs);
 }
@@ -172,9 +164,7 @@ static void check_number(uint64_t number, vpps_precision precision, uint32_t vps
     configuration f = configuration_of(&c, (uint32_t)number);
     f.options.precision = precision;
     if (vps) f.options.vps = vps, f.options.groups = groups;
-    if (check_case(&c, &f)) return;
-    report(&c, &f);
-    ck_abort_msg("case %llu: %s", (unsigned long long)number, finding);
+    check_case(number, &c, &f, 1);
 }
 
 /* Compares with the reference within the error that rounding operands to bf16 may cause in a graph. */

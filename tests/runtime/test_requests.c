@@ -4,15 +4,7 @@
 #include "common/reference.h"
 #include "runtime/small_network.h"
 
-static const sn_setting settings[] = {
-    {.device = "cpu", .vps = 1, .optimizer = VPPS_MOMENTUM},
-    {.device = "cpu", .vps = 2, .optimizer = VPPS_MOMENTUM, .waves = 2},
-    {.device = "cpu", .vps = 3, .optimizer = VPPS_MOMENTUM, .slices = 2},
-    {.device = "cpu", .vps = 8, .optimizer = VPPS_MOMENTUM, .precision = VPPS_PRECISION_BF16},
-    {.device = "cpu", .vps = 2, .optimizer = VPPS_MOMENTUM, .precision = VPPS_PRECISION_BF16X3},
-    {.device = "simt", .vps = 2, .optimizer = VPPS_MOMENTUM},
-    {.device = "simt", .vps = 4, .optimizer = VPPS_MOMENTUM, .precision = VPPS_PRECISION_BF16, .waves = 2, .slices = 2},
-};
+#define settings sn_usual
 
 /* ---------------------------------------------------------------- chains, whose nodes are known */
 
