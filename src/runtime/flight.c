@@ -147,7 +147,8 @@ vpps_status vpps_handle_start(vpps_handle *h, vpps_graph *g, const vpps_batch_re
     vpps_handle_finish(h);
     VPPS_TRY(vpps_handle_report(h));
     VPPS_TRY(vpps_handle_refresh(h));
-    VPPS_TRY(vpps_handle_break(h, vpps_keep_parameters(h, g, h->programs[h->next]), batch, vpps_error_message()));
+    const vpps_status kept = vpps_keep_parameters(h, g, h->programs[h->next]);
+    VPPS_TRY(kept == VPPS_MEMORY ? kept : vpps_handle_break(h, kept, batch, vpps_error_message()));
     if (stale_loss) *stale_loss = h->latest.loss;
     vpps_status status;
     while ((status = vpps_handle_launch(h, batch)) == VPPS_POOL && vpps_profile_goes_on(&h->device->profile) &&

@@ -326,6 +326,7 @@ static vpps_status gpu_write(vpps_device *d, uint32_t offset, uint32_t words, co
 
 static vpps_status gpu_copy(vpps_device *d, uint32_t to, uint32_t from, uint32_t words) {
     vpps_gpu *gpu = (vpps_gpu *)d;
+    VPPS_TRY(vpps_gpu_restore_pool(gpu));
     const uint64_t pool = gpu->pool.address;
     return gpu->table->copy(gpu->driver, pool + 4 * (uint64_t)to, pool + 4 * (uint64_t)from, 4 * (size_t)words);
 }
