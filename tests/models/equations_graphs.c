@@ -28,11 +28,6 @@ static vec attend(vec q, vec a, const seen_edge *edges, uint32_t n, uint32_t fir
     return mean;
 }
 
-static vec elu_of(vec x) {
-    for (uint32_t i = 0; i < x.n; i++) x.at[i] = x.at[i] > 0 ? x.at[i] : exp(x.at[i]) - 1;
-    return x;
-}
-
 /* Computes h of node i after a round. */
 static vec next_node(const subject *s, const layer_name *l, const net_example *x, const vec *h, uint32_t i) {
     const weights *w = s->w;

@@ -1,9 +1,9 @@
-/* examples.h - some small examples of every kind, and the ids that they use. */
+/* examples.h - some small examples of every kind. */
 #pragma once
 
 #include "models.h"
 
-enum { MOST_EXAMPLES = 16, MOST_LAYERS = 3, MOST_POSITIONS = 24, MOST_IDS = 16 };
+enum { MOST_EXAMPLES = 16, MOST_LAYERS = 3, MOST_POSITIONS = 24 };
 
 /* Examples of one kind, and the sizes of tables that their ids fit. Not every id below a size occurs. */
 typedef struct examples {
@@ -37,12 +37,3 @@ void draw_examples(drawn_examples *d, net_kind kind, uint64_t seed);
 
 /* Returns the label at position k, which may be beyond the classes; VPPS_NO_WORD: it is unknown. */
 uint32_t example_label(net_kind kind, const net_example *x, uint32_t k);
-
-/* The ids of the three kinds that a network reads. */
-typedef struct example_ids {
-    bool words[MOST_IDS], characters[MOST_IDS], classes[MOST_IDS],
-        edge_types[MOST_IDS]; /* classes: the words of targets */
-} example_ids;
-
-/* Finds the ids. `spells`: the network reads the characters of words that have a spelling. */
-void example_read_ids(net_kind kind, const net_example *x, bool spells, example_ids *ids);

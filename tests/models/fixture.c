@@ -60,7 +60,6 @@ void fixture_open(fixture *f, int i, const examples *e, uint32_t hidden, uint32_
     f->net = f->c.net;
     f->name = f->c.name;
     f->e = e ? e : examples_of(f->net->kind);
-    f->costs = false;
     f->config = f->net->defaults;
     f->config.words = f->e->words;
     f->config.characters = f->e->characters;
@@ -94,8 +93,7 @@ void add_example(fixture *f, uint32_t i, const net_example *x, net_heads heads) 
     const uint32_t n = net_positions(f->net->kind, x);
     ck_assert_uint_lt(n, MOST_POSITIONS);
     for (uint32_t k = 0; k < MOST_POSITIONS; k++) f->logits[i][k] = f->nll[i][k] = untouched;
-    f->cost[i] = VPPS_NO_NODE;
-    const net_scores scores = {.logits = f->logits[i], .nll = f->nll[i], .cost = &f->cost[i]};
+    const net_scores scores = {.logits = f->logits[i], .nll = f->nll[i]};
     TEST_OK(f->net->add(f->state, f->g, x, heads, &scores));
     const vpps_node size = vpps_graph_size(f->g);
     for (uint32_t k = 0; k < MOST_POSITIONS; k++) {
@@ -113,7 +111,6 @@ vpps_node build(fixture *f, net_heads heads) {
     vpps_graph_clear(f->g);
     for (uint32_t i = 0; i < f->e->n; i++) {
         add_example(f, i, &f->e->x[i], heads);
-        if (f->costs && f->cost[i] != VPPS_NO_NODE) terms[n_terms++] = f->cost[i];
         for (uint32_t k = 0; k < net_positions(f->net->kind, &f->e->x[i]); k++)
             if (f->nll[i][k] != VPPS_NO_NODE) terms[n_terms++] = f->nll[i][k];
     }
@@ -122,36 +119,6 @@ vpps_node build(fixture *f, net_heads heads) {
 
 net_heads loss_heads(const fixture *f) {
     return f->net->kind == NET_TREES ? (net_heads)f->config.loss : NET_HEADS_LABELLED;
-}
-
-/* ---------------------------------------------------------------- in double precision */
-
-ref_model *scattered_model(vpps_model *model) {
-    uint64_t random = test_seed() + 17;
-    ref_model *m = ref_model_create(model);
-    for (size_t i = 0; i < m->first[m->n]; i++) m->values[i] += 0.8 * (double)vpps_random_unit(&random) - 0.4;
-    return m;
-}
-
-ref_run *run_forward(vpps_graph *g, const ref_model *m, const ref_mode *mode) {
-    ref_run *r = ref_forward(g, m, mode);
-    ck_assert_msg(r != NULL, "%s", vpps_error_message());
-    return r;
-}
-
-double loss_value(vpps_graph *g, const ref_model *m, const ref_mode *mode, vpps_node loss) {
-    OWNED(ref_run) *r = run_forward(g, m, mode);
-    const double value = r->values[r->first[loss]];
-    return value;
-}
-
-double difference(const ref_run *a, vpps_node x, const ref_run *b, vpps_node y) {
-    const size_t n = a->first[x + 1] - a->first[x];
-    double largest = 0;
-    ck_assert_uint_eq(n, b->first[y + 1] - b->first[y]);
-    for (size_t i = 0; i < n; i++)
-        largest = fmax(largest, fabs(a->values[a->first[x] + i] - b->values[b->first[y] + i]));
-    return largest;
 }
 
 /* ---------------------------------------------------------------- the engine */

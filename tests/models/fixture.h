@@ -1,7 +1,6 @@
 /* fixture.h - all networks, with and without their options, on examples; and what the suites of this folder share. */
 #pragma once
 
-#include "common/reference.h"
 #include "common/training.h"
 #include "examples.h"
 
@@ -39,8 +38,6 @@ typedef struct fixture {
     vpps_graph *g;
     void *state;
     vpps_node logits[MOST_EXAMPLES][MOST_POSITIONS], nll[MOST_EXAMPLES][MOST_POSITIONS];
-    vpps_node cost[MOST_EXAMPLES];
-    bool costs; /* whether they are a part of the loss */
 } fixture;
 
 /* Opens case number i. `e` NULL: the examples of its kind. */
@@ -56,22 +53,7 @@ vpps_node build(fixture *f, net_heads heads);
 /* Returns the positions where the training loss is taken. */
 net_heads loss_heads(const fixture *f);
 
-/* ---------------------------------------------------------------- in double precision */
-
-/* Returns the model with values away from the symmetries of initial values: zero biases, equal forget gates. */
-ref_model *scattered_model(vpps_model *model);
-
-/* Calls ref_forward; the check fails if it fails. */
-ref_run *run_forward(vpps_graph *g, const ref_model *m, const ref_mode *mode);
-
-double loss_value(vpps_graph *g, const ref_model *m, const ref_mode *mode, vpps_node loss);
-
-/* Returns the largest difference between the elements of two nodes of equal shape. */
-double difference(const ref_run *a, vpps_node x, const ref_run *b, vpps_node y);
-
 /* ---------------------------------------------------------------- the engine */
 
 /* Returns options with two virtual processors, verified scripts, and no measuring. */
 vpps_options options_for(const char *device);
-
-/* ---------------------------------------------------------------- the suites */

@@ -1,5 +1,6 @@
 /* learning_tests.c - networks overfit one batch, and train alike on every device. */
 #include "common/gpu_tests.h"
+#include "common/reference.h"
 #include "fixture.h"
 
 #include "runtime/simt/fiber.h"
@@ -39,7 +40,7 @@ static void train_reference(int i, double losses[BATCHES]) {
     OWNED(ref_model) *m = ref_model_create(f.model);
     for (uint32_t k = 0; k < BATCHES; k++) {
         const vpps_node loss = build(&f, loss_heads(&f));
-        ref_run *r = run_forward(f.g, m, &(ref_mode){.training = true});
+        ref_run *r = need(ref_forward(f.g, m, &(ref_mode){.training = true}));
         ref_backward(r, m, loss);
         losses[k] = r->values[r->first[loss]];
         ref_step(m, r, &sgd);

@@ -32,54 +32,32 @@ double inner_product(vec a, vec b) {
     return sum;
 }
 
-vec sum_of(vec a, vec b) {
-    expect_same_size(a, b);
-    for (uint32_t i = 0; i < a.n; i++) a.at[i] += b.at[i];
-    return a;
-}
-
-vec product_of(vec a, vec b) {
-    expect_same_size(a, b);
-    for (uint32_t i = 0; i < a.n; i++) a.at[i] *= b.at[i];
-    return a;
-}
-
-vec quotient_of(vec a, vec b) {
-    expect_same_size(a, b);
-    for (uint32_t i = 0; i < a.n; i++) a.at[i] /= b.at[i];
-    return a;
-}
-
-vec tanh_of(vec x) {
-    for (uint32_t i = 0; i < x.n; i++) x.at[i] = tanh(x.at[i]);
-    return x;
-}
-
-vec sigmoid_of(vec x) {
-    for (uint32_t i = 0; i < x.n; i++) x.at[i] = 1 / (1 + exp(-x.at[i]));
-    return x;
-}
-
-vec relu_of(vec x) {
-    for (uint32_t i = 0; i < x.n; i++) x.at[i] = fmax(0, x.at[i]);
-    return x;
-}
-
-vec gelu_of(vec x) {
-    for (uint32_t i = 0; i < x.n; i++) x.at[i] = x.at[i] / 2 * (1 + erf(x.at[i] / sqrt(2)));
-    return x;
-}
+#define ELEMENTWISE(name, ...)                                                                                         \
+    vec name(vec x) {                                                                                                  \
+        for (uint32_t i = 0; i < x.n; i++) x.at[i] = __VA_ARGS__;                                                      \
+        return x;                                                                                                      \
+    }
+#define ELEMENTWISE2(name, ...)                                                                                        \
+    vec name(vec x, vec y) {                                                                                           \
+        expect_same_size(x, y);                                                                                        \
+        for (uint32_t i = 0; i < x.n; i++) x.at[i] = __VA_ARGS__;                                                      \
+        return x;                                                                                                      \
+    }
+ELEMENTWISE2(sum_of, x.at[i] + y.at[i])
+ELEMENTWISE2(product_of, x.at[i] * y.at[i])
+ELEMENTWISE2(quotient_of, x.at[i] / y.at[i])
+ELEMENTWISE(tanh_of, tanh(x.at[i]))
+ELEMENTWISE(sigmoid_of, 1 / (1 + exp(-x.at[i])))
+ELEMENTWISE(relu_of, fmax(0, x.at[i]))
+ELEMENTWISE(elu_of, x.at[i] > 0 ? x.at[i] : exp(x.at[i]) - 1)
+ELEMENTWISE(gelu_of, x.at[i] / 2 * (1 + erf(x.at[i] / sqrt(2))))
+ELEMENTWISE(exp_of, exp(x.at[i]))
 
 vec slice_of(vec x, uint32_t first, uint32_t n) {
     EXPECT(first + n <= x.n, "elements %u to %u of a vector of %u", first, first + n, x.n);
     vec y = zeros(n);
     for (uint32_t i = 0; i < n; i++) y.at[i] = x.at[first + i];
     return y;
-}
-
-vec exp_of(vec x) {
-    for (uint32_t i = 0; i < x.n; i++) x.at[i] = exp(x.at[i]);
-    return x;
 }
 
 /* ---------------------------------------------------------------- parameters */

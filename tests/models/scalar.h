@@ -18,13 +18,8 @@ vec concatenation(vec a, vec b);
 double inner_product(vec a, vec b);
 
 /* Elementwise. */
-vec sum_of(vec a, vec b);
-vec product_of(vec a, vec b);
-vec quotient_of(vec a, vec b);
-vec tanh_of(vec x);
-vec sigmoid_of(vec x);
-vec relu_of(vec x);
-vec exp_of(vec x);
+vec sum_of(vec x, vec y), product_of(vec x, vec y), quotient_of(vec x, vec y);
+vec tanh_of(vec x), sigmoid_of(vec x), relu_of(vec x), elu_of(vec x), exp_of(vec x);
 vec gelu_of(vec x); /* by erf */
 
 vec slice_of(vec x, uint32_t first, uint32_t n);
