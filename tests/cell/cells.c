@@ -388,12 +388,10 @@ vpps_vertex cells_apply(vpps_graph *g, vpps_cell cell, uint32_t wanted, uint32_t
     }
     for (uint32_t i = 0; i < c->n_pull_lists; i++) pull_lists[i] = lists[i];
     for (uint32_t k = 0; k < n_children; k++) children[k] = vpps_source(g, MOST_OUTPUTS, scattered[k]);
-    const vpps_vertex v = vpps_apply(
-        g,
-        VPPS_APPLICATION(.cell = cell, .n_children = n_children, .children = children, .n_pulls = c->n_pulls,
-                         .pulls = pulls, .n_indices = c->n_indices, .indices = indices, .n_pull_lists = c->n_pull_lists,
-                         .n_members = c->n_pull_lists ? members[0] : 0, .n_lists = c->n_lists > 1 ? c->n_lists : 0,
-                         .list_members = members, .pull_lists = pull_lists));
+    const vpps_vertex v =
+        APPLY(g, cell, CHILDREN(n_children, children), PULLS(c->n_pulls, pulls), INDICES(c->n_indices, indices),
+              .n_pull_lists = c->n_pull_lists, .n_members = c->n_pull_lists ? members[0] : 0,
+              .n_lists = c->n_lists > 1 ? c->n_lists : 0, .list_members = members, .pull_lists = pull_lists);
     TEST_OK(vpps_graph_status(g));
     return v;
 }

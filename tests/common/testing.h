@@ -139,6 +139,12 @@ TEST_NEW_(vpps_treebank *, new_treebank, (void), vpps_treebank_create(&made))
 TEST_NEW_(vpps_sentences *, new_sentences, (void), vpps_sentences_create(&made))
 TEST_NEW_(vpps_lattices *, new_lattices, (void), vpps_lattices_create(&made))
 
+/* APPLY(g, cell, CHILDREN(1, &v), PULLS(2, xs), INDICES(1, &word), ...) is a call of vpps_apply, with members of vpps_application. */
+#define APPLY(g, ...) vpps_apply(g, VPPS_APPLICATION(.cell = __VA_ARGS__))
+#define CHILDREN(n, ...) .n_children = n, .children = __VA_ARGS__
+#define PULLS(n, ...) .n_pulls = n, .pulls = __VA_ARGS__
+#define INDICES(n, ...) .n_indices = n, .indices = __VA_ARGS__
+
 /* ---- what cannot be checked here (no data, no compiler, another CPU): a line that tools/run_tests.sh counts
  *
  *   skipped: WHY     the whole check: it does not count as passed

@@ -155,7 +155,7 @@ TEST(numbers_out_of_range_select_nothing_beyond) {
     const vpps_node rows = vpps_input(g, 5, 1, (const float[]){3, -1, 4, 1, -5});
     for (size_t i = 0; i < VPPS_COUNT(numbers); i++) {
         const vpps_node both[] = {vpps_input(g, 1, 1, &numbers[i]), rows};
-        vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_pulls = 2, .pulls = both));
+        APPLY(g, cell, PULLS(2, both));
     }
     OWNED(vpps_handle) *h = new_handle(m, &o);
     setenv("VPPS_EXPORT_BUILDS", "cc -O1 -fsanitize=address,undefined -fno-sanitize-recover=all|", 0);
@@ -173,7 +173,7 @@ TEST(names_of_parameters_are_none_of_the_function) {
     const vpps_cell cell = end_cell(c);
     OWNED(vpps_graph) *g = new_graph(m);
     const vpps_node given = vpps_input(g, 4, 1, (const float[]){0.5f, -1, 2, 0.25f});
-    vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_pulls = 1, .pulls = &given));
+    APPLY(g, cell, PULLS(1, &given));
     OWNED(vpps_handle) *h = new_handle(m, &o);
     run_replay(&(replay){g, h, folder_path(""), "NET", VPPS_C_FP32, false, false, 1e-6}, "names", EVERY_WAY);
 }
@@ -193,7 +193,7 @@ TEST(conditions_hand_on_what_is_given) {
     const vpps_node given = vpps_input(g, 4, 1, (const float[]){0.5f, -1, 2, 0.25f});
     for (int i = 0; i < 4; i++) {
         const vpps_node both[] = {vpps_constant(g, 1, 1, (float)i), given};
-        vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_pulls = 2, .pulls = both));
+        APPLY(g, cell, PULLS(2, both));
     }
     OWNED(vpps_handle) *h = new_handle(m, &o);
     run_replay(&(replay){g, h, folder_path(""), "NET", VPPS_C_FP32, false, false, 1e-6}, "conditions", EVERY_WAY);

@@ -137,23 +137,19 @@ static state state_of(const network *n, const cells *c, vertex v) {
 
 static vertex add_leaf(const network *n, const cells *c, uint32_t word) {
     if (!c) return (vertex){.s = leaf_body(n, word)};
-    return (vertex){.v = vpps_apply(n->g, VPPS_APPLICATION(.cell = c->leaf, .n_indices = 1, .indices = &word))};
+    return (vertex){.v = APPLY(n->g, c->leaf, INDICES(1, &word))};
 }
 
 static vertex add_inner(const network *n, const cells *c, vertex l, vertex r) {
     if (!c) return (vertex){.s = inner_body(n, l.s, r.s)};
-    return (vertex){.v = vpps_apply(n->g, VPPS_APPLICATION(.cell = c->inner, .n_children = 2,
-                                                           .children = (vpps_vertex[]){l.v, r.v}))};
+    return (vertex){.v = APPLY(n->g, c->inner, CHILDREN(2, (vpps_vertex[]){l.v, r.v}))};
 }
 
 static vpps_node add_head(const network *n, const cells *c, vertex v, uint32_t label) {
     const vpps_node h = state_of(n, c, v).h;
     vpps_node logits;
     if (!c) return head_body(n, h, label, &logits);
-    return vpps_pushed(n->g,
-                       vpps_apply(n->g, VPPS_APPLICATION(.cell = c->head, .n_pulls = 1, .pulls = &h, .n_indices = 1,
-                                                         .indices = &label)),
-                       1);
+    return vpps_pushed(n->g, APPLY(n->g, c->head, PULLS(1, &h), INDICES(1, &label)), 1);
 }
 
 static vpps_node map(const network *n, vpps_node (*f)(vpps_graph *, vpps_node), vpps_node *xs, uint32_t k) {
@@ -167,8 +163,7 @@ static vertex add_child_sum(const network *n, const cells *c, uint32_t k, const 
     if (c) {
         vpps_vertex vs[8];
         for (uint32_t i = 0; i < k; i++) vs[i] = children[i].v;
-        const vertex v = {.v = vpps_apply(g, VPPS_APPLICATION(.cell = c->child_sum, .n_children = k, .children = vs,
-                                                              .n_indices = 1, .indices = &word))};
+        const vertex v = {.v = APPLY(g, c->child_sum, CHILDREN(k, vs), INDICES(1, &word))};
         *pool = vpps_pushed(g, v.v, 0);
         return v;
     }
@@ -193,9 +188,7 @@ static vertex add_start(const network *n, const cells *c, vpps_node h, vpps_node
 }
 
 static vertex add_step(const network *n, const cells *c, vertex v, vpps_node x) {
-    if (c)
-        return (vertex){.v = vpps_apply(n->g, VPPS_APPLICATION(.cell = c->step, .n_children = 1, .children = &v.v,
-                                                               .n_pulls = 1, .pulls = &x))};
+    if (c) return (vertex){.v = APPLY(n->g, c->step, CHILDREN(1, &v.v), PULLS(1, &x))};
     return (vertex){.s = {vpps_tanh(n->g, vpps_affine2(n->g, n->b, n->W, x, n->U_l, v.s.h)), v.s.h}};
 }
 
@@ -307,8 +300,7 @@ static void add_gates(const network *n, vpps_cell cell, vpps_node *h) {
         if (cell == UINT32_MAX) {
             gates_body(n, before, word, &h[t]);
         } else {
-            v = vpps_apply(
-                n->g, VPPS_APPLICATION(.cell = cell, .n_children = 1, .children = &v, .n_pulls = 1, .pulls = &word));
+            v = APPLY(n->g, cell, CHILDREN(1, &v), PULLS(1, &word));
             h[t] = vpps_scattered(n->g, v, 0);
         }
         before = h[t];
@@ -363,39 +355,32 @@ TEST(applying_checks_counts_and_shapes) {
     vpps_vertex v, two[2];
 #define FRESH                                                                                                          \
     vpps_graph_clear(g);                                                                                               \
-    v = vpps_apply(g, VPPS_APPLICATION(.cell = c.leaf, .n_indices = 1, .indices = &word));                             \
+    v = APPLY(g, c.leaf, INDICES(1, &word));                                                                           \
     two[0] = two[1] = v;                                                                                               \
     TEST_OK(vpps_graph_status(g))
 #define BAD(call, status, a, b)                                                                                        \
     fails_sticky(g, (call) == VPPS_NO_VERTEX, VPPS_##status, #call, a, b);                                             \
     FRESH
     FRESH;
-    BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 1, .children = &v)), ARGUMENT, "inner",
-        "1 children");
-    BAD(vpps_apply(g,
-                   VPPS_APPLICATION(.cell = c.leaf, .n_children = 1, .children = &v, .n_indices = 1, .indices = &word)),
-        ARGUMENT, "leaf", "1 children");
-    BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.leaf)), ARGUMENT, "leaf", "0 indices");
-    BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.leaf, .n_indices = 1, .indices = &far)), ARGUMENT, "leaf", "lookup");
-    BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.child_sum, .n_indices = 1, .indices = &word)), ARGUMENT, "child-sum",
-        "at least 1");
-    BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.head, .n_indices = 1, .indices = &word)), ARGUMENT, "head",
+    BAD(APPLY(g, c.inner, CHILDREN(1, &v)), ARGUMENT, "inner", "1 children");
+    BAD(APPLY(g, c.leaf, CHILDREN(1, &v), INDICES(1, &word)), ARGUMENT, "leaf", "1 children");
+    BAD(APPLY(g, c.leaf), ARGUMENT, "leaf", "0 indices");
+    BAD(APPLY(g, c.leaf, INDICES(1, &far)), ARGUMENT, "leaf", "lookup");
+    BAD(APPLY(g, c.child_sum, INDICES(1, &word)), ARGUMENT, "child-sum", "at least 1");
+    BAD(APPLY(g, c.head, INDICES(1, &word)), ARGUMENT, "head",
         "given 0 children, 0 pulls, 1 indices; expected 0 children, 1 pulls, 1 indices");
     vpps_node h = vpps_scattered(g, v, 0);
     const uint32_t label = CLASSES;
-    BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.head, .n_pulls = 1, .pulls = &h, .n_indices = 1, .indices = &label)),
-        ARGUMENT, "head", "cross_entropy");
+    BAD(APPLY(g, c.head, PULLS(1, &h), INDICES(1, &label)), ARGUMENT, "head", "cross_entropy");
     h = vpps_lookup(g, n.E, 0);
-    BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.head, .n_pulls = 1, .pulls = &h, .n_indices = 1, .indices = &word)),
-        SHAPE, "head", "17 x 1");
+    BAD(APPLY(g, c.head, PULLS(1, &h), INDICES(1, &word)), SHAPE, "head", "17 x 1");
     two[1] = 77;
-    BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 2, .children = two)), ARGUMENT, "apply", "77");
+    BAD(APPLY(g, c.inner, CHILDREN(2, two)), ARGUMENT, "apply", "77");
     two[1] = vpps_source(g, 1, &(vpps_node){vpps_scattered(g, v, 0)});
-    BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 2, .children = two)), ARGUMENT, "source",
-        "output 1");
+    BAD(APPLY(g, c.inner, CHILDREN(2, two)), ARGUMENT, "source", "output 1");
     h = vpps_lookup(g, n.E, 0);
     two[1] = vpps_source(g, 2, (vpps_node[]){h, h});
-    BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 2, .children = two)), SHAPE, "inner", "17 x 1");
+    BAD(APPLY(g, c.inner, CHILDREN(2, two)), SHAPE, "inner", "17 x 1");
     /* vertices of a cell that scatters words, as children */
     network on = n;
     vpps_graph *r = begin_cell_on(&on, "words");
@@ -403,23 +388,19 @@ TEST(applying_checks_counts_and_shapes) {
     TEST_OK(vpps_scatter(r, x));
     TEST_OK(vpps_scatter(r, x));
     const vpps_cell words = end_cell(r);
-    two[1] = vpps_apply(g, VPPS_APPLICATION(.cell = words, .n_indices = 1, .indices = &word));
-    BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 2, .children = two)), SHAPE, "inner",
-        "child 1 gives 17 x 1");
-    two[1] = vpps_apply(g, VPPS_APPLICATION(.cell = words, .n_indices = 1, .indices = &word));
-    BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.child_sum, .n_children = 2, .children = two, .n_indices = 1,
-                                       .indices = &word)),
-        SHAPE, "child-sum", "17 x 1");
-    BAD(vpps_apply(g, VPPS_APPLICATION(.cell = 99)), ARGUMENT, "apply", "cell");
+    two[1] = APPLY(g, words, INDICES(1, &word));
+    BAD(APPLY(g, c.inner, CHILDREN(2, two)), SHAPE, "inner", "child 1 gives 17 x 1");
+    two[1] = APPLY(g, words, INDICES(1, &word));
+    BAD(APPLY(g, c.child_sum, CHILDREN(2, two), INDICES(1, &word)), SHAPE, "child-sum", "17 x 1");
+    BAD(APPLY(g, 99), ARGUMENT, "apply", "cell");
     BAD(vpps_pushed(g, v, 0), ARGUMENT, "leaf", "0");
     BAD(vpps_scattered(g, v, 2), ARGUMENT, "leaf", "2");
     /* a failed apply changes nothing, and its result makes later calls fail */
     const uint32_t size = vpps_graph_size(g);
-    v = vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 1, .children = two));
+    v = APPLY(g, c.inner, CHILDREN(1, two));
     ck_assert_uint_eq(v, VPPS_NO_VERTEX);
     ck_assert_uint_eq(vpps_scattered(g, v, 0), VPPS_NO_NODE);
-    ck_assert_uint_eq(vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 2, .children = two)),
-                      VPPS_NO_VERTEX);
+    ck_assert_uint_eq(APPLY(g, c.inner, CHILDREN(2, two)), VPPS_NO_VERTEX);
     TEST_FAILS(vpps_graph_status(g), VPPS_ARGUMENT, "1 children");
     ck_assert_uint_eq(vpps_graph_size(g), size);
 }
@@ -510,9 +491,7 @@ TEST(limits_of_cells) {
             const float data[CLASSES] = {0.5f, -1, 2, 0.25f, 1};
             for (uint32_t i = 0; i < count; i++) ins[i] = vpps_input(n.g, CLASSES, 1, data);
             const uint32_t n_pulls = kind == 0 ? count : 1;
-            const vpps_vertex v =
-                vpps_apply(n.g, VPPS_APPLICATION(.cell = cell, .n_pulls = n_pulls, .pulls = ins,
-                                                 .n_indices = kind > 1 ? count : 0, .indices = indices));
+            const vpps_vertex v = APPLY(n.g, cell, PULLS(n_pulls, ins), INDICES(kind > 1 ? count : 0, indices));
             vpps_options o = default_options();
             o.vps = 2;
             o.verify = true;
@@ -585,8 +564,7 @@ TEST(pulled_indices_are_limited) {
     FREED uint32_t *indices = calloc(MOST, sizeof *indices); /* the last index is the one that is used */
     ck_assert_ptr_nonnull(indices);
     indices[MOST - 1] = WORDS - 1;
-    const vpps_node by_cell =
-        vpps_pushed(g, vpps_apply(g, VPPS_APPLICATION(.cell = 0, .n_indices = MOST, .indices = indices)), 0);
+    const vpps_node by_cell = vpps_pushed(g, APPLY(g, 0, INDICES(MOST, indices)), 0);
     const vpps_node nodes[] = {by_cell, vpps_sum_elements(g, vpps_lookup(g, n.E, WORDS - 1))};
     float values[2];
     OWNED(vpps_handle) *h = new_handle(n.model, NULL);
@@ -692,9 +670,8 @@ static void attend(const network *n, vpps_cell cell, uint32_t members, vpps_node
         children[0] = vpps_source(g, 1, &s);
         for (uint32_t k = 0; k < members; k++) children[k + 1] = vpps_source(g, 1, &h[k]);
         const vpps_node *list = bias;
-        const vpps_vertex v =
-            vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_children = members + 1, .children = children,
-                                           .n_pull_lists = 1, .n_members = members, .pull_lists = &list));
+        const vpps_vertex v = APPLY(g, cell, CHILDREN(members + 1, children), .n_pull_lists = 1, .n_members = members,
+                                    .pull_lists = &list);
         for (uint32_t k = 0; k + 1 < RESULTS; k++) results[k] = vpps_pushed(g, v, k);
         results[RESULTS - 1] = vpps_scattered(g, v, 0);
         return;
@@ -749,10 +726,8 @@ static void take_several(const network *n, vpps_cell cell, uint32_t which, vpps_
         for (uint32_t k = 0; k < n_left; k++) children[k] = vpps_source(g, 1, &x[LEFT][k]);
         for (uint32_t k = 0; k < n_right; k++) children[n_left + k] = vpps_source(g, 1, &x[RIGHT][k]);
         const vpps_node *lists[] = {bias, x[WORD]};
-        const vpps_vertex v =
-            vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_children = n_left + n_right, .children = children,
-                                           .n_pulls = 1, .pulls = &s, .n_pull_lists = 2, .pull_lists = lists,
-                                           .n_lists = LISTS, .list_members = members));
+        const vpps_vertex v = APPLY(g, cell, CHILDREN(n_left + n_right, children), PULLS(1, &s), .n_pull_lists = 2,
+                                    .pull_lists = lists, .n_lists = LISTS, .list_members = members);
         for (uint32_t k = 0; k + 1 < RESULTS; k++) results[k] = vpps_pushed(g, v, k);
         results[RESULTS - 1] = vpps_scattered(g, v, 0);
         return;
@@ -838,9 +813,8 @@ TEST(equal_lists_are_shared) {
     for (uint32_t i = 0, at = 0; i < VPPS_COUNT(rows); i++) {
         const uint32_t members = rows[i][2], children[] = {rows[i][0], 0, rows[i][1]};
         const vpps_node *list = bias + rows[i][3];
-        const vpps_vertex v =
-            vpps_apply(n.g, VPPS_APPLICATION(.cell = cell, .n_children = 1 + members, .children = children,
-                                             .n_pull_lists = 1, .n_members = members, .pull_lists = &list));
+        const vpps_vertex v = APPLY(n.g, cell, CHILDREN(1 + members, children), .n_pull_lists = 1, .n_members = members,
+                                    .pull_lists = &list);
         const uint32_t *nodes = vpps_listed_nodes(n.g, vpps_cell_of(n.g, cell), n.g->words + n.g->vertices[v].at);
         ck_assert_int_eq(nodes - n.g->words == at, rows[i][4]);
         for (uint32_t k = 0; k < members; k++)
@@ -863,8 +837,7 @@ TEST(sums_between_vertices_of_one_list) { /* a sum of nine nodes is also a verte
     vpps_node y = x;
     for (int i = 0; i < 30; i++) {
         const vpps_vertex v =
-            vpps_apply(n.g, VPPS_APPLICATION(.cell = cell, .n_children = 3, .children = children, .n_pull_lists = 1,
-                                             .n_members = 2, .pull_lists = &lists));
+            APPLY(n.g, cell, CHILDREN(3, children), .n_pull_lists = 1, .n_members = 2, .pull_lists = &lists);
         const vpps_node p = vpps_pushed(n.g, v, 0);
         y = vpps_sum(n.g, 9, (vpps_node[]){p, p, p, p, p, p, p, p, y});
     }
@@ -897,20 +870,14 @@ TEST(errors_of_lists) {
                   vpps_concat_list(r, vpps_pull_list(r, 1024, 4), 1024));
 
     const vpps_cell attention = record_attention(&n);
-    vpps_vertex children[MOST_MEMBERS + 2];
-    const vpps_node *list;
-    vpps_node bias;
-#define APPLY(...)                                                                                                     \
-    vpps_graph_clear(g);                                                                                               \
-    bias = vpps_slice(g, vpps_lookup(g, n.E, 1), 0, 1);                                                                \
-    list = &bias;                                                                                                      \
-    children[0] = vpps_source(g, 1, &(vpps_node){vpps_lookup(g, n.E, 0)});                                             \
-    for (size_t i = 1; i < VPPS_COUNT(children); i++) children[i] = children[0];                                       \
-    const vpps_vertex __VA_ARGS__
 #define BAD_LIST(count, lists, members, text)                                                                          \
     do {                                                                                                               \
-        APPLY(v = vpps_apply(g, VPPS_APPLICATION(.cell = attention, .n_children = count, .children = children,         \
-                                                 .n_pull_lists = lists, .n_members = members, .pull_lists = &list)));  \
+        vpps_graph_clear(g);                                                                                           \
+        const vpps_node node = vpps_lookup(g, n.E, 0), bias = vpps_slice(g, node, 0, 1), *list = &bias;                \
+        vpps_vertex children[MOST_MEMBERS + 2];                                                                        \
+        for (size_t i = 0; i < VPPS_COUNT(children); i++) children[i] = vpps_source(g, 1, &node);                      \
+        const vpps_vertex v = APPLY(g, attention, CHILDREN(count, children), .n_pull_lists = lists,                    \
+                                    .n_members = members, .pull_lists = &list);                                        \
         fails_sticky(g, v == VPPS_NO_VERTEX, VPPS_ARGUMENT, "apply", "attention", text);                               \
     } while (0)
     BAD_LIST(0, 1, 0, "0 children");
@@ -930,8 +897,8 @@ TEST(sums_tell_vertices_with_lists_apart) {
     TEST_OK(vpps_push(r, vpps_slice(r, all, 0, 1)));
     const vpps_cell c = end_cell(r);
     const vpps_vertex leaf = vpps_source(g, 1, &(vpps_node){vpps_lookup(g, n.E, 0)}), children[] = {leaf, leaf};
-    const vpps_vertex one = vpps_apply(g, VPPS_APPLICATION(.cell = c, .n_children = 1, .children = children));
-    const vpps_vertex two = vpps_apply(g, VPPS_APPLICATION(.cell = c, .n_children = 2, .children = children));
+    const vpps_vertex one = APPLY(g, c, CHILDREN(1, children));
+    const vpps_vertex two = APPLY(g, c, CHILDREN(2, children));
     const vpps_node slices[] = {vpps_pushed(g, one, 1), vpps_pushed(g, two, 1)};
     ck_assert_uint_ne(vpps_sum(g, 2, slices), VPPS_NO_NODE);
     const vpps_node mixed[] = {vpps_pushed(g, one, 1), vpps_pushed(g, two, 0)};
@@ -964,9 +931,8 @@ TEST(errors_of_several_lists) {
         const vpps_node node = vpps_lookup(g, n.E, 0), nodes[] = {node, node, node}, *list = nodes;                    \
         vpps_vertex children[5];                                                                                       \
         for (size_t i = 0; i < VPPS_COUNT(children); i++) children[i] = vpps_source(g, 1, &node);                      \
-        const vpps_vertex v = vpps_apply(                                                                              \
-            g, VPPS_APPLICATION(.cell = c, .n_children = count, .children = children, .n_pull_lists = pulled,          \
-                                .pull_lists = &list, .n_lists = lists, .list_members = (uint32_t[]){first, second}));  \
+        const vpps_vertex v = APPLY(g, c, CHILDREN(count, children), .n_pull_lists = pulled, .pull_lists = &list,      \
+                                    .n_lists = lists, .list_members = (uint32_t[]){first, second});                    \
         fails_sticky(g, v == VPPS_NO_VERTEX, VPPS_ARGUMENT, "apply", "two", text);                                     \
     } while (0)
     BAD_LISTS(3, 0, 1, 1, 1, "members of 0 lists; expected 2");

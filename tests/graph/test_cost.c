@@ -234,9 +234,8 @@ static vpps_cost cost_of_tree(const fixture *f, bool cells) {
             if (cells) children[k] = vpps_source(g, 1, &h);
         }
         if (cells) {
-            const vpps_vertex v = vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_children = vertices[i].children,
-                                                                 .children = children, .n_pulls = 1, .pulls = &pulled,
-                                                                 .n_indices = 1, .indices = &vertices[i].word));
+            const vpps_vertex v = APPLY(g, cell, CHILDREN(vertices[i].children, children), PULLS(1, &pulled),
+                                        INDICES(1, &vertices[i].word));
             h = vpps_scattered(g, v, 0);
         } else {
             h = body(f, vertices[i].children, hs, vpps_lookup(g, f->E, vertices[i].word), pulled, false);
@@ -274,7 +273,7 @@ TEST(an_op_over_a_list_costs_its_members) {
         vpps_graph_clear(f.g);
         for (uint32_t k = 0; k < m; k++)
             children[k] = vpps_source(f.g, 2, (vpps_node[]){vpps_parameter(f.g, f.b), vpps_input(f.g, 1, 1, numbers)});
-        vpps_apply(f.g, VPPS_APPLICATION(.cell = cell, .n_children = m, .children = children));
+        APPLY(f.g, cell, CHILDREN(m, children));
         TEST_OK(vpps_graph_status(f.g));
         const uint64_t gradient = m ? 8 : 0; /* of both results, through vector b */
         expect(f.g, "attention",
@@ -296,7 +295,7 @@ TEST(the_cost_of_a_long_list_is_counted_soon) {
     const vpps_node one = vpps_input(f.g, 1, 1, numbers);
     children[0] = vpps_source(f.g, 1, &one);
     for (uint32_t k = 1; k < MEMBERS; k++) children[k] = children[0];
-    vpps_apply(f.g, VPPS_APPLICATION(.cell = cell, .n_children = MEMBERS, .children = children));
+    APPLY(f.g, cell, CHILDREN(MEMBERS, children));
     free(children);
     TEST_OK(vpps_graph_status(f.g));
     vpps_cost cost = {.size = sizeof cost};

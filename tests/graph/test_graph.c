@@ -131,7 +131,7 @@ static void expect_failure(vpps_graph *g, const char *what, vpps_status status, 
     X(vpps_pull(g, 3, 1), STATE, "pull|cell")                                                                          \
     X(vpps_pull_index(g), STATE, "pull_index|cell")                                                                    \
     X(vpps_source(g, 1, ((vpps_node[]){77})), ARGUMENT, "source|77")                                                   \
-    X(vpps_apply(g, VPPS_APPLICATION(.cell = 0)), ARGUMENT, "apply|cell")
+    X(APPLY(g, 0), ARGUMENT, "apply|cell")
 
 TEST(errors_name_operation_and_shapes) {
     AT_END(close_fixture) fixture f = open_fixture();
@@ -385,8 +385,7 @@ static vpps_node rebuild(fixture *f, vpps_cell cell, uint32_t n) {
         const vpps_node z = vpps_concat(g, 2, (vpps_node[]){vpps_tanh(g, y), vpps_input(g, 2 + i % 3, 1, data)});
         const vpps_node start = vpps_scale(g, x, (float)i);
         const vpps_vertex from = i % 8 ? last : vpps_source(g, 1, &start);
-        last = vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_children = 1, .children = &from, .n_pulls = 1,
-                                              .pulls = &x, .n_indices = 1, .indices = &(uint32_t){i % 6}));
+        last = APPLY(g, cell, CHILDREN(1, &from), PULLS(1, &x), INDICES(1, &(uint32_t){i % 6}));
         terms[i % 64] = vpps_add(g, vpps_sum_elements(g, z), vpps_pushed(g, last, 0));
     }
     const vpps_node loss = vpps_sum(g, n < 64 ? n : 64, terms);

@@ -65,10 +65,8 @@ GPU_EACH(only_the_branch_that_is_taken_counts, SETTINGS *WAYS - (VPPS_SIMT_TSAN 
     for (size_t i = 0; i < VPPS_COUNT(conditions); i++) {
         const vpps_node pulls[] = {vpps_input(t.g, 1, 1, &conditions[i]), vpps_parameter(t.g, params[0]),
                                    vpps_parameter(t.g, params[1])};
-        nodes[i] =
-            way == GRAPH
-                ? vpps_select(t.g, pulls[0], pulls[1], pulls[2])
-                : vpps_scattered(t.g, vpps_apply(t.g, VPPS_APPLICATION(.cell = cell, .n_pulls = 3, .pulls = pulls)), 0);
+        nodes[i] = way == GRAPH ? vpps_select(t.g, pulls[0], pulls[1], pulls[2])
+                                : vpps_scattered(t.g, APPLY(t.g, cell, PULLS(3, pulls)), 0);
         outs[i] = values[i];
     }
     TEST_OK(vpps_forward(t.h, t.g, VPPS_COUNT(conditions), nodes, outs));
@@ -110,8 +108,7 @@ TEST_EACH(a_running_maximum_begins_at_minus_infinity, 0, SETTINGS) {
         vpps_vertex at = vpps_source(t.g, 2, first);
         for (uint32_t k = 0; k < TURNS; k++) {
             const vpps_node pull = vpps_slice(t.g, vpps_parameter(t.g, x), k, 1);
-            at = vpps_apply(
-                t.g, VPPS_APPLICATION(.cell = turn, .n_children = 1, .children = &at, .n_pulls = 1, .pulls = &pull));
+            at = APPLY(t.g, turn, CHILDREN(1, &at), PULLS(1, &pull));
         }
         nodes[lane] = vpps_scattered(t.g, at, 1);
         outs[lane] = &values[lane];
@@ -205,8 +202,8 @@ TEST_EACH(a_vertex_that_is_not_taken_has_no_gradients, 0, SETTINGS) {
         vpps_graph_clear(t.g);
         const vpps_node at = vpps_parameter(t.g, x), pulls[] = {vpps_zeros(t.g, 1, 1), at}, members[] = {at, at};
         const vpps_node *lists[] = {members};
-        const vpps_vertex v = vpps_apply(t.g, VPPS_APPLICATION(.cell = cells[op], .n_pulls = 2, .pulls = pulls,
-                                                               .n_pull_lists = 1, .pull_lists = lists, .n_members = 2));
+        const vpps_vertex v =
+            APPLY(t.g, cells[op], PULLS(2, pulls), .n_pull_lists = 1, .pull_lists = lists, .n_members = 2);
         TEST_OK(vpps_zero_gradients(t.h));
         TEST_OK(vpps_backward(t.h, t.g, vpps_scattered(t.g, v, 0), NULL));
         TEST_OK(vpps_read_gradients(t.h));
@@ -328,8 +325,7 @@ TEST_EACH(constants_in_a_cell_do_what_they_do_outside, 0, 2) {
     training_start(&t, &o);
     const vpps_node pull = vpps_input(t.g, PAIRS, 1, x);
     for (uint32_t i = 0; i < CHAINS; i++) {
-        nodes[i] =
-            vpps_pushed(t.g, vpps_apply(t.g, VPPS_APPLICATION(.cell = cells[i], .n_pulls = 1, .pulls = &pull)), 0);
+        nodes[i] = vpps_pushed(t.g, APPLY(t.g, cells[i], PULLS(1, &pull)), 0);
         nodes[CHAINS + i] = add_chain(t.g, pull, test_seed() + i);
         outs[i] = values[0][i];
         outs[CHAINS + i] = values[1][i];

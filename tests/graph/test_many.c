@@ -112,21 +112,17 @@ static void build_many(const network *n, vpps_graph *g, rows *r, vpps_node *out)
 static void build_each(const network *n, vpps_graph *g, const rows *r, vpps_node *out) {
     vpps_node inputs[VERTICES];
     for (uint32_t i = 0; i < VERTICES; i++) inputs[i] = vpps_input(g, SIZE, 1, r->data[i]);
-    for (uint32_t i = 0; i < VERTICES; i++)
-        vpps_apply(g, VPPS_APPLICATION(.cell = n->word, .n_indices = 2, .indices = r->indices[i]));
-    for (uint32_t i = 0; i < VERTICES; i++)
-        vpps_apply(g, VPPS_APPLICATION(.cell = n->join, .n_children = 2, .children = r->pairs[i], .n_pulls = 1,
-                                       .pulls = &inputs[i]));
+    for (uint32_t i = 0; i < VERTICES; i++) APPLY(g, n->word, INDICES(2, r->indices[i]));
+    for (uint32_t i = 0; i < VERTICES; i++) APPLY(g, n->join, CHILDREN(2, r->pairs[i]), PULLS(1, &inputs[i]));
     for (uint32_t i = 0; i < VERTICES; i++) {
         vpps_vertex children[16] = {r->start[i]};
         uint32_t members[3], c = 1;
         for (uint32_t l = 0; l < 3; l++) members[l] = r->first[l][i + 1] - r->first[l][i];
         for (uint32_t k = 0; k < members[0]; k++) children[c++] = r->left[r->first[0][i] + k];
         for (uint32_t k = 0; k < members[2]; k++) children[c++] = r->right[r->first[2][i] + k];
-        vpps_apply(g, VPPS_APPLICATION(.cell = n->several, .n_children = c, .children = children, .n_pull_lists = 2,
-                                       .pull_lists = (const vpps_node *[]){r->weights + r->first[0][i],
-                                                                           r->nodes + r->first[1][i]},
-                                       .n_lists = 3, .list_members = members));
+        APPLY(g, n->several, CHILDREN(c, children), .n_pull_lists = 2,
+              .pull_lists = (const vpps_node *[]){r->weights + r->first[0][i], r->nodes + r->first[1][i]}, .n_lists = 3,
+              .list_members = members);
     }
     for (uint32_t v = 0; v < 3 * VERTICES; v++) out[v] = vpps_scattered(g, v, 0);
 }
@@ -246,7 +242,7 @@ TEST(messages_are_cut_between_characters) {
     TEST_OK(vpps_cell_end(r, &cell));
     TEST_OK(vpps_graph_create(&g, m));
     const vpps_node x = vpps_input(g, SIZE + 1, 1, data);
-    vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_pulls = 1, .pulls = &x));
+    APPLY(g, cell, PULLS(1, &x));
     check_cut(g);
     vpps_graph_clear(g);
     vpps_input(g, SIZE + 1, 1, data);

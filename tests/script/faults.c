@@ -22,8 +22,7 @@ void open_recurrent(batch *b) {
     const vpps_cell rnn = end_cell(r);
     const vpps_node x = vpps_input(b->g, ROWS, 1, data);
     vpps_vertex h = vpps_source(b->g, 1, &x);
-    for (uint32_t i = 0; i < STEPS; i++)
-        h = vpps_apply(b->g, VPPS_APPLICATION(.cell = rnn, .n_children = 1, .children = &h));
+    for (uint32_t i = 0; i < STEPS; i++) h = APPLY(b->g, rnn, CHILDREN(1, &h));
     open_batch(b, vpps_sum_elements(b->g, vpps_scattered(b->g, h, 0)), (way){.n_vps = 2, .groups = 1});
 }
 

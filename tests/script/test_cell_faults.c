@@ -111,7 +111,7 @@ TEST(products_of_products) {
         const vpps_cell linear = end_cell(r);
         const float data[ROWS] = {0};
         const vpps_node x = vpps_input(b.g, ROWS, 1, data);
-        const vpps_vertex v = vpps_apply(b.g, VPPS_APPLICATION(.cell = linear, .n_pulls = 1, .pulls = &x));
+        const vpps_vertex v = APPLY(b.g, linear, PULLS(1, &x));
         open_batch(&b, vpps_sum_elements(b.g, vpps_pushed(b.g, v, 0)), (way){.n_vps = n_vps, .groups = 1});
         close_batch(&b);
     }
@@ -164,7 +164,7 @@ TEST(a_value_is_kept_over_one_that_is_still_read) {
     TEST_OK(vpps_push(r, vpps_mul(r, gate[2], gate[3])));
     const vpps_cell gates = end_cell(r);
     const vpps_node x = vpps_input(b.g, ROWS, 1, data);
-    const vpps_vertex v = vpps_apply(b.g, VPPS_APPLICATION(.cell = gates, .n_pulls = 1, .pulls = &x));
+    const vpps_vertex v = APPLY(b.g, gates, PULLS(1, &x));
     open_batch(&b, vpps_dot(b.g, vpps_pushed(b.g, v, 0), vpps_pushed(b.g, v, 1)), (way){.n_vps = 1, .groups = 1});
     uint32_t block;
     vpps_compiled_cell *c = b.job.subject.cells[block_of(&b, "gates", &block)->cell];
@@ -212,9 +212,7 @@ TEST(a_product_starts_from_fewer_columns) {
     const vpps_cell rnn = end_cell(r);
     const vpps_node start = vpps_ones(b.g, SIZE, 1);
     vpps_vertex h = vpps_source(b.g, 1, &start);
-    for (uint32_t i = 0; i < STEPS; i++)
-        h = vpps_apply(b.g,
-                       VPPS_APPLICATION(.cell = rnn, .n_children = 1, .children = &h, .n_indices = 1, .indices = &i));
+    for (uint32_t i = 0; i < STEPS; i++) h = APPLY(b.g, rnn, CHILDREN(1, &h), INDICES(1, &i));
     open_batch(&b, vpps_sum_elements(b.g, vpps_scattered(b.g, h, 0)), (way){.n_vps = 2, .groups = 1});
     uint32_t number, found = 0;
     vpps_compiled_cell *c = b.job.subject.cells[block_of(&b, "rnn", &number)->cell];

@@ -105,9 +105,7 @@ TEST(stages_that_share_out_vertices_differently_wait) {
         const vpps_node *const lists[] = {x}, own = vpps_lookup(g, E, i);
         for (uint32_t k = 0; k < n; k++) x[k] = vpps_tanh(g, vpps_lookup(g, E, k % WORDS));
         losses[i] = vpps_pushed(
-            g,
-            vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_pulls = 1, .pulls = &own, .n_indices = 1, .indices = &i,
-                                           .n_pull_lists = 1, .n_members = n, .pull_lists = lists)),
+            g, APPLY(g, cell, PULLS(1, &own), INDICES(1, &i), .n_pull_lists = 1, .n_members = n, .pull_lists = lists),
             0);
     }
     TEST_OK(job_open(&j, g, vpps_sum(g, LISTS, losses), (way){.n_vps = 3, .groups = 1}, 5));
@@ -137,8 +135,7 @@ TEST(twins_have_a_vp_each) {
             for (uint32_t t = 0; t < LENGTH; t++) {
                 const uint32_t at = k ? LENGTH - 1 - t : t;
                 const vpps_node word = vpps_lookup(g, E, at);
-                v = vpps_apply(
-                    g, VPPS_APPLICATION(.cell = cell, .n_children = 1, .children = &v, .n_pulls = 1, .pulls = &word));
+                v = APPLY(g, cell, CHILDREN(1, &v), PULLS(1, &word));
                 states[k][at] = vpps_scattered(g, v, 0);
             }
         }

@@ -20,10 +20,10 @@ static void open_classified(batch *b) {
         cells[i] = end_cell(r);
     }
     const vpps_node x = vpps_input(b->g, ROWS, 1, data);
-    vpps_vertex v = vpps_apply(b->g, VPPS_APPLICATION(.cell = cells[0], .n_pulls = 1, .pulls = &x));
+    vpps_vertex v = APPLY(b->g, cells[0], PULLS(1, &x));
     for (uint32_t i = 0; i < STEPS; i++) {
         losses[i] = vpps_scattered(b->g, v, 2);
-        if (i + 1 < STEPS) v = vpps_apply(b->g, VPPS_APPLICATION(.cell = cells[1], .n_children = 1, .children = &v));
+        if (i + 1 < STEPS) v = APPLY(b->g, cells[1], CHILDREN(1, &v));
     }
     open_batch(b, vpps_sum(b->g, STEPS, losses), (way){.n_vps = 2, .groups = 1});
 }
@@ -138,7 +138,7 @@ static uint32_t *open_attending(batch *b, bool tables) {
     TEST_OK(vpps_scatter(r, vpps_sum_elements(r, vpps_weighted_sum_list(r, a, v))));
     const vpps_cell attends = end_cell(r);
     const vpps_application read = {sizeof read, .cell = attends, .n_children = STEPS, .children = words};
-    for (uint32_t i = 0; i < STEPS; i++) words[i] = vpps_apply(b->g, VPPS_APPLICATION(.cell = word));
+    for (uint32_t i = 0; i < STEPS; i++) words[i] = APPLY(b->g, word);
     for (uint32_t i = 0; i < STEPS; i++) losses[i] = vpps_scattered(b->g, vpps_apply(b->g, &read), 0);
     open_batch(b, vpps_sum(b->g, STEPS, losses), (way){.n_vps = 1, .groups = 1});
     const vpps_block *block = block_of(b, "attends", &number);

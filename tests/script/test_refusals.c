@@ -331,11 +331,9 @@ static void open_attention(batch *b) {
     const vpps_cell attends = end_cell(r);
     vpps_vertex children[LEAVES + VERTICES];
     vpps_node terms[VERTICES];
-    for (uint32_t i = 0; i < LEAVES; i++)
-        children[i] = vpps_apply(b->g, VPPS_APPLICATION(.cell = leaf, .n_indices = 1, .indices = &i));
+    for (uint32_t i = 0; i < LEAVES; i++) children[i] = APPLY(b->g, leaf, INDICES(1, &i));
     for (uint32_t i = 0; i < VERTICES; i++) {
-        const vpps_vertex v = vpps_apply(b->g, VPPS_APPLICATION(.cell = attends, .n_children = LEAVES + i,
-                                                                .children = children, .n_indices = 1, .indices = &i));
+        const vpps_vertex v = APPLY(b->g, attends, CHILDREN(LEAVES + i, children), INDICES(1, &i));
         children[LEAVES + i] = v;
         terms[i] = vpps_sum_elements(b->g, vpps_scattered(b->g, v, 0));
     }

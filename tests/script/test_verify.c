@@ -56,13 +56,10 @@ TEST(vertices_may_have_the_same_lists) {
         TEST_OK(vpps_scatter(r, vpps_weighted_sum_list(r, score, x)));
         TEST_OK(vpps_scatter(r, vpps_tanh(r, own)));
         TEST_OK(vpps_cell_end(r, &all));
-        for (uint32_t i = 0; i < 3; i++)
-            leaves[i] = vpps_apply(t.g, VPPS_APPLICATION(.cell = leaf, .n_indices = 1, .indices = &i));
+        for (uint32_t i = 0; i < 3; i++) leaves[i] = APPLY(t.g, leaf, INDICES(1, &i));
         leaves[3] = leaves[1]; /* the same child twice in a list */
         vpps_vertex v[VERTICES];
-        for (uint32_t i = 0; i < VERTICES; i++)
-            v[i] = vpps_apply(
-                t.g, VPPS_APPLICATION(.cell = all, .n_children = 4, .children = leaves, .n_indices = 1, .indices = &i));
+        for (uint32_t i = 0; i < VERTICES; i++) v[i] = APPLY(t.g, all, CHILDREN(4, leaves), INDICES(1, &i));
         for (uint32_t i = 0; i < VERTICES; i++) {
             const uint32_t term = outputs >> (2 * i) & 3;
             if (term != NOTHING) terms[n++] = vpps_sum_elements(t.g, vpps_scattered(t.g, v[i], term & 1));
