@@ -3,22 +3,15 @@
 
 #include "runtime/handle.h"
 
-static vpps_param matrix(const gpu_zoo *zoo, const char *name, uint32_t number, uint32_t rows, uint32_t cols) {
-    const float spread = 1.5f / sqrtf((float)cols);
+/* cols 0: a vector. */
+static vpps_param param(const gpu_zoo *zoo, const char *name, uint32_t number, uint32_t rows, uint32_t cols) {
+    const float spread = cols ? 1.5f / sqrtf((float)cols) : 0.5f;
     const vpps_init init = {.kind = VPPS_INIT_UNIFORM, .a = -spread, .b = spread};
     vpps_param p;
     char text[16];
     snprintf(text, sizeof text, "%s%u", name, number);
-    TEST_OK(vpps_add_matrix(zoo->model, &p, text, rows, cols, &init));
-    return p;
-}
-
-static vpps_param vector(const gpu_zoo *zoo, const char *name, uint32_t number, uint32_t rows) {
-    const vpps_init init = {.kind = VPPS_INIT_UNIFORM, .a = -0.5f, .b = 0.5f};
-    vpps_param p;
-    char text[16];
-    snprintf(text, sizeof text, "%s%u", name, number);
-    TEST_OK(vpps_add_vector(zoo->model, &p, text, rows, &init));
+    TEST_OK(cols ? vpps_add_matrix(zoo->model, &p, text, rows, cols, &init)
+                 : vpps_add_vector(zoo->model, &p, text, rows, &init));
     return p;
 }
 
@@ -28,17 +21,17 @@ gpu_zoo zoo_of(const uint32_t size[ZOO_SIZES], uint64_t seed) {
     memcpy(zoo->size, size, sizeof zoo->size);
     TEST_OK(vpps_model_create(&zoo->model, seed));
     TEST_OK(vpps_add_lookup(zoo->model, &zoo->E, "E", ZOO_WORDS, x, 1, NULL));
-    for (uint32_t i = 0; i < 3; i++) zoo->A[i] = matrix(zoo, "A", i, a, x);
-    zoo->B[0] = matrix(zoo, "B", 0, b, a);
-    zoo->B[1] = matrix(zoo, "B", 1, b, x);
-    zoo->C[0] = matrix(zoo, "C", 0, c, b);
-    zoo->C[1] = matrix(zoo, "C", 1, c, a);
-    zoo->C[2] = matrix(zoo, "C", 2, c, x);
-    zoo->D = matrix(zoo, "D", 0, x, c);
-    for (uint32_t i = 0; i < 3; i++) zoo->U[i] = matrix(zoo, "U", i, a, b);
-    for (uint32_t i = 0; i < ZOO_SIZES; i++) zoo->b[i] = vector(zoo, "b", i, size[i]);
+    for (uint32_t i = 0; i < 3; i++) zoo->A[i] = param(zoo, "A", i, a, x);
+    zoo->B[0] = param(zoo, "B", 0, b, a);
+    zoo->B[1] = param(zoo, "B", 1, b, x);
+    zoo->C[0] = param(zoo, "C", 0, c, b);
+    zoo->C[1] = param(zoo, "C", 1, c, a);
+    zoo->C[2] = param(zoo, "C", 2, c, x);
+    zoo->D = param(zoo, "D", 0, x, c);
+    for (uint32_t i = 0; i < 3; i++) zoo->U[i] = param(zoo, "U", i, a, b);
+    for (uint32_t i = 0; i < ZOO_SIZES; i++) zoo->b[i] = param(zoo, "b", i, size[i], 0);
     for (uint32_t i = 0; i < ZOO_OUTPUTS; i++) {
-        const vpps_param p = vector(zoo, "u", i, a);
+        const vpps_param p = param(zoo, "u", i, a, 0);
         if (i == 0) zoo->first_bias = p;
     }
     TEST_OK(vpps_graph_create(&zoo->g, zoo->model));
@@ -110,13 +103,14 @@ vpps_node zoo_build(const gpu_zoo *zoo, vpps_graph *g, uint32_t chains, uint64_t
     return vpps_scale_by(g, vpps_sum(g, chains + 2, terms), vpps_input(g, 1, 1, &factor));
 }
 
-void zoo_episode(const gpu_zoo *zoo, episode *x, const uint32_t *chains, uint32_t n_batches) {
-    *x = (episode){.model = zoo->model, .n_batches = n_batches};
+episode zoo_episode(const gpu_zoo *zoo, const uint32_t *chains, uint32_t n_batches) {
+    episode x = {.model = zoo->model, .n_batches = n_batches};
     for (uint32_t k = 0; k < n_batches; k++) {
-        TEST_OK(vpps_graph_create(&x->g[k], zoo->model));
-        x->loss[k] = zoo_build(zoo, x->g[k], chains[k], test_seed() * 100 + k, 0.1f);
-        TEST_OK(vpps_graph_status(x->g[k]));
+        x.g[k] = new_graph(zoo->model);
+        x.loss[k] = zoo_build(zoo, x.g[k], chains[k], test_seed() * 100 + k, 0.1f);
+        TEST_OK(vpps_graph_status(x.g[k]));
     }
+    return x;
 }
 
 void zoo_forget(episode *x) {
@@ -134,6 +128,15 @@ void expect_agreement(const episode *x, const vpps_options *o, const gpu_layout 
     if (usable) *usable = e.usable;
     ck_assert_msg(!finding, "%s, %u slices, optimiser %d, clip %g, %s: %s", vpps_precision_names[o->precision],
                   o->slices, (int)o->optimizer.kind, (double)o->optimizer.clip, gpu_layout_text(layout), finding);
+}
+
+void expect_agreement_of(const training *t, vpps_node loss, vpps_precision precision, const gpu_layout *layout,
+                         int ways) {
+    const episode x = {.model = t->model, .g = {t->g}, .loss = {loss}, .n_batches = 1};
+    vpps_options o = gpu_options(layout, VPPS_SGD);
+    TEST_OK(vpps_graph_status(t->g));
+    o.precision = precision;
+    expect_agreement(&x, &o, layout, ways, NULL);
 }
 
 bool expect_agreement_on(const rg_case *c, const vpps_options *o, const gpu_layout *layout, int ways) {

@@ -25,7 +25,7 @@ void zoo_close(gpu_zoo *zoo);
 vpps_node zoo_build(const gpu_zoo *zoo, vpps_graph *g, uint32_t chains, uint64_t seed, float factor);
 
 /* Makes some batches of different widths. Free them with zoo_forget. */
-void zoo_episode(const gpu_zoo *zoo, episode *x, const uint32_t *chains, uint32_t n_batches);
+episode zoo_episode(const gpu_zoo *zoo, const uint32_t *chains, uint32_t n_batches);
 void zoo_forget(episode *x);
 
 /* ---------------------------------------------------------------- agreement with the double-precision reference */
@@ -36,5 +36,8 @@ extern const gpu_layout zoo_layouts[ZOO_LAYOUTS];
 
 /* Trains the episode with these options in that layout and compares; the numbers must be moderate, unless `usable` receives whether they are. */
 void expect_agreement(const episode *x, const vpps_options *o, const gpu_layout *layout, int ways, bool *usable);
+/* Does the same with one graph, without an optimiser's state. */
+void expect_agreement_of(const training *t, vpps_node loss, vpps_precision precision, const gpu_layout *layout,
+                         int ways);
 /* Does the same with a drawn case; returns whether its numbers were moderate. */
 bool expect_agreement_on(const rg_case *c, const vpps_options *o, const gpu_layout *layout, int ways);

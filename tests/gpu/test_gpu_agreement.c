@@ -84,9 +84,8 @@ GPU_EACH(shapes_agree, 1, VPPS_COUNT(all_shapes)) {
     const uint32_t n_chains = _i % 2 ? 3 : 1,
                    chains[] = {n_chains, n_chains}; /* equally many: both batches have one kernel */
     const shapes *s = &all_shapes[_i];
-    episode x;
-    gpu_zoo zoo = zoo_of(s->size, 5);
-    zoo_episode(&zoo, &x, chains, VPPS_COUNT(chains));
+    AT_END(zoo_close) gpu_zoo zoo = zoo_of(s->size, 5);
+    AT_END(zoo_forget) episode x = zoo_episode(&zoo, chains, VPPS_COUNT(chains));
     const uint32_t n = test_full() ? VPPS_COUNT(s->layouts) : 1;
     for (uint32_t i = 0; i < n && s->layouts[i].sms; i++) {
         const vpps_options options = gpu_options(&s->layouts[i], s->optimizer);
@@ -97,8 +96,6 @@ GPU_EACH(shapes_agree, 1, VPPS_COUNT(all_shapes)) {
         zoo.h = NULL;
         expect_agreement(&x, &options, &s->layouts[i], EPISODE_FORWARD, NULL);
     }
-    zoo_forget(&x);
-    zoo_close(&zoo);
 }
 
 /* ---------------------------------------------------------------- weights outside of registers */
@@ -129,10 +126,9 @@ GPU_EACH(levels_agree, 1, test_everyday("levels", 2, 7)) {
         {VPPS_PRECISION_BF16, {31, 33, 40, 7}, {1, 9}, {5, 256, 1, 1}, VPPS_RESIDENT_REGISTERS, false},
         {VPPS_PRECISION_BF16X3, {33, 40, 80, 100}, {1, 9}, {4, 384, 2, 1}, VPPS_RESIDENT_SHARED, false},
     };
-    episode x;
     uint32_t levels[VPPS_RESIDENT_STREAM + 1] = {0};
-    gpu_zoo zoo = zoo_of(cases[_i].size, 5);
-    zoo_episode(&zoo, &x, cases[_i].chains, 2);
+    AT_END(zoo_close) gpu_zoo zoo = zoo_of(cases[_i].size, 5);
+    AT_END(zoo_forget) episode x = zoo_episode(&zoo, cases[_i].chains, 2);
     vpps_options options = gpu_options(&cases[_i].layout, VPPS_SGD);
     options.precision = cases[_i].precision;
     expect_agreement(&x, &options, &cases[_i].layout, EPISODE_FORWARD, NULL);
@@ -144,8 +140,6 @@ GPU_EACH(levels_agree, 1, test_everyday("levels", 2, 7)) {
     for (uint32_t level = 0; level <= VPPS_RESIDENT_STREAM && gpu_is_simulated() && !wide; level++)
         ck_assert_msg((levels[level] > 0) == (level <= cases[_i].farthest), "%u matrices at level %u", levels[level],
                       level);
-    zoo_forget(&x);
-    zoo_close(&zoo);
 }
 
 /* A virtual processor owns so many rows that one vertex's sums exceed the usual size of tiles (VPPS_TILE_WORDS), and then shared memory: in that case
@@ -154,20 +148,20 @@ TEST_EACH(rows_have_room_or_are_refused, 0, 3) {
     enum { COLUMNS = 64 }; /* so that weights take all remaining shared memory */
     static const uint32_t rows[] = {3400, 130000, 16000};
     const gpu_layout layout = {2, 256, 1, 1};
-    vpps_options o = gpu_options(&layout, VPPS_SGD);
-    o.precision = _i < 2 ? VPPS_PRECISION_BF16X3 : VPPS_PRECISION_FP32;
+    const vpps_precision precision = _i < 2 ? VPPS_PRECISION_BF16X3 : VPPS_PRECISION_FP32;
     AT_END(training_end) training t = training_of(1);
     const vpps_param W = add_matrix(t.model, "W", rows[_i], COLUMNS);
     float in[COLUMNS];
     for (uint32_t i = 0; i < COLUMNS; i++) in[i] = 0.1f * (float)(i % 7) - 0.3f;
     const vpps_node y = vpps_matvec(t.g, W, vpps_input(t.g, COLUMNS, 1, in));
-    const episode x = {
-        .model = t.model, .g = {t.g}, .loss = {vpps_sum_elements(t.g, vpps_tanh(t.g, y))}, .n_batches = 1};
+    const vpps_node loss = vpps_sum_elements(t.g, vpps_tanh(t.g, y));
     if (_i != 1) {
-        expect_agreement(&x, &o, &layout, 0, NULL);
+        expect_agreement_of(&t, loss, precision, &layout, 0);
     } else {
-        TEST_OK(vpps_handle_create(&t.h, t.model, &o));
-        TEST_FAILS(vpps_fb(t.h, t.g, x.loss[0], NULL), VPPS_POOL, "expected fewer rows or fewer groups");
+        vpps_options o = gpu_options(&layout, VPPS_SGD);
+        o.precision = precision;
+        training_start(&t, &o);
+        TEST_FAILS(vpps_fb(t.h, t.g, loss, NULL), VPPS_POOL, "expected fewer rows or fewer groups");
     }
 }
 
@@ -184,8 +178,6 @@ GPU_EACH(vocabularies_agree, 1, 8) {
                  {160000, 10, 132, VPPS_PRECISION_FP32}, {2501, 2048, 64, VPPS_PRECISION_FP32}};
     const gpu_layout layout = {cases[_i].sms, 256, 1, 1};
     const uint32_t n = cases[_i].hidden;
-    vpps_options o = gpu_options(&layout, VPPS_SGD);
-    o.precision = cases[_i].precision;
     AT_END(training_end) training t = training_of(1);
     const vpps_param E = add_lookup(t.model, "E", BATCH, n, 1), W = add_matrix(t.model, "W", cases[_i].classes, n),
                      b = add_vector(t.model, "b", cases[_i].classes);
@@ -193,8 +185,7 @@ GPU_EACH(vocabularies_agree, 1, 8) {
     for (uint32_t i = 0; i < BATCH; i++)
         terms[i] = vpps_cross_entropy(t.g, vpps_affine1(t.g, b, W, vpps_tanh(t.g, vpps_lookup(t.g, E, i))),
                                       i * (cases[_i].classes / BATCH));
-    const episode x = {.model = t.model, .g = {t.g}, .loss = {vpps_average(t.g, BATCH, terms)}, .n_batches = 1};
-    expect_agreement(&x, &o, &layout, EPISODE_FORWARD, NULL);
+    expect_agreement_of(&t, vpps_average(t.g, BATCH, terms), cases[_i].precision, &layout, EPISODE_FORWARD);
 }
 
 /* ---------------------------------------------------------------- long scripts */
@@ -237,12 +228,8 @@ TEST_GROUP("long", .seconds = 300);
 TEST_EACH(long_scripts_agree, 0, test_everyday("long", 1, ZOO_LAYOUTS)) {
     static const uint32_t size[] = {33, 33, 33, 33};
     AT_END(zoo_close) gpu_zoo zoo = zoo_of(size, 5);
-    AT_END(zoo_forget) episode x = {.model = zoo.model, .n_batches = 1};
-    TEST_OK(vpps_graph_create(&x.g[0], zoo.model));
-    x.loss[0] = build_long(&zoo, x.g[0]);
-    TEST_OK(vpps_graph_status(x.g[0]));
-    const vpps_options options = gpu_options(&zoo_layouts[_i], VPPS_SGD);
-    expect_agreement(&x, &options, &zoo_layouts[_i], 0, NULL);
+    const vpps_node loss = build_long(&zoo, zoo.g);
+    expect_agreement_of(&(training){zoo.model, zoo.g, NULL}, loss, VPPS_PRECISION_FP32, &zoo_layouts[_i], 0);
 }
 
 /* There are more groups than a CTA has threads, and only the last group's vertices have a certain cell. */
@@ -251,17 +238,14 @@ TEST(every_group_begins_gradients) {
     static const uint32_t size[] = {9, 8, 7, 5};
     const gpu_layout layout = {GROUPS, 32, 1, GROUPS};
     AT_END(zoo_close) gpu_zoo zoo = zoo_of(size, 5);
-    AT_END(zoo_forget) episode x = {.model = zoo.model, .n_batches = 1};
-    TEST_OK(vpps_graph_create(&x.g[0], zoo.model));
+    vpps_graph *g = zoo.g;
     vpps_node terms[GROUPS];
     for (uint32_t i = 0; i < GROUPS; i++) {
-        const vpps_node in = vpps_lookup(x.g[0], zoo.E, i % ZOO_WORDS);
-        terms[i] =
-            vpps_sum_elements(x.g[0], vpps_tanh(x.g[0], vpps_matvec(x.g[0], i + 1 < GROUPS ? zoo.A[0] : zoo.C[2], in)));
+        const vpps_node y = vpps_matvec(g, i + 1 < GROUPS ? zoo.A[0] : zoo.C[2], vpps_lookup(g, zoo.E, i % ZOO_WORDS));
+        terms[i] = vpps_sum_elements(g, vpps_tanh(g, y));
     }
-    x.loss[0] = vpps_sum(x.g[0], GROUPS, terms);
-    const vpps_options options = gpu_options(&layout, VPPS_SGD);
-    expect_agreement(&x, &options, &layout, 0, NULL);
+    const vpps_node loss = vpps_sum(g, GROUPS, terms);
+    expect_agreement_of(&(training){zoo.model, g, NULL}, loss, VPPS_PRECISION_FP32, &layout, 0);
 }
 
 /* ---------------------------------------------------------------- optimisers, frozen parameters */
@@ -271,9 +255,8 @@ TEST_GROUP("optimizers", .seconds = 300);
 GPU_EACH(optimizers_agree, 1, VPPS_ADAMW + 1) {
     static const uint32_t size[] = {31, 33, 40, 7}, chains[] = {3, 3, 3};
     const gpu_layout *layout = &zoo_layouts[_i % ZOO_LAYOUTS];
-    episode x;
-    gpu_zoo zoo = zoo_of(size, 9);
-    zoo_episode(&zoo, &x, chains, 3);
+    AT_END(zoo_close) gpu_zoo zoo = zoo_of(size, 9);
+    AT_END(zoo_forget) episode x = zoo_episode(&zoo, chains, 3);
     if (_i % 2) {
         const vpps_param frozen[] = {zoo.A[1], zoo.C[2], zoo.b[3], zoo.first_bias + 4, zoo.E};
         for (size_t i = 0; i < VPPS_COUNT(frozen); i++) TEST_OK(vpps_freeze(zoo.model, frozen[i], true));
@@ -283,8 +266,6 @@ GPU_EACH(optimizers_agree, 1, VPPS_ADAMW + 1) {
         options.optimizer.clip = clipping ? 0.5f : 0;
         expect_agreement(&x, &options, layout, 0, NULL);
     }
-    zoo_forget(&x);
-    zoo_close(&zoo);
 }
 
 /* ---------------------------------------------------------------- lists, and matrices that are read as values */
@@ -329,9 +310,8 @@ static void train_children(const char *device, matrices after[2]) {
             const vpps_node child = vpps_input(t.g, N, 1, values);
             children[i] = vpps_source(t.g, 1, &child);
         }
-        const vpps_vertex x =
-            vpps_apply(t.g, VPPS_APPLICATION(.cell = list, .n_children = batch ? 0 : CHILDREN, .children = children));
-        const vpps_vertex y = vpps_apply(t.g, VPPS_APPLICATION(.cell = value, .n_children = 1, .children = &x));
+        const vpps_vertex x = APPLY(t.g, list, CHILDREN(batch ? 0 : CHILDREN, children));
+        const vpps_vertex y = APPLY(t.g, value, CHILDREN(1, &x));
         TEST_OK(vpps_fb(t.h, t.g, vpps_sum_elements(t.g, vpps_scattered(t.g, y, 0)), NULL));
         TEST_OK(vpps_read_parameters(t.h));
         memcpy(after[batch].U, vpps_param_values(t.model, U), sizeof after[batch].U);

@@ -91,15 +91,13 @@ static vpps_node build_chains(training *t, const shape *s) {
         vpps_vertex at = vpps_source(t->g, 1, &begin);
         for (uint32_t i = 0; i < s->vertices; i++) {
             uint32_t rows, cols;
-            at = vpps_apply(t->g, VPPS_APPLICATION(.cell = cells[which], .n_children = 1, .children = &at));
+            at = APPLY(t->g, cells[which], CHILDREN(1, &at));
             const vpps_node made = vpps_pushed(t->g, at, 0);
             TEST_OK(vpps_node_shape(t->g, made, &rows, &cols));
             terms[n++] = vpps_dot(t->g, made, draw(t->g, rows, cols, &random));
         }
     }
-    const vpps_node loss = vpps_sum(t->g, n, terms);
-    TEST_OK(vpps_graph_status(t->g));
-    return loss;
+    return vpps_sum(t->g, n, terms);
 }
 
 static const shape shapes[] = {{3, 3, 3},   {2, 5, 2}, {12, 12, 29}, {11, 11, 32},
@@ -110,9 +108,8 @@ TEST_GROUP("matrices", .seconds = 300);
 GPU_EACH(other_elements_are_read_in_time, 1, VPPS_COUNT(shapes)) {
     AT_END(training_end) training t = training_of(7);
     const vpps_node loss = build_chains(&t, &shapes[_i]);
-    const episode x = {.model = t.model, .g = {t.g}, .loss = {loss}, .n_batches = 1};
-    const vpps_options o = gpu_options(&zoo_layouts[0], VPPS_SGD);
-    expect_agreement(&x, &o, &zoo_layouts[0], EPISODE_FORWARD | EPISODE_PARTS | EPISODE_REQUEST, NULL);
+    expect_agreement_of(&t, loss, VPPS_PRECISION_FP32, &zoo_layouts[0],
+                        EPISODE_FORWARD | EPISODE_PARTS | EPISODE_REQUEST);
 }
 
 /* ---------------------------------------------------------------- lists of many lengths */
@@ -136,13 +133,11 @@ GPU_EACH(uneven_lists_have_room, 1, 1) {
         const vpps_node pulled = draw(t.g, SIZE, 1, &random), *const list[] = {members};
         for (uint32_t k = 0; k < n; k++) members[k] = draw(t.g, SIZE, 1, &random);
         const vpps_vertex vertex =
-            vpps_apply(t.g, VPPS_APPLICATION(.cell = cell, .n_pulls = 1, .pulls = &pulled, .n_pull_lists = 1,
-                                             .pull_lists = list, .n_members = n));
+            APPLY(t.g, cell, PULLS(1, &pulled), .n_pull_lists = 1, .pull_lists = list, .n_members = n);
         losses[i] = vpps_pushed(t.g, vertex, 0);
     }
-    const episode x = {.model = t.model, .g = {t.g}, .loss = {vpps_sum(t.g, VERTICES, losses)}, .n_batches = 1};
-    const vpps_options o = gpu_options(&layout, VPPS_SGD);
-    expect_agreement(&x, &o, &layout, EPISODE_FORWARD | EPISODE_REQUEST | EPISODE_PARTS, NULL);
+    expect_agreement_of(&t, vpps_sum(t.g, VERTICES, losses), VPPS_PRECISION_FP32, &layout,
+                        EPISODE_FORWARD | EPISODE_REQUEST | EPISODE_PARTS);
 }
 
 /* ---------------------------------------------------------------- every operation, over lists and not */
@@ -360,8 +355,7 @@ TEST_EACH(members_are_told_apart, 0, 2) {
         vpps_node inputs[MOST];
         const vpps_node *lists[] = {inputs};
         for (uint32_t m = 0; m < n_members[v]; m++) inputs[m] = vpps_input(t.g, 1, 1, &members[v][m]);
-        const vpps_vertex at = vpps_apply(
-            t.g, VPPS_APPLICATION(.cell = cell, .n_pull_lists = 1, .n_members = n_members[v], .pull_lists = lists));
+        const vpps_vertex at = APPLY(t.g, cell, .n_pull_lists = 1, .n_members = n_members[v], .pull_lists = lists);
         for (uint32_t k = 0; k < OUTS; k++)
             nodes[v * OUTS + k] = vpps_pushed(t.g, at, k), outs[v * OUTS + k] = got[v][k];
     }
@@ -390,13 +384,10 @@ TEST(long_lists_agree) {
     const vpps_node *lists[] = {inputs};
     for (uint32_t v = 0; v < VERTICES; v++) {
         for (uint32_t m = 0; m < MEMBERS - v; m++) inputs[m] = vpps_lookup(t.g, E, m);
-        const vpps_vertex at = vpps_apply(
-            t.g, VPPS_APPLICATION(.cell = cell, .n_pull_lists = 1, .n_members = MEMBERS - v, .pull_lists = lists));
+        const vpps_vertex at = APPLY(t.g, cell, .n_pull_lists = 1, .n_members = MEMBERS - v, .pull_lists = lists);
         terms[v] = vpps_pushed(t.g, at, 0);
     }
-    const episode x = {.model = t.model, .g = {t.g}, .loss = {vpps_sum(t.g, VERTICES, terms)}, .n_batches = 1};
-    const vpps_options o = gpu_options(&zoo_layouts[0], VPPS_SGD);
-    expect_agreement(&x, &o, &zoo_layouts[0], 0, NULL);
+    expect_agreement_of(&t, vpps_sum(t.g, VERTICES, terms), VPPS_PRECISION_FP32, &zoo_layouts[0], 0);
 }
 
 /* ---------------------------------------------------------------- matrices */
@@ -417,11 +408,9 @@ TEST(one_buffer_serves_all_vertices) {
     uint64_t random = 1;
     for (uint32_t v = 0; v < VERTICES; v++) {
         const vpps_node x = draw(t.g, COLUMNS, 1, &random);
-        terms[v] = vpps_pushed(t.g, vpps_apply(t.g, VPPS_APPLICATION(.cell = cell, .n_pulls = 1, .pulls = &x)), 0);
+        terms[v] = vpps_pushed(t.g, APPLY(t.g, cell, PULLS(1, &x)), 0);
     }
-    const episode x = {.model = t.model, .g = {t.g}, .loss = {vpps_sum(t.g, VERTICES, terms)}, .n_batches = 1};
-    const vpps_options o = gpu_options(&layout, VPPS_SGD);
-    expect_agreement(&x, &o, &layout, 0, NULL);
+    expect_agreement_of(&t, vpps_sum(t.g, VERTICES, terms), VPPS_PRECISION_FP32, &layout, 0);
 }
 
 /* Nothing beyond the last matrix is read, although its rows end within a step of 16 elements. */
@@ -432,10 +421,7 @@ TEST_EACH(matrices_end_where_they_end, 1, 3) {
     uint64_t random = 1;
     const vpps_node x = draw(t.g, COLUMNS, 1, &random);
     const vpps_node loss = vpps_sum_elements(t.g, vpps_tanh(t.g, vpps_affine1(t.g, VPPS_NO_PARAM, W, x)));
-    const episode e = {.model = t.model, .g = {t.g}, .loss = {loss}, .n_batches = 1};
-    vpps_options o = gpu_options(&zoo_layouts[0], VPPS_SGD);
-    o.precision = (vpps_precision)_i;
-    expect_agreement(&e, &o, &zoo_layouts[0], 0, NULL);
+    expect_agreement_of(&t, loss, (vpps_precision)_i, &zoo_layouts[0], 0);
 }
 
 /* The gradients of all uses of a matrix, as a value or in products, add up: in two cells, at several vertices, and outside of cells. */
@@ -460,8 +446,7 @@ TEST_EACH(all_uses_of_a_matrix_add_up, 0, 2) {
     vpps_node terms[2 * VERTICES + 1];
     const vpps_node given = vpps_input(t.g, N, 1, x);
     for (uint32_t v = 0; v < 2 * VERTICES; v++)
-        terms[v] =
-            vpps_pushed(t.g, vpps_apply(t.g, VPPS_APPLICATION(.cell = cells[v % 2], .n_pulls = 1, .pulls = &given)), 0);
+        terms[v] = vpps_pushed(t.g, APPLY(t.g, cells[v % 2], PULLS(1, &given)), 0);
     terms[2 * VERTICES] = vpps_scale(t.g, vpps_sum_elements(t.g, vpps_parameter(t.g, W)), 1000);
     training_start(&t, &o);
     TEST_OK(vpps_fb(t.h, t.g, vpps_sum(t.g, 2 * VERTICES + 1, terms), NULL));

@@ -56,13 +56,10 @@ GPU_EACH(random_graphs_agree, 1, test_everyday("random", N_PRECISIONS, N_ALL)) {
 
 GPU_EACH(shapes_agree, 1, test_everyday("shapes", N_PRECISIONS, N_ALL)) {
     static const uint32_t chains[] = {5, 5}, size[] = {31, 40, 33, 8}; /* equally many chains: one kernel */
-    episode x;
-    gpu_zoo zoo = zoo_of(size, 5);
-    zoo_episode(&zoo, &x, chains, VPPS_COUNT(chains));
+    AT_END(zoo_close) gpu_zoo zoo = zoo_of(size, 5);
+    AT_END(zoo_forget) episode x = zoo_episode(&zoo, chains, VPPS_COUNT(chains));
     vpps_options o = options_of(_i, VPPS_SGD);
     expect_agreement(&x, &o, layout_of(_i), _i % 2 ? EPISODE_FORWARD : EPISODE_PARTS, NULL);
-    zoo_forget(&x);
-    zoo_close(&zoo);
 }
 
 static void expect_gradients_by(vpps_handle *h, vpps_gradients way) {
@@ -162,9 +159,8 @@ static void add_parts(const vpps_options *o, float gradients[2][2][SIDE * SIDE])
             vpps_graph_clear(t.g);
             const vpps_node input = vpps_input(t.g, SIDE, 1, numbers), members[MEMBERS] = {input, input, input};
             const vpps_node *const lists[] = {members};
-            const vpps_vertex vertex =
-                vpps_apply(t.g, VPPS_APPLICATION(.cell = cell, .n_pulls = 1, .pulls = &input, .n_pull_lists = 1,
-                                                 .pull_lists = lists, .n_members = part == order ? MEMBERS : 0));
+            const vpps_vertex vertex = APPLY(t.g, cell, PULLS(1, &input), .n_pull_lists = 1, .pull_lists = lists,
+                                             .n_members = part == order ? MEMBERS : 0);
             TEST_OK(vpps_backward(t.h, t.g, vpps_pushed(t.g, vertex, 0), NULL));
         }
         TEST_OK(vpps_read_gradients(t.h));

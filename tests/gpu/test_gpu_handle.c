@@ -510,8 +510,8 @@ GPU_EACH(names_are_only_comments, 1, 2) {
         for (uint32_t k = 0; k < STEPS; k++) {
             vpps_graph_clear(t.g);
             const vpps_node in = vpps_input(t.g, IN, 1, x);
-            const vpps_vertex v = vpps_apply(t.g, VPPS_APPLICATION(.cell = cell, .n_pulls = 1, .pulls = &in));
-            const vpps_vertex top = vpps_apply(t.g, VPPS_APPLICATION(.cell = head, .n_children = 1, .children = &v));
+            const vpps_vertex v = APPLY(t.g, cell, PULLS(1, &in));
+            const vpps_vertex top = APPLY(t.g, head, CHILDREN(1, &v));
             losses[set][k] = train_batch(t.h, t.g, vpps_sum_elements(t.g, vpps_scattered(t.g, top, 0)));
         }
         training_end(&t);
@@ -543,7 +543,7 @@ static void train_deep(const vpps_options *o, uint32_t products, float *losses) 
     for (uint32_t step = 0; step < 2; step++) {
         vpps_graph_clear(t.g);
         const vpps_node in = vpps_input(t.g, WIDTH, 1, data);
-        const vpps_vertex v = vpps_apply(t.g, VPPS_APPLICATION(.cell = cell, .n_pulls = 1, .pulls = &in));
+        const vpps_vertex v = APPLY(t.g, cell, PULLS(1, &in));
         losses[step] = train_batch(t.h, t.g, vpps_sum_elements(t.g, vpps_square(t.g, vpps_scattered(t.g, v, 0))));
     }
 }
