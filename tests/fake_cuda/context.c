@@ -37,12 +37,10 @@ static _Thread_local uint32_t n_current;
 static bool is_current(void) { return n_current && stack[n_current - 1] == &primary; }
 
 vpps_cu_result fake_check(bool context) {
-    pthread_mutex_lock(&lock);
-    const bool ready = initialised, retained = primary.retained > 0;
-    pthread_mutex_unlock(&lock);
-    if (!ready) return CODE_NOT_INITIALIZED;
+    LOCKED(&lock);
+    if (!initialised) return CODE_NOT_INITIALIZED;
     if (!context) return VPPS_CU_SUCCESS;
-    return is_current() && retained ? fake_error() : CODE_INVALID_CONTEXT;
+    return is_current() && primary.retained ? fake_error() : CODE_INVALID_CONTEXT;
 }
 
 vpps_cu_result fake_check_release(void) {
@@ -55,9 +53,8 @@ vpps_cu_result fake_check_release(void) {
 vpps_cu_result cuInit(unsigned flags) {
     const vpps_cu_result code = fake_fault("cuInit");
     if (code != VPPS_CU_SUCCESS) return code;
-    pthread_mutex_lock(&lock);
+    LOCKED(&lock);
     initialised = true;
-    pthread_mutex_unlock(&lock);
     return flags == 0 ? VPPS_CU_SUCCESS : VPPS_CU_INVALID_VALUE;
 }
 
@@ -84,19 +81,14 @@ static const struct {
     {CODE_LAUNCH_TOO_LARGE, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE", "too many blocks in cooperative launch"},
 };
 
-vpps_cu_result cuGetErrorName(vpps_cu_result code, const char **text) {
+static vpps_cu_result describe(vpps_cu_result code, bool name, const char **text) {
     *text = NULL;
     for (size_t i = 0; i < VPPS_COUNT(errors); i++)
-        if (errors[i].code == code) *text = errors[i].name;
+        if (errors[i].code == code) *text = name ? errors[i].name : errors[i].text;
     return *text ? VPPS_CU_SUCCESS : VPPS_CU_INVALID_VALUE;
 }
-
-vpps_cu_result cuGetErrorString(vpps_cu_result code, const char **text) {
-    *text = NULL;
-    for (size_t i = 0; i < VPPS_COUNT(errors); i++)
-        if (errors[i].code == code) *text = errors[i].text;
-    return *text ? VPPS_CU_SUCCESS : VPPS_CU_INVALID_VALUE;
-}
+vpps_cu_result cuGetErrorName(vpps_cu_result code, const char **text) { return describe(code, true, text); }
+vpps_cu_result cuGetErrorString(vpps_cu_result code, const char **text) { return describe(code, false, text); }
 
 vpps_cu_result cuDeviceGetCount(int *count) {
     ENTER(cuDeviceGetCount, false);
@@ -141,9 +133,8 @@ vpps_cu_result cuDeviceGetAttribute(int *value, unsigned attribute, vpps_cu_devi
 vpps_cu_result cuDevicePrimaryCtxRetain(vpps_cu_context *context, vpps_cu_device device) {
     ENTER(cuDevicePrimaryCtxRetain, false);
     if (device != 0) return CODE_INVALID_DEVICE;
-    pthread_mutex_lock(&lock);
+    LOCKED(&lock);
     primary.retained++;
-    pthread_mutex_unlock(&lock);
     COUNT(contexts, 1);
     *context = &primary;
     return VPPS_CU_SUCCESS;
@@ -151,13 +142,10 @@ vpps_cu_result cuDevicePrimaryCtxRetain(vpps_cu_context *context, vpps_cu_device
 
 vpps_cu_result cuDevicePrimaryCtxRelease_v2(vpps_cu_device device) {
     ENTER(cuDevicePrimaryCtxRelease_v2, false);
-    pthread_mutex_lock(&lock);
-    const bool held = device == 0 && primary.retained > 0;
-    const bool gone = held && --primary.retained == 0;
-    pthread_mutex_unlock(&lock);
-    if (!held) return CODE_INVALID_CONTEXT;
+    LOCKED(&lock);
+    if (device != 0 || !primary.retained) return CODE_INVALID_CONTEXT;
     COUNT(contexts, -1);
-    if (gone) fake_stop();
+    if (--primary.retained == 0) fake_stop();
     return VPPS_CU_SUCCESS;
 }
 
@@ -230,28 +218,24 @@ vpps_cu_result cuEventDestroy_v2(vpps_cu_event event) {
 
 static vpps_cu_result reach(void *payload) {
     vpps_cu_event e = *(vpps_cu_event *)payload;
-    pthread_mutex_lock(&e->lock);
+    LOCKED(&e->lock);
     e->pending--;
-    pthread_mutex_unlock(&e->lock);
     return VPPS_CU_SUCCESS;
 }
 
 vpps_cu_result cuEventRecord(vpps_cu_event event, vpps_cu_stream stream) {
     ENTER(cuEventRecord, true);
     fake_note("record e%u s%u; ", event->number, fake_stream_number(stream));
-    pthread_mutex_lock(&event->lock);
+    LOCKED(&event->lock);
     event->records++;
     event->pending++;
-    pthread_mutex_unlock(&event->lock);
     fake_enqueue(reach, &event, sizeof event);
     return VPPS_CU_SUCCESS;
 }
 
 static bool is_pending(vpps_cu_event event) {
-    pthread_mutex_lock(&event->lock);
-    const bool pending = event->pending > 0;
-    pthread_mutex_unlock(&event->lock);
-    return pending;
+    LOCKED(&event->lock);
+    return event->pending > 0;
 }
 
 vpps_cu_result cuEventQuery(vpps_cu_event event) {

@@ -35,50 +35,43 @@ static char calls[4096], taken[sizeof calls]; /* the noted calls, and those that
 void fake_note(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    pthread_mutex_lock(&lock);
+    LOCKED(&lock);
     const size_t n = strlen(calls);
     vsnprintf(calls + n, sizeof calls - n, format, arguments);
-    pthread_mutex_unlock(&lock);
     va_end(arguments);
 }
 
 const char *fake_take_calls(void) {
-    pthread_mutex_lock(&lock);
+    LOCKED(&lock);
     memcpy(taken, calls, sizeof calls);
     *calls = 0;
-    pthread_mutex_unlock(&lock);
     return taken;
 }
 
 void fake_count(size_t offset, int change) {
-    pthread_mutex_lock(&lock);
+    LOCKED(&lock);
     *(uint32_t *)(void *)((char *)&counts + offset) += (uint32_t)change;
-    pthread_mutex_unlock(&lock);
 }
 
 fake_cuda_counts fake_counts(void) {
-    pthread_mutex_lock(&lock);
-    const fake_cuda_counts now = counts;
-    pthread_mutex_unlock(&lock);
-    return now;
+    LOCKED(&lock);
+    return counts;
 }
 
 void fake_break_call(const char *function, uint32_t nth, vpps_cu_result code) {
-    pthread_mutex_lock(&lock);
+    LOCKED(&lock);
     size_t i = 0;
     while (i + 1 < VPPS_COUNT(faults) && faults[i].calls_left > 0) i++;
     faults[i].function = function;
     faults[i].calls_left = nth;
     faults[i].code = code;
-    pthread_mutex_unlock(&lock);
 }
 
 vpps_cu_result fake_fault(const char *function) {
     vpps_cu_result code = VPPS_CU_SUCCESS;
-    pthread_mutex_lock(&lock);
+    LOCKED(&lock);
     for (size_t i = 0; i < VPPS_COUNT(faults); i++)
         if (faults[i].calls_left > 0 && strcmp(faults[i].function, function) == 0 && --faults[i].calls_left == 0)
             code = faults[i].code;
-    pthread_mutex_unlock(&lock);
     return code;
 }

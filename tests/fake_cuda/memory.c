@@ -29,6 +29,10 @@ static block *find(bool pinned, uintptr_t at, size_t bytes) {
     return NULL;
 }
 
+static void count_blocks(bool pinned, int change) {
+    fake_count(pinned ? offsetof(fake_cuda_counts, pinned_blocks) : offsetof(fake_cuda_counts, device_blocks), change);
+}
+
 /* Adds a block and returns its content; NULL: no memory. */
 static void *add(size_t bytes, bool pinned) {
     block *b = malloc(sizeof *b);
@@ -49,10 +53,7 @@ static void *add(size_t bytes, bool pinned) {
         free(raw);
         return NULL;
     }
-    if (pinned)
-        COUNT(pinned_blocks, 1);
-    else
-        COUNT(device_blocks, 1);
+    count_blocks(pinned, 1);
     return raw + GUARD_BYTES;
 }
 
@@ -80,45 +81,36 @@ static vpps_cu_result take_away(uintptr_t at, bool pinned) {
     if (!is_intact(b)) COUNT(damaged, 1);
     free(b->raw);
     free(b);
-    if (pinned)
-        COUNT(pinned_blocks, -1);
-    else
-        COUNT(device_blocks, -1);
+    count_blocks(pinned, -1);
     return VPPS_CU_SUCCESS;
 }
 
 void *fake_host(uint64_t address, size_t bytes) {
     const uintptr_t at = (uintptr_t)(address & ~DEVICE_BIT);
-    pthread_mutex_lock(&lock);
-    const bool found = (address & DEVICE_BIT) && find(false, at, bytes);
-    pthread_mutex_unlock(&lock);
-    return found ? (void *)at : NULL;
+    LOCKED(&lock);
+    return address & DEVICE_BIT && find(false, at, bytes) ? (void *)at : NULL;
 }
 
 void fake_move(uint64_t address, int gpu) {
-    pthread_mutex_lock(&lock);
+    LOCKED(&lock);
     block *b = find(false, (uintptr_t)(address & ~DEVICE_BIT), 1);
     if (b) b->gpu = gpu;
-    pthread_mutex_unlock(&lock);
 }
 
 bool fake_is_pinned(const void *memory) { return fake_pinned_range(memory, 1); }
 
 bool fake_pinned_range(const void *memory, size_t bytes) {
-    pthread_mutex_lock(&lock);
-    const bool found = find(true, (uintptr_t)memory, bytes) != NULL;
-    pthread_mutex_unlock(&lock);
-    return found;
+    LOCKED(&lock);
+    return find(true, (uintptr_t)memory, bytes) != NULL;
 }
 
 /* ---------------------------------------------------------------- the driver's functions */
 
 vpps_cu_result cuMemGetInfo_v2(size_t *free_bytes, size_t *total) {
     ENTER(cuMemGetInfo_v2, true);
-    pthread_mutex_lock(&lock);
+    LOCKED(&lock);
     *free_bytes = fake_device.memory_bytes - used_bytes;
     *total = fake_device.memory_bytes;
-    pthread_mutex_unlock(&lock);
     return VPPS_CU_SUCCESS;
 }
 
@@ -152,18 +144,16 @@ vpps_cu_result cuMemFreeHost(void *memory) {
 
 vpps_cu_result cuPointerGetAttribute(void *value, unsigned attribute, vpps_cu_address address) {
     ENTER(cuPointerGetAttribute, true);
-    pthread_mutex_lock(&lock);
+    LOCKED(&lock);
     const block *b = address & DEVICE_BIT ? find(false, (uintptr_t)(address & ~DEVICE_BIT), 0) : NULL;
-    const vpps_cu_address start = b ? (uintptr_t)content(b) | DEVICE_BIT : 0;
-    const size_t bytes = b ? b->bytes : 0;
-    const int gpu = b ? b->gpu : 0;
-    pthread_mutex_unlock(&lock);
     if (!b) return VPPS_CU_INVALID_VALUE;
     switch (attribute) {
     case VPPS_CU_POINTER_MEMORY_TYPE: *(unsigned *)value = VPPS_CU_MEMORY_OF_DEVICE; return VPPS_CU_SUCCESS;
-    case VPPS_CU_POINTER_DEVICE: *(int *)value = gpu; return VPPS_CU_SUCCESS;
-    case VPPS_CU_POINTER_RANGE_START: *(vpps_cu_address *)value = start; return VPPS_CU_SUCCESS;
-    case VPPS_CU_POINTER_RANGE_BYTES: *(size_t *)value = bytes; return VPPS_CU_SUCCESS;
+    case VPPS_CU_POINTER_DEVICE: *(int *)value = b->gpu; return VPPS_CU_SUCCESS;
+    case VPPS_CU_POINTER_RANGE_START:
+        *(vpps_cu_address *)value = (uintptr_t)content(b) | DEVICE_BIT;
+        return VPPS_CU_SUCCESS;
+    case VPPS_CU_POINTER_RANGE_BYTES: *(size_t *)value = b->bytes; return VPPS_CU_SUCCESS;
     default: return VPPS_CU_INVALID_VALUE;
     }
 }

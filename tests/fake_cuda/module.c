@@ -14,10 +14,9 @@ static fake_cuda_kernel kernel;
 static size_t argument_bytes;
 
 void fake_set_kernel(fake_cuda_kernel hook, size_t bytes) {
-    pthread_mutex_lock(&lock);
+    LOCKED(&lock);
     kernel = hook;
     argument_bytes = bytes < ARGUMENT_BYTES ? bytes : ARGUMENT_BYTES;
-    pthread_mutex_unlock(&lock);
 }
 
 /* Returns an ELF file's length up to the end of its section table; 0: no 64-bit ELF (System V ABI, "ELF Header"). */
@@ -142,10 +141,9 @@ vpps_cu_result cuLaunchCooperativeKernel(vpps_cu_function function, unsigned gri
     if (ctas > (unsigned)(occupancy((int)threads, dynamic_shared_bytes) * fake_device.sms))
         return CODE_LAUNCH_TOO_LARGE;
     launch_work l = {.ctas = ctas, .threads = threads, .dynamic_shared_bytes = dynamic_shared_bytes};
-    pthread_mutex_lock(&lock);
+    LOCKED(&lock);
     l.kernel = kernel;
     if (kernel) memcpy(l.arguments, parameters[0], argument_bytes);
-    pthread_mutex_unlock(&lock);
     COUNT(launches, 1);
     fake_enqueue(run, &l, sizeof l);
     return VPPS_CU_SUCCESS;

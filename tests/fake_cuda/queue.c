@@ -62,43 +62,36 @@ void fake_enqueue(fake_work work, const void *payload, size_t bytes) {
     item->next = NULL;
     item->work = work;
     memcpy(item->payload, payload, bytes);
-    pthread_mutex_lock(&lock);
+    LOCKED(&lock);
     *last = item;
     last = &item->next;
     if (!running && pthread_create(&worker, NULL, run_worker, NULL) != 0) abort();
     running = true;
     pthread_cond_broadcast(&changed);
-    pthread_mutex_unlock(&lock);
 }
 
 void fake_drain(void) {
-    pthread_mutex_lock(&lock);
+    LOCKED(&lock);
     waiting++;
     pthread_cond_broadcast(&changed);
     while (first) pthread_cond_wait(&changed, &lock);
     waiting--;
-    pthread_mutex_unlock(&lock);
 }
 
 bool fake_busy(void) {
-    pthread_mutex_lock(&lock);
-    const bool busy = first != NULL;
-    pthread_mutex_unlock(&lock);
-    return busy;
+    LOCKED(&lock);
+    return first != NULL;
 }
 
 void fake_hold(bool on) {
-    pthread_mutex_lock(&lock);
+    LOCKED(&lock);
     held = on;
     pthread_cond_broadcast(&changed);
-    pthread_mutex_unlock(&lock);
 }
 
 vpps_cu_result fake_error(void) {
-    pthread_mutex_lock(&lock);
-    const vpps_cu_result code = error;
-    pthread_mutex_unlock(&lock);
-    return code;
+    LOCKED(&lock);
+    return error;
 }
 
 void fake_stop(void) {

@@ -5,6 +5,11 @@
 
 #include <pthread.h>
 
+/* Holds a lock to the end of the block. */
+#define LOCKED(mutex) VPPS_CLOSED_BY(fake_unlock) pthread_mutex_t *locked_ __attribute__((unused)) = fake_lock(mutex)
+static inline pthread_mutex_t *fake_lock(pthread_mutex_t *mutex) { return pthread_mutex_lock(mutex), mutex; }
+static inline void fake_unlock(pthread_mutex_t **mutex) { pthread_mutex_unlock(*mutex); }
+
 /* Result codes that only the fake driver returns. */
 enum {
     CODE_NOT_INITIALIZED = 3,
