@@ -1,10 +1,8 @@
 /* random_graph.c - builds a case: every step finds or makes its operands. */
 #include "random_graph.h"
 
-#include "meaning.h"
-
-#include <math.h>
-#include <stdarg.h>
+#include "common/meaning.h"
+#include "common/testing.h"
 
 /* A node and what the builder knows about it. `size`: an estimate of its largest element's magnitude. */
 typedef struct item {
@@ -83,6 +81,10 @@ static node_text text_of(vpps_node x) {
     return t;
 }
 
+static void say_nodes(const builder *b, uint32_t n, const vpps_node *xs) {
+    for (uint32_t i = 0; i < n; i++) say(b, "%s%s", i ? ", " : "", text_of(xs[i]).text);
+}
+
 /* ---------------------------------------------------------------- making nodes */
 
 /* Keeps a new node; returns its number among the items. */
@@ -128,16 +130,22 @@ static uint32_t many(builder *b, const char *name, vpps_node (*f)(vpps_graph *, 
     for (uint32_t i = 0; i < n; i++) nodes[i] = node_of(b, xs[i]);
     const vpps_node y = f(b->g, n, nodes);
     say(b, "%s = vpps_%s(g, %u, {", text_of(y).text, name, n);
-    for (uint32_t i = 0; i < n; i++) say(b, "%s%s", i ? ", " : "", text_of(nodes[i]).text);
+    say_nodes(b, n, nodes);
     say(b, "});");
     return keep(b, y, size, false);
 }
 
+/* Makes an operation on one node whose size grows by a factor and a term. */
+static uint32_t grown(builder *b, const char *name, vpps_node (*f)(vpps_graph *, vpps_node), uint32_t x, double factor,
+                      double term) {
+    return unary(b, name, f, x, factor * size_of(b, x) + term);
+}
+
 static uint32_t with_number(builder *b, const char *name, vpps_node (*f)(vpps_graph *, vpps_node, float), uint32_t x,
-                            float number, double size) {
+                            float number, double factor, double least) {
     const vpps_node a = node_of(b, x), y = f(b->g, a, number);
     say(b, "%s = vpps_%s(g, %s, %.9g);", text_of(y).text, name, text_of(a).text, (double)number);
-    return keep(b, y, size, false);
+    return keep(b, y, fmax(factor * size_of(b, x), least), false);
 }
 
 /* ---------------------------------------------------------------- parameters and leaves */
@@ -177,11 +185,9 @@ static const char *param_name(const builder *b, vpps_param p) {
 
 static uint32_t input(builder *b, uint32_t rows, uint32_t cols, float low, float high) {
     const size_t n = (size_t)rows * cols;
-    float *data = malloc(n * sizeof *data);
-    if (!data) abort();
+    FREED float *data = need(malloc(n * sizeof *data));
     for (size_t i = 0; i < n; i++) data[i] = low + (high - low) * vpps_random_unit(&b->values);
     const vpps_node x = vpps_input(b->g, rows, cols, data);
-    free(data);
     say(b, "%s = vpps_input(g, %u, %u, uniform(%g, %g));", text_of(x).text, rows, cols, (double)low, (double)high);
     return keep(b, x, fmax(fabs((double)low), fabs((double)high)), false);
 }
@@ -246,7 +252,7 @@ static uint32_t tame(builder *b, uint32_t x, double limit) {
     const double size = size_of(b, x);
     if (size <= limit) return x;
     if (limit >= 1 && b->items[x].node % 3) return unary(b, "tanh", vpps_tanh, x, 1);
-    return with_number(b, "scale", vpps_scale, x, (float)(limit / size), limit);
+    return with_number(b, "scale", vpps_scale, x, (float)(limit / size), 0, limit);
 }
 
 /* Returns an item of this shape: an existing one (more often a recent one), or a new leaf. */
@@ -282,7 +288,7 @@ static uint32_t affine(builder *b, uint32_t rows, uint32_t n, const uint32_t *xs
     say(b, "%s = vpps_affine(g, %s, %u, {", text_of(y).text, param_name(b, bias), n);
     for (uint32_t k = 0; k < n; k++) say(b, "%s%s", k ? ", " : "", param_name(b, matrices[k]));
     say(b, "}, {");
-    for (uint32_t k = 0; k < n; k++) say(b, "%s%s", k ? ", " : "", text_of(nodes[k]).text);
+    say_nodes(b, n, nodes);
     say(b, "});");
     return keep(b, y, size + 1, false);
 }
@@ -360,7 +366,7 @@ static uint32_t weighted_sum(builder *b, uint32_t rows, uint32_t cols, uint32_t 
     size *= size_of(b, weights);
     const vpps_node w = node_of(b, weights), y = vpps_weighted_sum(b->g, w, n, xs);
     say(b, "%s = vpps_weighted_sum(g, %s, %u, {", text_of(y).text, text_of(w).text, n);
-    for (uint32_t k = 0; k < n; k++) say(b, "%s%s", k ? ", " : "", text_of(xs[k]).text);
+    say_nodes(b, n, xs);
     say(b, "});");
     return keep(b, y, size, false);
 }
@@ -422,13 +428,12 @@ static void add_vertex(builder *b, uint32_t which, const vpps_application *a, co
     say(b, "    v%u = vpps_apply(g, cell%u, children {", v, which);
     for (uint32_t k = 0; k < a->n_children; k++) say(b, "%sv%u", k ? ", " : "", a->children[k]);
     say(b, "}, pulls {");
-    for (uint32_t k = 0; k < cell->n_pulls; k++) say(b, "%s%s", k ? ", " : "", text_of(a->pulls[k]).text);
+    say_nodes(b, cell->n_pulls, a->pulls);
     say(b, "}, indices {");
     for (uint32_t k = 0; k < cell->n_indices; k++) say(b, "%s%u", k ? ", " : "", a->indices[k]);
     for (uint32_t k = 0; k < cell->n_lists; k++) {
         say(b, "}, list {");
-        for (uint32_t m = 0; m < members[cell->lists[k].list]; m++)
-            say(b, "%s%s", m ? ", " : "", text_of(a->pull_lists[k][m]).text);
+        say_nodes(b, members[cell->lists[k].list], a->pull_lists[k]);
     }
     if (data->n_lists > 1) say(b, "}, members {");
     for (uint32_t l = 0; l < data->n_lists && data->n_lists > 1; l++) say(b, "%s%u", l ? ", " : "", members[l]);
@@ -675,43 +680,15 @@ static void step(builder *b, const rg_step *s) {
         break;
     case VPPS_OP_SELECT_ROWS: select_rows(b, X, b->recording ? some : inner, pick[1] % 1000); break;
     case VPPS_OP_CONSTANT: constant(b, rows, cols, pick[0]); break;
-    case VPPS_OP_SUM_ELEMENTS: {
-        const uint32_t x = X;
-        unary(b, "sum_elements", vpps_sum_elements, x, sqrt(rows * cols) * size_of(b, x));
-        break;
-    }
+    case VPPS_OP_SUM_ELEMENTS: grown(b, "sum_elements", vpps_sum_elements, X, sqrt(rows * cols), 0); break;
     case VPPS_OP_SOFTMAX: unary(b, "softmax", vpps_softmax, X, 1); break;
-    case VPPS_OP_LOG_SOFTMAX: {
-        const uint32_t x = X;
-        unary(b, "log_softmax", vpps_log_softmax, x, 2 * size_of(b, x) + log(rows));
-        break;
-    }
-    case VPPS_OP_LOG_SUM_EXP: {
-        const uint32_t x = X;
-        unary(b, "log_sum_exp", vpps_log_sum_exp, x, size_of(b, x) + log(rows));
-        break;
-    }
-    case VPPS_OP_CENTRE: {
-        const uint32_t x = X;
-        unary(b, "centre", vpps_centre, x, 2 * size_of(b, x));
-        break;
-    }
+    case VPPS_OP_LOG_SOFTMAX: grown(b, "log_softmax", vpps_log_softmax, X, 2, log(rows)); break;
+    case VPPS_OP_LOG_SUM_EXP: grown(b, "log_sum_exp", vpps_log_sum_exp, X, 1, log(rows)); break;
+    case VPPS_OP_CENTRE: grown(b, "centre", vpps_centre, X, 2, 0); break;
     case VPPS_OP_RMS_NORM: normalised(b, X, pick[1]); break;
-    case VPPS_OP_SCALE: {
-        const uint32_t x = X;
-        with_number(b, "scale", vpps_scale, x, (float)((int)(pick[1] % 9) - 4) / 3, 1.4 * size_of(b, x));
-        break;
-    }
-    case VPPS_OP_ELU: {
-        const uint32_t x = X;
-        with_number(b, "elu", vpps_elu, x, 0.25f * (float)(1 + pick[1] % 6), fmax(1.5, size_of(b, x)));
-        break;
-    }
-    case VPPS_OP_DROPOUT: {
-        const uint32_t x = X;
-        with_number(b, "dropout", vpps_dropout, x, 0.25f * (float)(pick[1] % 4), 4 * size_of(b, x));
-        break;
-    }
+    case VPPS_OP_SCALE: with_number(b, "scale", vpps_scale, X, (float)((int)(pick[1] % 9) - 4) / 3, 1.4, 0); break;
+    case VPPS_OP_ELU: with_number(b, "elu", vpps_elu, X, 0.25f * (float)(1 + pick[1] % 6), 1, 1.5); break;
+    case VPPS_OP_DROPOUT: with_number(b, "dropout", vpps_dropout, X, 0.25f * (float)(pick[1] % 4), 4, 0); break;
     case VPPS_OP_SCALE_BY: {
         const uint32_t x = X, y = operand(b, 1, 1, pick[1]);
         binary(b, "scale_by", vpps_scale_by, x, y, size_of(b, x) * size_of(b, y));
@@ -890,15 +867,14 @@ static vpps_node make_loss(builder *b) {
     if (!n) terms[n++] = to_scalar(b, operand(b, b->c->sizes[0], 1, 0), 3);
     uint32_t loss =
         b->c->seed % 2 ? many(b, "average", vpps_average, n, terms, 1) : many(b, "sum", vpps_sum, n, terms, 1);
-    if (b->c->seed % 5 == 0) loss = with_number(b, "scale", vpps_scale, loss, 0.5f, 1);
+    if (b->c->seed % 5 == 0) loss = with_number(b, "scale", vpps_scale, loss, 0.5f, 0, 1);
     return node_of(b, loss);
 }
 
 vpps_status rg_build(rg_built *out, const rg_case *c, FILE *print) {
     *out = (rg_built){0};
-    builder *b = calloc(1, sizeof *b);
-    item *items = calloc(MAX_ITEMS * 2, sizeof *items);
-    if (!b || !items) abort();
+    FREED builder *b = need(calloc(1, sizeof *b));
+    FREED item *items = need(calloc(MAX_ITEMS * 2, sizeof *items));
     b->c = c;
     b->print = print;
     vpps_status status = vpps_model_create(&b->model, c->seed);
@@ -918,8 +894,6 @@ vpps_status rg_build(rg_built *out, const rg_case *c, FILE *print) {
         say(b, "vpps_fb(h, g, %s, NULL);\n", text_of(out->loss[k]).text);
         status = vpps_graph_status(b->g);
     }
-    free(items);
-    free(b);
     return status;
 }
 

@@ -6,48 +6,33 @@
 
 /* ---------------------------------------------------------------- parameters */
 
-ref_model *ref_model_create(vpps_model *model) {
+ref_model *ref_model_create(const vpps_model *model) {
     ref_model *m = need(calloc(1, sizeof *m));
     m->model = model;
-    m->n = vpps_param_count(model);
+    m->n = model->n_params;
     m->first = need(calloc(m->n + 1, sizeof *m->first));
     for (uint32_t p = 0; p < m->n; p++) m->first[p + 1] = m->first[p] + vpps_param_elems(&model->params[p]);
     m->values = doubles(m->first[m->n]);
     for (int k = 0; k < 2; k++) m->states[k] = doubles(m->first[m->n]);
     m->updates = need(calloc(m->n + 1, sizeof *m->updates));
     for (uint32_t p = 0; p < m->n; p++) {
-        const float *v = vpps_param_values(model, p);
+        const float *v = model->params[p].values;
         for (size_t i = m->first[p]; i < m->first[p + 1]; i++) m->values[i] = (double)v[i - m->first[p]];
     }
     return m;
 }
 
 ref_model *ref_model_copy(const ref_model *from) {
-    ref_model *m = need(calloc(1, sizeof *m));
-    const size_t n = from->first[from->n];
-    m->model = from->model;
-    m->n = from->n;
-    m->first = need(calloc(m->n + 1, sizeof *m->first));
-    memcpy(m->first, from->first, (m->n + 1) * sizeof *m->first);
-    m->values = doubles(n);
-    memcpy(m->values, from->values, n * sizeof(double));
-    for (int k = 0; k < 2; k++) {
-        m->states[k] = doubles(n);
-        memcpy(m->states[k], from->states[k], n * sizeof(double));
-    }
-    m->updates = need(calloc(m->n + 1, sizeof *m->updates));
+    ref_model *m = ref_model_create(from->model);
+    const size_t bytes = from->first[from->n] * sizeof(double);
+    memcpy(m->values, from->values, bytes);
+    for (int k = 0; k < 2; k++) memcpy(m->states[k], from->states[k], bytes);
     memcpy(m->updates, from->updates, m->n * sizeof *m->updates);
     return m;
 }
 
 void ref_model_destroy(ref_model *m) {
-    if (!m) return;
-    free(m->first);
-    free(m->values);
-    free(m->states[0]);
-    free(m->states[1]);
-    free(m->updates);
-    free(m);
+    if (m) VPPS_FREE(m->first, m->values, m->states[0], m->states[1], m->updates, m);
 }
 
 /* ---------------------------------------------------------------- noise */
@@ -243,16 +228,7 @@ ref_run *ref_forward(vpps_graph *g, const ref_model *m, const ref_mode *mode) {
 void ref_run_destroy(ref_run *r) {
     if (!r) return;
     flat_graph_free(r->flat);
-    free(r->first);
-    free(r->at);
-    free(r->values);
-    free(r->grads);
-    free(r->param_grads);
-    free(r->used);
-    free(r->scratch);
-    free(r->list);
-    free(r->list_rows);
-    free(r);
+    VPPS_FREE(r->first, r->at, r->values, r->grads, r->param_grads, r->used, r->scratch, r->list, r->list_rows, r);
 }
 
 /* ---------------------------------------------------------------- backward */
@@ -332,6 +308,10 @@ static void backward_node(ref_run *r, const ref_model *m, uint32_t x) {
     }
 }
 
+static void mark_parameter(ref_run *r, const ref_model *m, vpps_param p) {
+    memset(r->used + m->first[p], 1, m->first[p + 1] - m->first[p]);
+}
+
 /* Marks the parameters of the nodes that the loss depends on, as needed[x] tells. */
 static void mark_used(ref_run *r, const ref_model *m, const uint8_t *needed) {
     for (uint32_t x = 0; x < r->flat->n_nodes; x++) {
@@ -340,13 +320,9 @@ static void mark_used(ref_run *r, const ref_model *m, const uint8_t *needed) {
         if (v.op == VPPS_OP_LOOKUP) {
             memset(r->used + m->first[v.s->param] + v.n->imm * v.elems, 1, v.elems);
         } else if (v.s->param != VPPS_NO_PARAM) {
-            memset(r->used + m->first[v.s->param], 1, m->first[v.s->param + 1] - m->first[v.s->param]);
+            mark_parameter(r, m, v.s->param);
         }
-        if (v.op != VPPS_OP_AFFINE) continue;
-        for (uint32_t k = 0; k < v.n_args; k++) {
-            const vpps_param p = v.n->matrices[k];
-            memset(r->used + m->first[p], 1, m->first[p + 1] - m->first[p]);
-        }
+        for (uint32_t k = 0; v.op == VPPS_OP_AFFINE && k < v.n_args; k++) mark_parameter(r, m, v.n->matrices[k]);
     }
 }
 

@@ -20,7 +20,7 @@ typedef struct ref_model {
     uint64_t *updates; /* of each parameter's states */
 } ref_model;
 
-ref_model *ref_model_create(vpps_model *model);
+ref_model *ref_model_create(const vpps_model *model);
 ref_model *ref_model_copy(const ref_model *from);
 void ref_model_destroy(ref_model *m);
 
