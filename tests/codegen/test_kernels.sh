@@ -15,10 +15,20 @@ source "$(dirname "$0")/../cli/common.sh"
 
 # ---------------------------------------------------------------- what a kernel must be
 
-# compile NAME NETWORK OPTION...: two at a time; what is said of the kernels goes to NAME.json, a failure to NAME.err.
-compile() {
+# kernel NAME EXPRESSION NETWORK OPTION...: compiles, two at a time; what is said of the kernels goes to NAME.json, a failure to NAME.err.
+# check_kernels checks that all of them are clean, and their expressions.
+declare -A expressions
+kernel() {
+    expressions[$1]=$2
     while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n; done
-    "$vpps" kernel "${@:2}" --report --json >"$1.json" 2>"$1.err" &
+    "$vpps" kernel "${@:3}" --report --json >"$1.json" 2>"$1.err" &
+}
+check_kernels() {
+    wait
+    for name in "${!expressions[@]}"; do
+        if [[ $name == sm_*-* ]] && grep -q "does not compile for" "$name.err"; then continue; fi
+        check "$name" clean "$name" "${expressions[$name]}"
+    done
 }
 
 # clean NAME [EXPRESSION]: every kernel of NAME.json is clean, and the Python expression is true of each, k, whose matrices are at
@@ -87,71 +97,47 @@ check "sm_90" clean sm_90
 check "before sm_80, bf16 is refused" fails_with 1 "a GPU of sm_75 does not multiply in bf16" \
     "$vpps" kernel "${small[@]}" --precision bf16 --report --arch sm_75
 
-case ${VPPS_TEST_SCALE:-} in
-full)
+in_registers="'registers' in levels" # a matrix, at least
+large() { # large SUFFIX EXPRESSION HIDDEN OPTION...: a larger Tree-LSTM
+    kernel "$3-$1" "$2" tree-lstm --hidden "$3" --embed "$3" "${@:4}"
+}
+
+if [ "${VPPS_TEST_SCALE:-}" = full ]; then
     list_networks
-    compile all-64 "${small[@]}" --optimizer adam --arch all
+    kernel all-64 "$in_registers" "${small[@]}" --optimizer adam --arch all
     for hidden in 256 512; do
-        for optimizer in sgd adam; do
-            compile "$hidden-$optimizer" tree-lstm --hidden $hidden --embed $hidden --optimizer $optimizer --arch "${every:-sm_90}"
-        done
+        for optimizer in sgd adam; do large $optimizer "$in_registers" $hidden --optimizer $optimizer --arch "${every:-sm_90}"; done
     done
-    for network in "${networks[@]}"; do compile "$network" "$network" --arch sm_90; done
+    for network in "${networks[@]}"; do kernel "$network" True "$network" --arch sm_90; done
     read -r -a with_mma <<<"$(printf '%s\n' "${architectures[@]}" | awk -F_ '$2 >= 80' | tr '\n' ' ')"
     for precision in bf16x3 bf16; do
-        for arch in "${with_mma[@]}"; do compile "$precision-$arch" "${small[@]}" --precision $precision --arch "$arch"; done
-        for hidden in 256 512; do
-            compile "$precision-$hidden" tree-lstm --hidden $hidden --embed $hidden --precision $precision --arch sm_90
-        done
-        for network in "${networks[@]}"; do compile "$precision-$network" "$network" --precision $precision --arch sm_90; done
+        is="k['precision'] == '$precision'"
+        for arch in "${with_mma[@]}"; do kernel "$arch-$precision" "$is" "${small[@]}" --precision $precision --arch "$arch"; done
+        for hidden in 256 512; do large $precision "$is" $hidden --precision $precision --arch sm_90; done
+        for network in "${networks[@]}"; do kernel "$network-$precision" "$is" "$network" --precision $precision --arch sm_90; done
     done
-    compile few-sms bilstm-tagger --hidden 20 --embed 20 --sms 4 --arch sm_90 # a VP has many rows
-    large=${every:+1024 2048}
-    for hidden in $large; do compile "large-$hidden" tree-lstm --hidden "$hidden" --embed "$hidden" --arch sm_90; done
-    wait
-    check "hidden 64, all architectures" clean all-64 "'registers' in levels"
-    check "of which there are several" json all-64.json "len({k['arch'] for k in o['kernels']}) >= 2"
-    for hidden in 256 512; do
-        for optimizer in sgd adam; do check "hidden $hidden, $optimizer" clean "$hidden-$optimizer" "'registers' in levels"; done
+    for hidden in ${every:+1024 2048}; do large large "levels == {'registers', 'shared', 'stream'}" "$hidden" --arch sm_90; done
+elif [ "${VPPS_TEST_KERNELS:-}" = networks ]; then
+    # The first that the compiler knows, from either end.
+    for ((i = 0; i < ${#architectures[@]}; i++)); do knows "${architectures[i]}" && break; done
+    check "${architectures[i]}, the oldest" clean "${architectures[i]}"
+    for ((i = ${#architectures[@]} - 1; i >= 0; i--)); do knows "${architectures[i]}" && break; done
+    check "${architectures[i]}, the newest" clean "${architectures[i]}"
+    list_networks
+    turns=(fp32 bf16x3)
+    for ((i = 0; i < ${#networks[@]}; i++)); do
+        if share $((i / 2)); then
+            kernel "${networks[i]}" "k['precision'] == '${turns[i % 2]}'" "${networks[i]}" --precision "${turns[i % 2]}" --arch sm_90
+        else
+            skip "${networks[i]}" "VPPS_TEST_PART leaves it out"
+        fi
     done
-    for network in "${networks[@]}"; do check "$network" clean "$network"; done
-    for precision in bf16x3 bf16; do
-        for name in "${with_mma[@]}" 256 512 "${networks[@]}"; do
-            if grep -q "does not compile for" "$precision-$name.err"; then continue; fi
-            check "$name, $precision" clean "$precision-$name" "k['precision'] == '$precision'"
-        done
-    done
-    check "a network on few multiprocessors" clean few-sms "levels > {'registers'}"
-    for hidden in $large; do
-        check "hidden $hidden" clean "large-$hidden" "levels == {'registers', 'shared', 'stream'}"
-    done
-    ;;
-*)
-    if [ "${VPPS_TEST_KERNELS:-}" = networks ]; then
-        # The first that the compiler knows, from either end.
-        for ((i = 0; i < ${#architectures[@]}; i++)); do knows "${architectures[i]}" && break; done
-        check "${architectures[i]}, the oldest" clean "${architectures[i]}"
-        for ((i = ${#architectures[@]} - 1; i >= 0; i--)); do knows "${architectures[i]}" && break; done
-        check "${architectures[i]}, the newest" clean "${architectures[i]}"
-        list_networks
-        turns=(fp32 bf16x3)
-        for ((i = 0; i < ${#networks[@]}; i++)); do
-            if share $((i / 2)); then compile "${networks[i]}" "${networks[i]}" --precision "${turns[i % 2]}" --arch sm_90; fi
-        done
-        for precision in fp32 bf16x3 bf16; do compile "$precision-256" tree-lstm --hidden 256 --embed 256 --precision "$precision" --arch sm_90; done
-        compile few-sms bilstm-tagger --hidden 20 --embed 20 --sms 4 --arch sm_90 # a VP has many rows
-        wait
-        for ((i = 0; i < ${#networks[@]}; i++)); do
-            if ! share $((i / 2)); then
-                skip "${networks[i]}" "VPPS_TEST_PART leaves it out"
-                continue
-            fi
-            check "${networks[i]}, ${turns[i % 2]}" clean "${networks[i]}" "k['precision'] == '${turns[i % 2]}'"
-        done
-        for precision in fp32 bf16x3 bf16; do check "hidden 256, $precision" clean "$precision-256" "k['precision'] == '$precision'"; done
-        check "a network on few multiprocessors" clean few-sms "levels > {'registers'}"
-    fi
-    ;;
-esac
+    for precision in fp32 bf16x3 bf16; do large $precision "k['precision'] == '$precision'" 256 --precision $precision --arch sm_90; done
+fi
+if [ "${VPPS_TEST_SCALE:-}" = full ] || [ "${VPPS_TEST_KERNELS:-}" = networks ]; then
+    kernel few-sms "levels > {'registers'}" bilstm-tagger --hidden 20 --embed 20 --sms 4 --arch sm_90 # a VP has many rows
+    check_kernels
+fi
+[ "${VPPS_TEST_SCALE:-}" != full ] || check "all-64 is of several architectures" json all-64.json "len({k['arch'] for k in o['kernels']}) >= 2"
 
 summary
