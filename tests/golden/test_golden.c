@@ -65,55 +65,35 @@ static void check_loss(float loss, double expected, const char *name, const vpps
 /* A network with the golden parameters, and what trains it. */
 typedef struct trained {
     const network *type;
-    vpps_model *model;
-    vpps_graph *g;
-    vpps_handle *h;
     void *net;
+    training of;
 } trained;
 
-static void open_network(trained *t, const golden *from, const vpps_options *o) {
-    t->type = network_find(from->network);
-    ck_assert_msg(t->type != NULL, "no network %s", from->network);
-    TEST_OK(vpps_model_create(&t->model, 1));
-    TEST_OK(network_create(t->type, &t->net, t->model, &from->config));
-    set_parameters(from, t->model);
-    TEST_OK(vpps_graph_create(&t->g, t->model));
-    TEST_OK(vpps_handle_create(&t->h, t->model, o));
+static trained open_network(const golden *from, const vpps_options *o) {
+    trained t = {network_find(from->network), NULL, training_of(1)};
+    ck_assert_msg(t.type != NULL, "no network %s", from->network);
+    TEST_OK(network_create(t.type, &t.net, t.of.model, &from->config));
+    set_parameters(from, t.of.model);
+    training_start(&t.of, o);
+    return t;
 }
 
 static void close_network(trained *t) {
     network_destroy(t->net);
-    vpps_handle_destroy(t->h);
-    vpps_graph_destroy(t->g);
-    vpps_model_destroy(t->model);
+    training_end(&t->of);
 }
 
 static void check_losses(const golden *from, const double *expected, const vpps_options *o) {
-    trained t;
-    open_network(&t, from, o);
+    AT_END(close_network) trained t = open_network(from, o);
     for (uint32_t batch = 0; batch < GOLDEN_BATCHES; batch++) {
         float stale, latest;
-        TEST_OK(vpps_fb(t.h, t.g, add_batch(from, t.type, t.net, t.g, batch), &stale));
+        TEST_OK(vpps_fb(t.of.h, t.of.g, add_batch(from, t.type, t.net, t.of.g, batch), &stale));
         if (batch) check_loss(stale, expected[batch - 1], from->name, o, batch - 1); /* the preceding batch's loss */
         if (batch % 3 != 0 && batch + 1 < GOLDEN_BATCHES) continue;                  /* leaves this batch in flight */
-        TEST_OK(vpps_sync_latest_loss(t.h, &latest));
+        TEST_OK(vpps_sync_latest_loss(t.of.h, &latest));
         check_loss(latest, expected[batch], from->name, o, batch);
     }
-    close_network(&t);
 }
-
-/* ---------------------------------------------------------------- precisions */
-
-/* Computes the losses of some batches in a row. */
-static void train(const golden *from, const vpps_options *o, uint32_t batches, float *losses) {
-    trained t;
-    open_network(&t, from, o);
-    for (uint32_t batch = 0; batch < batches; batch++)
-        losses[batch] = train_batch(t.h, t.g, add_batch(from, t.type, t.net, t.g, batch));
-    close_network(&t);
-}
-
-/* ---------------------------------------------------------------- the suite */
 
 static const vpps_optimizer sgd = {.kind = VPPS_SGD, .lr = 0.2f};
 static const vpps_optimizer adam = {.kind = VPPS_ADAM, .lr = 0.03f, .beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f};
@@ -163,7 +143,9 @@ TEST_EACH(precisions_agree, 0, 2 * N_GOLDENS) {
     const uint32_t batches = test_scaled(PRECISE_BATCHES);
     for (int p = 0; p < 3; p++) {
         o.precision = precisions[p];
-        train(from, &o, batches, losses[p]);
+        AT_END(close_network) trained t = open_network(from, &o);
+        for (uint32_t batch = 0; batch < batches; batch++)
+            losses[p][batch] = train_batch(t.of.h, t.of.g, add_batch(from, t.type, t.net, t.of.g, batch));
     }
     double most[3] = {0};
     for (uint32_t batch = 0; batch < batches; batch++)

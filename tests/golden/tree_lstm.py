@@ -34,11 +34,6 @@ def draw_tree(random, leaves):
     return (label, draw_tree(random, left), draw_tree(random, leaves - left))
 
 
-def draw_trees():
-    random = Random(2015)
-    return [draw_tree(random, 1 + random.below(12)) for _ in range(EXAMPLES)]
-
-
 def add_nodes(tree, nodes):
     """Appends the tree's nodes in post-order, each as (label, left, right, word)."""
     if len(tree) == 2:
@@ -55,44 +50,31 @@ def example(tree):
     return {"tree": nodes}
 
 
-def classify(p, h, label):
-    return -torch.log_softmax(p["W_s"] @ h + p["b_s"], 0)[label]
-
-
 def vertex(p, tree, losses):
     if len(tree) == 2:
         x = p["embedding"][tree[1]]
-        i = torch.sigmoid(p["W_i"] @ x + p["b_i"])
-        o = torch.sigmoid(p["W_o"] @ x + p["b_o"])
-        u = torch.tanh(p["W_u"] @ x + p["b_u"])
-        c = i * u
+        i, o, u = (p[f"W_{gate}"] @ x + p[f"b_{gate}"] for gate in "iou")
+        c = torch.sigmoid(i) * torch.tanh(u)
     else:
         (h_l, c_l), (h_r, c_r) = vertex(p, tree[1], losses), vertex(p, tree[2], losses)
-        i = torch.sigmoid(p["U_i_l"] @ h_l + p["U_i_r"] @ h_r + p["b_i"])
-        o = torch.sigmoid(p["U_o_l"] @ h_l + p["U_o_r"] @ h_r + p["b_o"])
-        u = torch.tanh(p["U_u_l"] @ h_l + p["U_u_r"] @ h_r + p["b_u"])
-        f_l = torch.sigmoid(p["U_f_ll"] @ h_l + p["U_f_lr"] @ h_r + p["b_f"])
-        f_r = torch.sigmoid(p["U_f_rl"] @ h_l + p["U_f_rr"] @ h_r + p["b_f"])
-        c = i * u + f_l * c_l + f_r * c_r
-    h = o * torch.tanh(c)
-    losses.append(classify(p, h, tree[0]))
+        i, o, f_l, f_r, u = (p[f"U_{gate}l"] @ h_l + p[f"U_{gate}r"] @ h_r + p[f"b_{gate[0]}"]
+                             for gate in ("i_", "o_", "f_l", "f_r", "u_"))
+        c = torch.sigmoid(i) * torch.tanh(u) + torch.sigmoid(f_l) * c_l + torch.sigmoid(f_r) * c_r
+    h = torch.sigmoid(o) * torch.tanh(c)
+    losses.append(-torch.log_softmax(p["W_s"] @ h + p["b_s"], 0)[tree[0]])
     return h, c
 
 
-def sum_of_losses(vertex_of):
-    """Returns the loss function of a tree, given vertex_of(p, tree, losses), which appends the losses of all its vertices."""
-
-    def loss(p, tree):
-        losses = []
-        vertex_of(p, tree, losses)
-        return torch.stack(losses).sum()
-
-    return loss
+def loss(p, tree):
+    losses = []
+    vertex(p, tree, losses)
+    return torch.stack(losses).sum()
 
 
 def main():
-    trees = draw_trees()
-    write(map(example, trees), golden("tree-lstm", TENSORS, sum_of_losses(vertex), trees))
+    random = Random(2015)
+    trees = [draw_tree(random, 1 + random.below(12)) for _ in range(EXAMPLES)]
+    write(map(example, trees), golden("tree-lstm", TENSORS, loss, trees))
 
 
 if __name__ == "__main__":
