@@ -43,36 +43,46 @@ static const char *const indexed_source = "extern \"C\" __global__ void indexed(
                                           "    for (int i = 0; i < n; i++) x[i] = r[at[n - i]];\n"
                                           "}\n";
 
-/* Returns false without NVRTC, after checking that both calls report it. */
-static bool have_nvrtc(const char *test) {
-    const vpps_nvrtc *nvrtc;
+typedef struct compiled {
     void *cubin;
     size_t bytes;
     vpps_cubin_report report;
+} compiled;
+
+static compiled c; /* what was compiled last */
+
+static vpps_status compile(const char *source, const char *name, uint32_t arch, bool use_cache) {
+    free(c.cubin);
+    return vpps_compile(source, name, arch, "a small kernel", use_cache, &c.cubin, &c.bytes, &c.report);
+}
+
+/* Returns false without NVRTC, after checking that both calls report it. */
+static bool have_nvrtc(const char *test) {
+    const vpps_nvrtc *nvrtc;
     const char *own = getenv("VPPS_NVRTC"), *name = own && *own ? own : "libnvrtc.so";
     if (vpps_nvrtc_open(&nvrtc) == VPPS_OK) return true;
     TEST_FAILS(vpps_nvrtc_open(&nvrtc), VPPS_DEVICE, name);
-    TEST_FAILS(vpps_compile(small_source, "small", 90, "", true, &cubin, &bytes, &report), VPPS_DEVICE, name);
-    ck_assert_ptr_null(cubin);
+    TEST_FAILS(compile(small_source, "small", 90, true), VPPS_DEVICE, name);
+    ck_assert_ptr_null(c.cubin);
     test_tell("skipped", "%s: no NVRTC", test);
     return false;
 }
+
+static void make_cache(void) { cache_folder_make(); }
+
+TEST_GROUP("compile", .before_each = make_cache);
 
 /* ---------------------------------------------------------------- the library */
 
 TEST(library_by_name) {
     const vpps_nvrtc *nvrtc;
-    void *cubin;
-    size_t bytes;
-    vpps_cubin_report report;
     setenv("VPPS_NVRTC", "/nowhere/libnvrtc.so.99", 1);
     TEST_FAILS(vpps_nvrtc_open(&nvrtc), VPPS_DEVICE, "/nowhere/libnvrtc.so.99");
     vpps_fail(VPPS_OK, "x");
     setenv("VPPS_NVRTC", "", 1); /* too late: a process looks once */
-    TEST_FAILS(vpps_compile(small_source, "small", 90, "", true, &cubin, &bytes, &report), VPPS_DEVICE,
-               "/nowhere/libnvrtc.so.99");
-    ck_assert_ptr_null(cubin);
-    ck_assert_uint_eq(bytes, 0);
+    TEST_FAILS(compile(small_source, "small", 90, true), VPPS_DEVICE, "/nowhere/libnvrtc.so.99");
+    ck_assert_ptr_null(c.cubin);
+    ck_assert_uint_eq(c.bytes, 0);
 }
 
 TEST(another_library) {
@@ -110,7 +120,8 @@ TEST_EACH(the_version_that_the_driver_loads, 0, 4) {
 
 /* Version 13 knows all options, 12 lacks the last one. Both find their builtins, which they look up by name alone, already open. */
 TEST_EACH(an_option_that_is_not_known_is_left_out, 0, 2) {
-    char name[64], *ptx = NULL;
+    char name[64];
+    FREED char *ptx = NULL;
     vpps_cubin_report report;
     add_versions();
     snprintf(name, sizeof name, "lib64/libnvrtc.so.%d", 12 + _i);
@@ -121,7 +132,6 @@ TEST_EACH(an_option_that_is_not_known_is_left_out, 0, 2) {
     ck_assert_msg(status == VPPS_OK, "%s", vpps_error_message());
     ck_assert_str_eq(ptx, _i ? "5" : "4");
     ck_assert_ptr_nonnull(builtins);
-    free(ptx);
 }
 
 TEST(version) {
@@ -137,48 +147,35 @@ TEST(version) {
 
 /* ---------------------------------------------------------------- compiling */
 
-static void compile_for(uint32_t arch) {
-    void *cubin;
-    size_t bytes;
-    vpps_cubin_report r;
-    TEST_OK(vpps_compile(small_source, "small", arch, "small", false, &cubin, &bytes, &r));
-    ck_assert_uint_gt(bytes, 1000);
-    ck_assert_mem_eq(cubin, "\177ELF", 4);
-    ck_assert_uint_ge(r.registers, 4);
-    ck_assert_uint_le(r.registers, 32);
-    ck_assert_uint_eq(r.frame_bytes, 0);
-    ck_assert_uint_eq(r.shared_bytes, 128);
-    ck_assert_uint_eq(r.cubin_bytes, bytes);
-    ck_assert(r.seconds > 0 && !r.cached);
-    free(cubin);
-}
-
 TEST(every_architecture) {
     const vpps_nvrtc *nvrtc;
     if (!have_nvrtc("every_architecture")) return;
-    cache_folder_make();
     TEST_OK(vpps_nvrtc_open(&nvrtc));
-    for (uint32_t i = 0; i < nvrtc->n_architectures; i++) compile_for(nvrtc->architectures[i]);
-    ck_assert_int_eq(cache_folder_count(NULL, 0), 0); /* use_cache was false */
+    for (uint32_t i = 0; i < nvrtc->n_architectures; i++) {
+        TEST_OK(compile(small_source, "small", nvrtc->architectures[i], false));
+        ck_assert_uint_gt(c.bytes, 1000);
+        ck_assert_mem_eq(c.cubin, "\177ELF", 4);
+        ck_assert_uint_ge(c.report.registers, 4);
+        ck_assert_uint_le(c.report.registers, 32);
+        ck_assert_uint_eq(c.report.frame_bytes, 0);
+        ck_assert_uint_eq(c.report.shared_bytes, 128);
+        ck_assert_uint_eq(c.report.cubin_bytes, c.bytes);
+        ck_assert(c.report.seconds > 0 && !c.report.cached);
+    }
+    ck_assert_int_eq(cache_folder_count(), 0); /* use_cache was false */
 }
 
 TEST(spills_and_frames) {
-    void *cubin;
-    size_t bytes;
-    vpps_cubin_report r, again;
     if (!have_nvrtc("spills_and_frames")) return;
-    cache_folder_make();
-    TEST_OK(vpps_compile(spilling_source, "spilling", 90, "", true, &cubin, &bytes, &r));
-    free(cubin);
-    ck_assert_uint_le(r.registers, 64);
-    ck_assert_uint_ge(r.frame_bytes, 64 * 4);
-    TEST_OK(vpps_compile(spilling_source, "spilling", 90, "", true, &cubin, &bytes, &again));
-    free(cubin);
-    ck_assert(again.cached);
-    ck_assert_uint_eq(again.frame_bytes, r.frame_bytes);
-    TEST_OK(vpps_compile(indexed_source, "indexed", 90, "", true, &cubin, &bytes, &r));
-    free(cubin);
-    ck_assert_uint_eq(r.frame_bytes, 16 * 4);
+    TEST_OK(compile(spilling_source, "spilling", 90, true));
+    ck_assert_uint_le(c.report.registers, 64);
+    const uint32_t frame = c.report.frame_bytes;
+    ck_assert_uint_ge(frame, 64 * 4);
+    TEST_OK(compile(spilling_source, "spilling", 90, true));
+    ck_assert(c.report.cached);
+    ck_assert_uint_eq(c.report.frame_bytes, frame);
+    TEST_OK(compile(indexed_source, "indexed", 90, true));
+    ck_assert_uint_eq(c.report.frame_bytes, 16 * 4);
 }
 
 /* Of several kernels in a source, the named one's numbers are told, and its functions' stack counts. */
@@ -190,126 +187,104 @@ TEST(one_kernel_of_several) {
                                       "}\n"
                                       "extern \"C\" __global__ void smaller(float *x, int n) { x[n] = deep(x, n); }\n";
     char source[2048];
-    void *cubin;
-    size_t bytes;
-    vpps_cubin_report r;
     if (!have_nvrtc("one_kernel_of_several")) return;
     snprintf(source, sizeof source, "%s%s%s", indexed_source, deep_source, small_source);
     const char *const names[] = {"small", "indexed", "smaller"};
     const uint32_t frames[] = {0, 16 * 4, 16 * 4}, shared[] = {128, 0, 0};
     for (size_t i = 0; i < VPPS_COUNT(names); i++) {
-        TEST_OK(vpps_compile(source, names[i], 90, "", false, &cubin, &bytes, &r));
-        free(cubin);
-        ck_assert_uint_ge(r.frame_bytes, frames[i]);
-        ck_assert_int_eq(r.frame_bytes > 0, frames[i] > 0);
-        ck_assert_uint_eq(r.shared_bytes, shared[i]);
+        TEST_OK(compile(source, names[i], 90, false));
+        ck_assert_uint_ge(c.report.frame_bytes, frames[i]);
+        ck_assert_int_eq(c.report.frame_bytes > 0, frames[i] > 0);
+        ck_assert_uint_eq(c.report.shared_bytes, shared[i]);
     }
-    TEST_FAILS(vpps_compile(source, "smal", 90, "", false, &cubin, &bytes, &r), VPPS_FORMAT, "'smal'");
+    TEST_FAILS(compile(source, "smal", 90, false), VPPS_FORMAT, "'smal'");
 }
 
 TEST(refused_sources) {
-    void *cubin;
-    size_t bytes;
-    vpps_cubin_report r;
     if (!have_nvrtc("refused_sources")) return;
-    cache_folder_make();
-    TEST_FAILS(vpps_compile("__device__ int a;\n__device__ int b = c;\n__device__ int d = e;\n", "small", 90, "", true,
-                            &cubin, &bytes, &r),
+    TEST_FAILS(compile("__device__ int a;\n__device__ int b = c;\n__device__ int d = e;\n", "small", 90, true),
                VPPS_DEVICE, "kernel.cu(2): error: identifier \"c\" is undefined");
     ck_assert_ptr_null(strchr(vpps_error_message(), '\n'));
-    ck_assert_ptr_null(cubin);
-    TEST_FAILS(vpps_compile(small_source, "small", 70, "", true, &cubin, &bytes, &r), VPPS_DEVICE, "sm_70");
-    TEST_FAILS(vpps_compile(small_source, "smaller", 90, "", true, &cubin, &bytes, &r), VPPS_FORMAT, "'smaller'");
-    ck_assert_ptr_null(cubin);
+    ck_assert_ptr_null(c.cubin);
+    TEST_FAILS(compile(small_source, "small", 70, true), VPPS_DEVICE, "sm_70");
+    TEST_FAILS(compile(small_source, "smaller", 90, true), VPPS_FORMAT, "'smaller'");
+    ck_assert_ptr_null(c.cubin);
     /* ptxas refuses what the front end accepts: 1 MiB of shared memory. */
-    TEST_FAILS(vpps_compile("extern \"C\" __global__ void small(float *x, int n) {\n"
-                            "    __shared__ float s[262144];\n"
-                            "    s[threadIdx.x] = x[n]; __syncthreads(); x[n] = s[n];\n"
-                            "}\n",
-                            "small", 90, "", true, &cubin, &bytes, &r),
+    TEST_FAILS(compile("extern \"C\" __global__ void small(float *x, int n) {\n"
+                       "    __shared__ float s[262144];\n"
+                       "    s[threadIdx.x] = x[n]; __syncthreads(); x[n] = s[n];\n"
+                       "}\n",
+                       "small", 90, true),
                VPPS_DEVICE, "'small' uses too much shared data");
-    TEST_FAILS(vpps_compile("extern \"C\" __global__ void small() { asm volatile(\"nonsense;\"); }", "small", 90, "",
-                            true, &cubin, &bytes, &r),
+    TEST_FAILS(compile("extern \"C\" __global__ void small() { asm volatile(\"nonsense;\"); }", "small", 90, true),
                VPPS_DEVICE, "'nonsense'");
-    ck_assert_int_eq(cache_folder_count(NULL, 0), 0);
+    ck_assert_int_eq(cache_folder_count(), 0);
 }
 
 /* ---------------------------------------------------------------- cache */
 
-typedef struct compiled {
-    void *cubin;
-    size_t bytes;
-    vpps_cubin_report report;
-} compiled;
-
+/* Compiles the kernel, which must come from the cache or not. Returns it: the caller frees the CUBIN. */
 static compiled compile_small(bool cached) {
-    compiled c;
-    TEST_OK(vpps_compile(small_source, "small", 90, "a small kernel", true, &c.cubin, &c.bytes, &c.report));
+    TEST_OK(compile(small_source, "small", 90, true));
     ck_assert_int_eq(c.report.cached, cached);
     ck_assert(cached ? c.report.seconds == 0 : c.report.seconds > 0);
     ck_assert_uint_eq(c.report.shared_bytes, 128);
-    return c;
+    const compiled made = c;
+    c.cubin = NULL;
+    return made;
 }
 
 /* The second CUBIN equals the first: the compiler makes the same bytes from the same source. */
-static void check_same(compiled c, const compiled *first) {
-    ck_assert_uint_eq(c.bytes, first->bytes);
-    ck_assert_mem_eq(c.cubin, first->cubin, first->bytes);
-    ck_assert_uint_eq(c.report.registers, first->report.registers);
-    ck_assert_uint_eq(c.report.cubin_bytes, first->bytes);
-    free(c.cubin);
+static void check_same(compiled second, const compiled *first) {
+    ck_assert_uint_eq(second.bytes, first->bytes);
+    ck_assert_mem_eq(second.cubin, first->cubin, first->bytes);
+    ck_assert_uint_eq(second.report.registers, first->report.registers);
+    ck_assert_uint_eq(second.report.cubin_bytes, first->bytes);
+    free(second.cubin);
 }
 
 TEST(cached) {
-    char path[600];
     size_t n;
     if (!have_nvrtc("cached")) return;
-    cache_folder_make();
     const compiled first = compile_small(false);
     check_same(compile_small(true), &first);
-    ck_assert_int_eq(cache_folder_count(path, sizeof path), 1);
-    char *file = folder_load(path, &n);
+    ck_assert_int_eq(cache_folder_count(), 1);
+    const char *path = cache_folder_entry();
+    FREED char *file = folder_load(path, &n);
     const size_t places[] = {0, 40, n / 2, n - 1};
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+    for (size_t i = 0; i < VPPS_COUNT(places); i++) {
         file[places[i]] ^= 1;
         folder_store(path, file, n);
         file[places[i]] ^= 1;
         check_same(compile_small(false), &first);
         check_same(compile_small(true), &first);
     }
-    free(file);
     free(first.cubin);
 }
 
-typedef struct known_entry {
-    char toolchain[512];
-} known_entry;
-
 static bool copy_toolchain(const vpps_cache_entry *entry, void *context) {
-    known_entry *k = context;
     ck_assert_str_eq(entry->kind, "cubin");
     ck_assert_str_eq(entry->description, "a small kernel");
-    snprintf(k->toolchain, sizeof k->toolchain, "%s", entry->toolchain);
+    snprintf(context, 512, "%s", entry->toolchain);
     return true;
 }
 
 /* Entries with right keys and checksums, whose content is no kernel. */
 TEST(cached_nonsense) {
     static const char *const payloads[] = {"", "nonsense", "\177ELF"};
-    known_entry known;
+    char toolchain[512];
     if (!have_nvrtc("cached_nonsense")) return;
-    cache_folder_make();
     const compiled first = compile_small(false);
-    TEST_OK(vpps_cache_list(copy_toolchain, &known, NULL));
-    ck_assert_ptr_nonnull(strstr(known.toolchain, "NVRTC "));
-    ck_assert_ptr_nonnull(strstr(known.toolchain, "sm_90"));
-    const vpps_cache_key key = {"cubin", "a small kernel", known.toolchain, small_source, strlen(small_source)};
-    for (size_t i = 0; i < sizeof payloads / sizeof *payloads; i++) {
+    TEST_OK(vpps_cache_list(copy_toolchain, toolchain, NULL));
+    ck_assert_ptr_nonnull(strstr(toolchain, "NVRTC "));
+    ck_assert_ptr_nonnull(strstr(toolchain, "sm_90"));
+    const vpps_cache_key key = {"cubin", "a small kernel", toolchain, small_source, strlen(small_source)};
+    for (size_t i = 0; i < VPPS_COUNT(payloads); i++) {
         TEST_OK(vpps_cache_write(&key, payloads[i], strlen(payloads[i])));
         check_same(compile_small(false), &first);
         check_same(compile_small(true), &first);
     }
-    ck_assert_int_eq(cache_folder_count(NULL, 0), 1);
+    ck_assert_int_eq(cache_folder_count(), 1);
     free(first.cubin);
 }
 
@@ -336,8 +311,8 @@ typedef struct worker {
 static void *compile_sources(void *argument) {
     worker *w = argument;
     for (int i = 0; i < ROUNDS && w->status == VPPS_OK; i++) {
-        compiled *c = &w->made[i];
-        w->status = vpps_compile(w->source[i], "k", 90, "", true, &c->cubin, &c->bytes, &c->report);
+        compiled *m = &w->made[i];
+        w->status = vpps_compile(w->source[i], "k", 90, "", true, &m->cubin, &m->bytes, &m->report);
         snprintf(w->message, sizeof w->message, "%s", vpps_error_message());
     }
     return NULL;
@@ -346,7 +321,6 @@ static void *compile_sources(void *argument) {
 TEST(two_threads) {
     static worker workers[2];
     pthread_t threads[2];
-    cache_folder_make();
     for (int w = 0; w < 2; w++) {
         for (int i = 0; i < ROUNDS; i++)
             snprintf(workers[w].source[i], sizeof workers[w].source[i],
@@ -362,12 +336,9 @@ TEST(two_threads) {
     for (int w = 0; w < 2; w++) {
         ck_assert_msg(workers[w].status == VPPS_OK, "%s", workers[w].message);
         for (int i = 0; i < ROUNDS; i++) {
-            const compiled *c = &workers[w].made[i];
-            compiled alone;
-            TEST_OK(vpps_compile(workers[w].source[i], "k", 90, "", false, &alone.cubin, &alone.bytes, &alone.report));
-            check_same(alone, c);
-            free(c->cubin);
+            TEST_OK(compile(workers[w].source[i], "k", 90, false));
+            check_same(workers[w].made[i], &c);
         }
     }
-    ck_assert_int_eq(cache_folder_count(NULL, 0), 2 * ROUNDS);
+    ck_assert_int_eq(cache_folder_count(), 2 * ROUNDS);
 }

@@ -1,8 +1,8 @@
 /* folder.c - see folder.h. */
 #include "common/folder.h"
 
-#include <dirent.h>
 #include <ftw.h>
+#include <glob.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -51,28 +51,25 @@ static const char *path_in(const char *folder, const char *name) {
 const char *folder_path(const char *name) { return path_in(base, name); }
 const char *cache_folder_path(const char *name) { return path_in(cache, name); }
 
+static glob_t found;
+
+static size_t find(const char *names) {
+    char pattern[400];
+    snprintf(pattern, sizeof pattern, "%s/%s", cache, names);
+    globfree(&found);
+    return glob(pattern, GLOB_BRACE, NULL, &found) == 0 ? found.gl_pathc : 0;
+}
+
+static const char *const any = "{.[!.]*,*}";
+
 void cache_folder_each(void (*see)(const char *path)) {
-    DIR *dir = opendir(cache);
-    for (const struct dirent *item; dir && (item = readdir(dir));)
-        if (strcmp(item->d_name, ".") != 0 && strcmp(item->d_name, "..") != 0) see(cache_folder_path(item->d_name));
-    if (dir) closedir(dir);
+    for (size_t i = 0, n = find(any); i < n; i++) see(found.gl_pathv[i]);
 }
 
-static int n_files;
-static char last_entry[600];
+int cache_folder_count(void) { return (int)find(any); }
 
-static void note_file(const char *path) {
-    const char *ending = strrchr(path, '.');
-    n_files++;
-    if (ending && !strcmp(ending, ".vpps")) snprintf(last_entry, sizeof last_entry, "%s", path);
-}
-
-int cache_folder_count(char *entry, size_t entry_bytes) {
-    n_files = 0;
-    *last_entry = '\0';
-    cache_folder_each(note_file);
-    if (entry) snprintf(entry, entry_bytes, "%s", last_entry);
-    return n_files;
+const char *cache_folder_entry(void) {
+    return find("*.vpps") ? path_in(cache, strrchr(found.gl_pathv[0], '/') + 1) : "";
 }
 
 char *folder_load(const char *path, size_t *n) {
@@ -81,8 +78,7 @@ char *folder_load(const char *path, size_t *n) {
     ck_assert_ptr_nonnull(f);
     ck_assert_int_eq(fstat(fileno(f), &info), 0);
     *n = (size_t)info.st_size;
-    char *bytes = malloc(*n + 1);
-    ck_assert_ptr_nonnull(bytes);
+    char *bytes = need(malloc(*n + 1));
     ck_assert_uint_eq(fread(bytes, 1, *n, f), *n);
     fclose(f);
     return bytes;

@@ -22,5 +22,8 @@ const char *cache_folder_path(const char *name);
 /* Calls see(path) for every file of the cache. */
 void cache_folder_each(void (*see)(const char *path));
 
-/* Counts the files in the cache, whatever their names; with `entry`, copies the path of one that ends in .vpps ("": there is none). */
-int cache_folder_count(char *entry, size_t entry_bytes);
+/* Counts the files in the cache, whatever their names. */
+int cache_folder_count(void);
+
+/* Returns the path of one that ends in .vpps, in one of the buffers of cache_folder_path; "": there is none. */
+const char *cache_folder_entry(void);

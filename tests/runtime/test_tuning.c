@@ -79,16 +79,15 @@ static told run_process(uint32_t vps, bool tune, bool no_tuning, uint32_t *batch
 TEST_GROUP("tuning", .seconds = 120);
 
 TEST(the_cache_remembers) {
-    char entry[600];
     cache_folder_make();
     const told none = run_process(1, false, true, NULL);
     ck_assert_uint_eq(none.products + none.splits, 0);
-    ck_assert_int_eq(cache_folder_count(NULL, 0), 0);
+    ck_assert_int_eq(cache_folder_count(), 0);
     const told first = run_process(1, false, false, NULL);
     ck_assert_uint_gt(first.products, 10);
     ck_assert_uint_gt(first.current_products, 1);
     ck_assert_uint_eq(first.remembered_products + first.splits, 0);
-    ck_assert_int_eq(cache_folder_count(entry, sizeof entry), 1);
+    ck_assert_int_eq(cache_folder_count(), 1);
     const told again = run_process(2, false, false, NULL); /* whatever the model and the number of processors */
     ck_assert_uint_eq(again.products, first.products);
     ck_assert_uint_eq(again.remembered_products, first.current_products);
@@ -96,10 +95,10 @@ TEST(the_cache_remembers) {
     ck_assert_double_eq_tol(again.ns, first.ns, 0.01 * first.products);
 
     size_t bytes;
-    char *file = folder_load(entry, &bytes);
+    const char *entry = cache_folder_entry();
+    FREED char *file = folder_load(entry, &bytes);
     file[bytes - 3] ^= 1;
     folder_store(entry, file, bytes);
-    free(file);
     ck_assert_uint_gt(run_process(1, false, false, NULL).current_products, 1); /* a damaged file counts as missing */
     ck_assert_uint_eq(run_process(1, false, false, NULL).current_products, 0);
 }
