@@ -6,6 +6,8 @@ and tests are as they were is not run again. The exit status is 0 if at least 95
 """
 
 import argparse
+import collections
+import concurrent.futures
 import hashlib
 import os
 import pathlib
@@ -13,7 +15,6 @@ import queue
 import shutil
 import subprocess
 import sys
-import threading
 import time
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -87,27 +88,11 @@ def target_of(test):
 class Worker:
     """A copy of the tree in which mutants are built and run, one after the other, with what was built there before."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, original):
         self.folder = folder
-
-    def prepare(self):
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self.folder.mkdir(parents=True)
-        files = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=TOP, check=True,
-                               stdout=subprocess.PIPE).stdout
-        names = b"\0".join(f for f in files.split(b"\0") if f and (TOP / os.fsdecode(f)).exists())
-        self.copy(["--null", "--files-from=-"], names)
-        if (TOP / "build").is_dir():
-            self.copy(["--exclude=build/mutants", "build"], b"")
-
-    def copy(self, what, names):
-        """Copies files of the tree with their times, by which make decides what to build."""
-        packed = subprocess.Popen(["tar", "-C", str(TOP), "-cf", "-", *what], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        unpack = subprocess.Popen(["tar", "-C", str(self.folder), "-xf", "-"], stdin=packed.stdout)
-        packed.stdin.write(names)
-        packed.stdin.close()
-        if unpack.wait() or packed.wait():
-            sys.exit(f"{self.folder}: copying the tree failed")
+        shutil.rmtree(folder, ignore_errors=True)
+        # With their times, by which make decides what to build.
+        shutil.copytree(original, folder, symlinks=True, ignore=shutil.ignore_patterns(".git", "build-*", "mutants"))
 
     def call(self, command, seconds):
         """Runs a command. Returns its exit status (124: it took too long) and its output."""
@@ -149,35 +134,30 @@ class Worker:
             path.write_text(original)
 
 
-def each(jobs, items, work):
-    """Calls work(number of the worker, item) for every item, with a thread for each worker."""
-    todo, failed = queue.Queue(), []
-    for item in items:
-        todo.put(item)
+def each(workers, items, work):
+    """Calls work(worker, item) for every item, on a worker that is idle. Yields the items with what it returned, as they are done."""
+    idle = queue.SimpleQueue()
+    for w in workers:
+        idle.put(w)
 
-    def loop(number):
-        while not failed:
-            try:
-                item = todo.get_nowait()
-            except queue.Empty:
-                return
-            try:
-                work(number, item)
-            except BaseException as e:  # noqa: BLE001 - it is printed and ends the run
-                failed.append(e)
+    def on_idle(item):
+        worker = idle.get()
+        try:
+            return item, work(worker, item)
+        finally:
+            idle.put(worker)
 
-    threads = [threading.Thread(target=loop, args=(i,)) for i in range(jobs)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    if failed:
-        raise failed[0]
+    pool = concurrent.futures.ThreadPoolExecutor(len(workers))
+    try:
+        for done in concurrent.futures.as_completed([pool.submit(on_idle, item) for item in items]):
+            yield done.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 class Results:
     def __init__(self, path, fresh):
-        self.path, self.known, self.lock = path, {}, threading.Lock()
+        self.path, self.known = path, {}
         path.parent.mkdir(parents=True, exist_ok=True)
         if fresh:
             path.unlink(missing_ok=True)
@@ -195,34 +175,35 @@ class Results:
         return status, test
 
     def add(self, mutant, status, test):
-        with self.lock:
-            digest = mutant.digest([test] if test else mutant.tests)
-            self.known[mutant.name] = (digest, status, test)
-            with self.path.open("a") as f:
-                f.write(f"{mutant.name}\t{digest}\t{status}\t{test}\n")
+        digest = mutant.digest([test] if test else mutant.tests)
+        self.known[mutant.name] = (digest, status, test)
+        with self.path.open("a") as f:
+            f.write(f"{mutant.name}\t{digest}\t{status}\t{test}\n")
 
 
-def unmutated(workers, mutants):
-    """Runs the tests on the tree without a fault. Returns the seconds that each takes, and the tests that fail even so."""
+def unmutated(jobs, mutants):
+    """Builds the tree without a fault, copies it for every worker, and runs the tests.
+
+    Returns the workers, the seconds that each test takes, and the tests that fail even so."""
     tests = sorted({t for m in mutants for t in m.tests})
+    trees = TOP / "build/mutants"
+    workers = [Worker(trees / "tree0", TOP)]
     code, out = workers[0].build(tests)
     if code:
         sys.exit(f"the tree does not build:\n{out[-2000:]}")
-    for w in workers[1:]:
-        shutil.rmtree(w.folder / "build")
-        shutil.copytree(workers[0].folder / "build", w.folder / "build", symlinks=True)
-    seconds, broken = {}, set()
+    workers += [Worker(trees / f"tree{i}", workers[0].folder) for i in range(1, jobs)]
 
-    def work(number, test):
+    def timed(worker, test):
         start = time.monotonic()
-        code, out = workers[number].test(test, UNMUTATED_SECONDS)
-        seconds[test] = time.monotonic() - start
+        code, out = worker.test(test, UNMUTATED_SECONDS)
+        return code, out, time.monotonic() - start
+
+    seconds, broken = {}, set()
+    for test, (code, out, seconds[test]) in each(workers, tests, timed):
         if code:
             broken.add(test)
             print(f"tests/{test} fails without a mutant:\n{out[-1500:]}", flush=True)
-
-    each(len(workers), tests, work)
-    return seconds, broken
+    return workers, seconds, broken
 
 
 def main():
@@ -243,31 +224,25 @@ def main():
     results = Results(TOP / "build/mutants/results", a.fresh)
     todo = [m for m in mutants if not m.equivalent and results.of(m) is None]
     if todo:
-        jobs = max(1, min(a.jobs, len(todo)))
-        workers = [Worker(TOP / "build/mutants" / f"tree{i}") for i in range(jobs)]
-        each(jobs, range(jobs), lambda _, i: workers[i].prepare())
-        seconds, broken = unmutated(workers, todo)
-
-        def work(number, m):
+        workers, seconds, broken = unmutated(max(1, min(a.jobs, len(todo))), todo)
+        for m in todo:
             m.tests = [t for t in m.tests if t not in broken]
-            status, test, out = workers[number].run(m, seconds) if m.tests else ("unseen", "", "")
+        for m, (status, test, out) in each(workers, todo, lambda w, m: w.run(m, seconds)):
             results.add(m, status, test)
             print(f"{status:<8} {m.name:<36} {test}", flush=True)
             if a.verbose or status == "does not build":
                 print("    " + "\n    ".join(out.splitlines()[-12:]), flush=True)
-
-        each(jobs, todo, work)
         for w in workers:
             shutil.rmtree(w.folder, ignore_errors=True)
 
     print()
-    counts = {}
+    counts = collections.Counter()
     for m in mutants:
         status, test = ("equivalent", m.equivalent) if m.equivalent else results.of(m) or ("unseen", "")
-        counts[status] = counts.get(status, 0) + 1
+        counts[status] += 1
         print(f"{status:<10} {m.name:<36} {test or m.what}")
-    unequal = len(mutants) - counts.get("equivalent", 0)
-    percent = 100 * counts.get("seen", 0) / max(1, unequal)
+    unequal = len(mutants) - counts["equivalent"]
+    percent = 100 * counts["seen"] / max(1, unequal)
     print("\n" + ", ".join(f"{n} {s}" for s, n in sorted(counts.items())) + f": {percent:.1f} % of {unequal} seen")
     sys.exit(0 if percent >= WANTED_PERCENT else 1)
 
