@@ -17,7 +17,7 @@ typedef struct network {
     vpps_handle *h;
     uint32_t hidden;
     vpps_param U, v, E, W;
-    vpps_cell turn, deciding, plain, listing;
+    vpps_cell cells[4];
 } network;
 
 enum { GOES_ON, COUNT, STATE, OUTPUTS };
@@ -37,7 +37,11 @@ static body turn_body(const network *n, vpps_graph *g, vpps_node count, vpps_nod
 /* Kinds of a turn: with a condition; one that also decides which word it adds; one that sums a list; without a condition. */
 typedef enum turn_kind { TURN, DECIDING, LISTING, PLAIN } turn_kind;
 
-static void record(network *n, turn_kind kind, vpps_cell *cell) {
+static void scatter(vpps_graph *g, turn_kind kind, vpps_node x, vpps_node before) {
+    TEST_OK(kind == PLAIN ? vpps_scatter(g, x) : vpps_scatter_else(g, x, before));
+}
+
+static void record(network *n, turn_kind kind) {
     vpps_graph *g = begin_cell(n->model, "turn");
     const vpps_node goes_on = vpps_gather(g, 0, GOES_ON, 1, 1), count = vpps_gather(g, 0, COUNT, 1, 1);
     const vpps_node h = vpps_gather(g, 0, STATE, n->hidden, 1);
@@ -50,16 +54,10 @@ static void record(network *n, turn_kind kind, vpps_cell *cell) {
         const vpps_node word = vpps_slice(g, vpps_argmax(g, vpps_matvec(g, n->W, b.h)), 0, 1);
         b.h = vpps_add(g, b.h, vpps_lookup_at(g, n->E, word));
     }
-    if (kind == PLAIN) {
-        TEST_OK(vpps_scatter(g, b.goes_on));
-        TEST_OK(vpps_scatter(g, b.count));
-        TEST_OK(vpps_scatter(g, b.h));
-    } else {
-        TEST_OK(vpps_scatter_else(g, b.goes_on, goes_on));
-        TEST_OK(vpps_scatter_else(g, b.count, count));
-        TEST_OK(vpps_scatter_else(g, b.h, h));
-    }
-    TEST_OK(vpps_cell_end(g, cell));
+    scatter(g, kind, b.goes_on, goes_on);
+    scatter(g, kind, b.count, count);
+    scatter(g, kind, b.h, h);
+    n->cells[kind] = end_cell(g);
 }
 
 static void open_network(network *n, uint32_t hidden) {
@@ -70,10 +68,7 @@ static void open_network(network *n, uint32_t hidden) {
     TEST_OK(vpps_add_matrix(n->model, &n->v, "v", 1, hidden, &wide));
     TEST_OK(vpps_add_lookup(n->model, &n->E, "E", WORDS, hidden, 1, &wide));
     TEST_OK(vpps_add_matrix(n->model, &n->W, "W", WORDS, hidden, NULL));
-    record(n, TURN, &n->turn);
-    record(n, DECIDING, &n->deciding);
-    record(n, LISTING, &n->listing);
-    record(n, PLAIN, &n->plain);
+    for (turn_kind kind = TURN; kind <= PLAIN; kind++) record(n, kind);
     TEST_OK(vpps_graph_create(&n->g, n->model));
 }
 
@@ -98,7 +93,7 @@ static void close_network(network *n) {
 
 /* The initial values of lane i. */
 typedef struct lane {
-    vpps_node first[OUTPUTS], x, patience;
+    vpps_node first[OUTPUTS], pulls[2];
 } lane;
 
 static lane make_lane(const network *n, uint32_t i) {
@@ -106,15 +101,18 @@ static lane make_lane(const network *n, uint32_t i) {
     float x[MOST_HIDDEN];
     for (uint32_t k = 0; k < n->hidden; k++) x[k] = 2 * vpps_random_unit(&random) - 1;
     const float patience = 0.6f * vpps_random_unit(&random);
-    lane l = {.x = vpps_input(n->g, n->hidden, 1, x), .patience = vpps_input(n->g, 1, 1, &patience)};
+    lane l = {.pulls = {vpps_input(n->g, n->hidden, 1, x), vpps_input(n->g, 1, 1, &patience)}};
     l.first[GOES_ON] = vpps_ones(n->g, 1, 1);
     l.first[COUNT] = vpps_zeros(n->g, 1, 1);
     l.first[STATE] = vpps_zeros(n->g, n->hidden, 1);
     return l;
 }
 
-static vpps_application application_of(vpps_cell cell, const vpps_vertex *before, const vpps_node *pulls) {
-    return *VPPS_APPLICATION(.cell = cell, .n_children = 1, .children = before, .n_pulls = 2, .pulls = pulls);
+/* Returns how many turns lane i may take. */
+static uint32_t limit_of(uint32_t i) { return LIMIT - i % 3; }
+
+static vpps_application application_of(const network *n, turn_kind kind, const vpps_vertex *before, const lane *l) {
+    return *VPPS_APPLICATION(.cell = n->cells[kind], CHILDREN(1, before), PULLS(2, l->pulls));
 }
 
 typedef struct result {
@@ -132,19 +130,19 @@ static void fetch(network *n, vpps_node nodes[LANES][OUTPUTS], result *r) {
 }
 
 /* Runs all lanes' loops, each with its own limit, in one forward pass. */
-static void by_device(network *n, vpps_cell cell, bool list, result *r) {
+static void by_device(network *n, turn_kind kind, result *r) {
     vpps_node nodes[LANES][OUTPUTS];
     vpps_graph_clear(n->g);
     for (uint32_t i = 0; i < LANES; i++) {
         const lane l = make_lane(n, i);
-        const vpps_node pulls[] = {l.x, l.patience}, *members = &l.first[STATE];
+        const vpps_node *members = &l.first[STATE];
         const vpps_vertex start = vpps_source(n->g, OUTPUTS, l.first);
-        vpps_application a = application_of(cell, &start, pulls);
-        if (list) a.n_pull_lists = a.n_members = 1, a.pull_lists = &members;
+        vpps_application a = application_of(n, kind, &start, &l);
+        if (kind == LISTING) a.n_pull_lists = a.n_members = 1, a.pull_lists = &members;
         vpps_vertex turns[LIMIT];
-        const vpps_vertex last = vpps_while(n->g, &a, LIMIT - i % 3, turns);
+        const vpps_vertex last = vpps_while(n->g, &a, limit_of(i), turns);
         TEST_OK(vpps_graph_status(n->g));
-        ck_assert_uint_eq(last, turns[LIMIT - i % 3 - 1]);
+        ck_assert_uint_eq(last, turns[limit_of(i) - 1]);
         for (uint32_t k = 0; k < OUTPUTS; k++) nodes[i][k] = vpps_scattered(n->g, last, k);
     }
     fetch(n, nodes, r);
@@ -165,15 +163,14 @@ static void by_host(network *n, result *r) {
             const lane l = make_lane(n, i);
             const vpps_node before[] = {vpps_input(n->g, 1, 1, &r->goes_on[i]), vpps_input(n->g, 1, 1, &r->count[i]),
                                         vpps_input(n->g, n->hidden, 1, r->h[i])};
-            const vpps_node pulls[] = {l.x, l.patience};
             const vpps_vertex start = vpps_source(n->g, OUTPUTS, before);
-            const vpps_application a = application_of(n->plain, &start, pulls);
+            const vpps_application a = application_of(n, PLAIN, &start, &l);
             const vpps_vertex v = vpps_apply(n->g, &a);
             for (uint32_t k = 0; k < OUTPUTS; k++) nodes[i][k] = vpps_scattered(n->g, v, k);
         }
         fetch(n, nodes, &next);
         for (uint32_t i = 0; i < LANES; i++) {
-            if (!(r->goes_on[i] > 0) || turn >= LIMIT - i % 3) continue;
+            if (!(r->goes_on[i] > 0) || turn >= limit_of(i)) continue;
             r->goes_on[i] = next.goes_on[i];
             r->count[i] = next.count[i];
             memcpy(r->h[i], next.h[i], sizeof r->h[i]);
@@ -192,7 +189,7 @@ TEST_EACH(a_loop_is_what_the_host_would_have_done, 0, GPU) {
     open_network(&n, sizes[_i]);
     open_handle(&n, "cpu", 1, 1, 1);
     by_host(&n, &want);
-    by_device(&n, n.turn, false, &got);
+    by_device(&n, TURN, &got);
     uint32_t least = LIMIT, most = 0;
     for (uint32_t i = 0; i < LANES; i++) {
         ck_assert_msg(got.count[i] == want.count[i], "lane %u: %g turns; expected %g", i, (double)got.count[i],
@@ -212,15 +209,14 @@ TEST_EACH(every_machine_decides_alike, 0, GPU) {
     for (turn_kind kind = TURN; kind <= LISTING; kind++) {
         result first, r;
         for (size_t m = 0; m < VPPS_COUNT(machines); m++) {
-            network n;
+            AT_END(close_network) network n;
             open_network(&n, sizes[_i]);
             open_handle(&n, "cpu", machines[m].vps, machines[m].groups, machines[m].waves);
             memset(&r, 0, sizeof r);
-            by_device(&n, kind == TURN ? n.turn : kind == DECIDING ? n.deciding : n.listing, kind == LISTING, &r);
+            by_device(&n, kind, &r);
             if (!m) first = r;
             ck_assert_msg(!memcmp(&r, &first, sizeof r), "kind %d, %u VPs in %u groups: other results", kind,
                           machines[m].vps, machines[m].groups);
-            close_network(&n);
         }
     }
 }
@@ -237,13 +233,12 @@ static void train(network *n, const float *turns) {
         lane l = make_lane(n, i);
         const bool none = i == LANES;
         if (none) l.first[GOES_ON] = vpps_zeros(n->g, 1, 1), l.first[STATE] = vpps_input(n->g, n->hidden, 1, infinite);
-        const vpps_node pulls[] = {l.x, l.patience};
         vpps_vertex at = vpps_source(n->g, OUTPUTS, l.first);
-        const vpps_application loop = application_of(n->turn, &at, pulls), turn = application_of(n->plain, &at, pulls);
-        if (!turns) at = vpps_while(n->g, &loop, LIMIT, NULL);
+        const vpps_application loop = application_of(n, TURN, &at, &l), turn = application_of(n, PLAIN, &at, &l);
+        if (!turns) at = vpps_while(n->g, &loop, limit_of(i), NULL);
         for (uint32_t k = 0; turns && !none && (float)k < turns[i]; k++) at = vpps_apply(n->g, &turn);
         losses[i] = vpps_scattered(n->g, at, GOES_ON);
-        if (!none) losses[i] = vpps_add(n->g, losses[i], vpps_dot(n->g, vpps_scattered(n->g, at, STATE), l.x));
+        if (!none) losses[i] = vpps_add(n->g, losses[i], vpps_dot(n->g, vpps_scattered(n->g, at, STATE), l.pulls[0]));
     }
     train_batch(n->h, n->g, vpps_average(n->g, LANES + 1, losses));
     TEST_OK(vpps_read_parameters(n->h));
@@ -259,16 +254,7 @@ TEST_EACH(gradients_are_those_of_the_turns_that_were_taken, 0, GPU) {
     open_network(&turns, sizes[_i]);
     open_handle(&loop, device, vps, 0, 0);
     open_handle(&turns, device, vps, 0, 0);
-    vpps_node nodes[LANES][OUTPUTS];
-    for (uint32_t i = 0; i < LANES; i++) { /* with one limit for all lanes */
-        const lane l = make_lane(&loop, i);
-        const vpps_node pulls[] = {l.x, l.patience};
-        const vpps_vertex start = vpps_source(loop.g, OUTPUTS, l.first);
-        const vpps_application a = application_of(loop.turn, &start, pulls);
-        const vpps_vertex last = vpps_while(loop.g, &a, LIMIT, NULL);
-        for (uint32_t k = 0; k < OUTPUTS; k++) nodes[i][k] = vpps_scattered(loop.g, last, k);
-    }
-    fetch(&loop, nodes, &r);
+    by_device(&loop, TURN, &r);
     train(&loop, NULL);
     train(&turns, r.count);
     const vpps_param params[] = {loop.U, loop.v};
@@ -278,7 +264,7 @@ TEST_EACH(gradients_are_those_of_the_turns_that_were_taken, 0, GPU) {
         for (uint32_t k = 0; k < elems; k++) ck_assert_float_eq_tol(a[k], b[k], 1e-5f);
     }
     vpps_graph_clear(loop.g);
-    const vpps_node best = vpps_argmax(loop.g, make_lane(&loop, 0).x);
+    const vpps_node best = vpps_argmax(loop.g, make_lane(&loop, 0).pulls[0]);
     float pair[2], *to = pair;
     const vpps_status decides = vpps_forward(loop.h, loop.g, 1, &best, &to);
     if (_i == GPU) TEST_FAILS(decides, VPPS_DEVICE, "does not run argmax and lookup_at");
@@ -311,9 +297,7 @@ static void record_branches(vpps_model *model, vpps_param *A, vpps_cell *cells) 
 static vpps_vertex put_case(vpps_graph *g, const vpps_cell *cells, float which, const float *x) {
     const vpps_node pulls[] = {vpps_input(g, 1, 1, &which), vpps_input(g, SIZE, 1, x)};
     vpps_application branches[BRANCHES];
-    for (uint32_t k = 0; k < BRANCHES; k++)
-        branches[k] =
-            (vpps_application){.size = sizeof(vpps_application), .cell = cells[k], .n_pulls = 2, .pulls = pulls};
+    for (uint32_t k = 0; k < BRANCHES; k++) branches[k] = *VPPS_APPLICATION(.cell = cells[k], PULLS(2, pulls));
     return vpps_case(g, BRANCHES, branches);
 }
 
@@ -358,53 +342,42 @@ TEST_EACH(a_value_picks_the_branch, 0, 3) {
 TEST(recording_fails) {
     AT_END(close_network) network n;
     vpps_graph *g;
+    vpps_node x;
     vpps_cell cell;
     open_network(&n, 5);
     TEST_FAILS(vpps_condition(n.g, 0), VPPS_STATE, "no cell is being recorded");
-    TEST_OK(vpps_cell_begin(n.model, "vector", &g));
-    TEST_FAILS(vpps_condition(g, vpps_pull(g, 2, 1)), VPPS_SHAPE, "expected a scalar that it gathers or pulls");
-    vpps_graph_destroy(g);
-    TEST_OK(vpps_cell_begin(n.model, "made", &g));
-    TEST_FAILS(vpps_condition(g, vpps_ones(g, 1, 1)), VPPS_SHAPE, "expected a scalar that it gathers or pulls");
-    vpps_graph_destroy(g);
-    TEST_OK(vpps_cell_begin(n.model, "late", &g));
-    TEST_OK(vpps_scatter(g, vpps_pull(g, 2, 1)));
-    TEST_FAILS(vpps_condition(g, vpps_pull(g, 1, 1)), VPPS_STATE, "expected one condition, before all outputs");
-    vpps_graph_destroy(g);
-    TEST_OK(vpps_cell_begin(n.model, "none", &g));
-    TEST_FAILS(vpps_scatter_else(g, vpps_pull(g, 1, 1), VPPS_NO_NODE), VPPS_STATE, "has no condition");
-    vpps_graph_destroy(g);
-    for (uint32_t push = 0; push < 2; push++) {
-        TEST_OK(vpps_cell_begin(n.model, "plain", &g));
-        const vpps_node x = vpps_pull(g, 1, 1);
-        TEST_OK(vpps_condition(g, x));
-        TEST_FAILS(push ? vpps_push(g, x) : vpps_scatter(g, x), VPPS_STATE, "expected vpps_scatter_else");
-        vpps_graph_destroy(g);
-    }
-    TEST_OK(vpps_cell_begin(n.model, "otherwise", &g));
-    const vpps_node x = vpps_pull(g, 1, 1);
+#define FAILS_IN_CELL(status, text, ...)                                                                               \
+    g = begin_cell(n.model, "cell");                                                                                   \
+    TEST_FAILS((__VA_ARGS__), VPPS_##status, text);                                                                    \
+    vpps_graph_destroy(g)
+    FAILS_IN_CELL(SHAPE, "expected a scalar that it gathers or pulls", vpps_condition(g, vpps_pull(g, 2, 1)));
+    FAILS_IN_CELL(SHAPE, "expected a scalar that it gathers or pulls", vpps_condition(g, vpps_ones(g, 1, 1)));
+    FAILS_IN_CELL(STATE, "expected one condition, before all outputs", vpps_scatter(g, vpps_pull(g, 2, 1)),
+                  vpps_condition(g, vpps_pull(g, 1, 1)));
+    FAILS_IN_CELL(STATE, "has no condition", vpps_scatter_else(g, vpps_pull(g, 1, 1), VPPS_NO_NODE));
+    FAILS_IN_CELL(STATE, "expected vpps_scatter_else", x = vpps_pull(g, 1, 1), vpps_condition(g, x), vpps_push(g, x));
+    FAILS_IN_CELL(STATE, "expected vpps_scatter_else", x = vpps_pull(g, 1, 1), vpps_condition(g, x),
+                  vpps_scatter(g, x));
+    FAILS_IN_CELL(ARGUMENT, "less than 2^22", vpps_condition_is(g, vpps_pull(g, 1, 1), 1u << 22));
+    g = begin_cell(n.model, "otherwise");
+    x = vpps_pull(g, 1, 1);
     TEST_OK(vpps_condition(g, x));
     TEST_FAILS(vpps_scatter_else(g, x, vpps_negate(g, x)), VPPS_SHAPE, "gathers or pulls otherwise");
     TEST_FAILS(vpps_cell_end(g, &cell), VPPS_SHAPE, "otherwise");
-    TEST_OK(vpps_cell_begin(n.model, "large", &g));
-    TEST_FAILS(vpps_condition_is(g, vpps_pull(g, 1, 1), 1u << 22), VPPS_ARGUMENT, "less than 2^22");
-    vpps_graph_destroy(g);
 }
 
 TEST(applying_fails) {
     AT_END(close_network) network n;
     open_network(&n, 5);
-    const lane l = make_lane(&n, 0);
-    const vpps_node pulls[] = {l.x, l.patience};
-    const vpps_vertex start = vpps_source(n.g, OUTPUTS, l.first);
-    vpps_application a = application_of(n.plain, &start, pulls);
+    lane l = make_lane(&n, 0);
+    vpps_vertex start = vpps_source(n.g, OUTPUTS, l.first);
+    vpps_application a = application_of(&n, PLAIN, &start, &l);
     ck_assert_uint_eq(vpps_while(n.g, &a, 3, NULL), VPPS_NO_VERTEX);
     TEST_FAILS(vpps_graph_status(n.g), VPPS_ARGUMENT, "expected a cell of the model with a condition");
     vpps_graph_clear(n.g);
-    const lane again = make_lane(&n, 0);
-    const vpps_node pulled[] = {again.x, again.patience};
-    const vpps_vertex first = vpps_source(n.g, OUTPUTS, again.first);
-    a = application_of(n.turn, &first, pulled);
+    l = make_lane(&n, 0);
+    start = vpps_source(n.g, OUTPUTS, l.first);
+    a = application_of(&n, TURN, &start, &l);
     ck_assert_uint_eq(vpps_while(n.g, &a, 0, NULL), VPPS_NO_VERTEX);
     TEST_FAILS(vpps_graph_status(n.g), VPPS_ARGUMENT, "a limit of 1 or more");
     vpps_graph_clear(n.g);
