@@ -120,8 +120,8 @@ TEST(every_policy_orders_random_graphs) {
     uint64_t random = test_seed();
     uint32_t fewer = 0;
     for (uint32_t i = 0; i < test_scaled(300); i++) {
-        vpps_typed_graph g = draw_graph(&random);
-        vpps_automaton a;
+        AT_END(close_graph) vpps_typed_graph g = draw_graph(&random);
+        AT_END(vpps_automaton_free) vpps_automaton a;
         uint32_t steps[MOST], n, ratio = 0, learned = 0;
         ck_assert(vpps_automaton_learn(&a, &g));
         for (const vpps_policy *p = vpps_policies; p->name; p++) {
@@ -134,8 +134,6 @@ TEST(every_policy_orders_random_graphs) {
         ck_assert_uint_eq(learned, a.batches);
         ck_assert_uint_le(learned, ratio);
         fewer += learned < ratio;
-        vpps_automaton_free(&a);
-        close_graph(&g);
     }
     ck_assert_msg(fewer > 0 || test_scaled(300) < 300, "nothing was learned that is better than ratios");
 }
@@ -170,8 +168,8 @@ static void check_ratios(vpps_walk *w, uint64_t done, const uint64_t *before) {
 TEST(ratios_are_what_is_said) {
     uint64_t random = test_seed() + 1, before[MOST] = {0};
     for (uint32_t i = 0; i < test_scaled(500); i++) {
-        vpps_typed_graph g = draw_graph(&random);
-        vpps_walk w;
+        AT_END(close_graph) vpps_typed_graph g = draw_graph(&random);
+        AT_END(vpps_walk_close) vpps_walk w;
         uint32_t steps[MOST];
         uint64_t done = 0;
         find_before(&g, before);
@@ -186,8 +184,6 @@ TEST(ratios_are_what_is_said) {
             for (uint32_t v = 0; v < g.n; v++)
                 if (steps[v] == w.n_batches - 1) done |= (uint64_t)1 << v;
         }
-        vpps_walk_close(&w);
-        close_graph(&g);
     }
 }
 
@@ -196,14 +192,15 @@ TEST(ratios_are_what_is_said) {
 TEST(packed_and_unpacked) {
     uint64_t random = test_seed() + 2;
     for (uint32_t i = 0; i < test_scaled(50); i++) {
-        vpps_typed_graph g = draw_graph(&random), other = draw_graph(&random);
+        AT_END(close_graph) vpps_typed_graph g = draw_graph(&random), other = draw_graph(&random);
         other.n_types = g.n_types;
         for (uint32_t v = 0; v < other.n; v++) other.types[v] %= g.n_types;
-        vpps_automaton a, b;
+        AT_END(vpps_automaton_free) vpps_automaton a;
+        vpps_automaton b;
         size_t bytes;
         uint32_t steps[2][MOST];
         ck_assert(vpps_automaton_learn(&a, &g));
-        void *packed = vpps_automaton_pack(&a, &bytes);
+        FREED void *packed = vpps_automaton_pack(&a, &bytes);
         ck_assert_ptr_nonnull(packed);
         ck_assert(vpps_automaton_unpack(&b, g.n_types, packed, bytes));
         /* also on another graph, not all of whose states it knows */
@@ -223,10 +220,6 @@ TEST(packed_and_unpacked) {
             ((uint32_t *)packed)[8] = g.n_types;
             ck_assert(!vpps_automaton_unpack(&b, g.n_types, packed, bytes));
         }
-        free(packed);
-        vpps_automaton_free(&a);
-        close_graph(&g);
-        close_graph(&other);
     }
 }
 
@@ -244,45 +237,41 @@ TEST(equal_graphs_give_equal_automata) {
 
 /* ---------------------------------------------------------------- real data */
 
-/* Schedules the network's batch on a handle, which is destroyed with it. */
-typedef struct subject {
-    networks_batch of;
-    vpps_handle *handle;
-    const vpps_batch *batch;
-} subject;
-
-static void schedule(subject *s) {
-    vpps_options o = default_options();
-    o.vps = 1;
-    TEST_OK(vpps_handle_create(&s->handle, s->of.model, &o));
-    TEST_OK(vpps_handle_batch(s->handle, s->of.g, vpps_sum(s->of.g, (uint32_t)s->of.n, s->of.losses), &s->batch));
-}
-
-static void close_subject(subject *s) {
-    vpps_handle_destroy(s->handle);
-    networks_close(&s->of);
-}
-
 /* Checks numbers of batches; `others`: batches outside the scope. */
 static void check_counts(const vpps_scope *scope, uint32_t others, const uint32_t *expected) {
     static const char *const names[] = {"depth", "share", "ratio"};
-    uint32_t *steps = malloc((scope->graph.n + 1) * sizeof *steps), bound;
-    ck_assert_ptr_nonnull(steps);
+    FREED uint32_t *steps = need(malloc((scope->graph.n + 1) * sizeof *steps));
+    uint32_t bound;
     for (uint32_t i = 0; i < 3; i++)
         ck_assert_msg(batches_by(&scope->graph, names[i], NULL, steps) + others == expected[i],
                       "%s: %u instead of %u batches", names[i],
                       batches_by(&scope->graph, names[i], NULL, steps) + others, expected[i]);
     ck_assert(vpps_batches_bound(&scope->graph, &bound));
     ck_assert_uint_eq(bound + others, expected[3]);
-    vpps_automaton a;
+    AT_END(vpps_automaton_free) vpps_automaton a;
     ck_assert(vpps_automaton_learn(&a, &scope->graph));
     const uint32_t fsm = batches_by(&scope->graph, "fsm", &a, steps) + others;
     if (expected[2] == expected[3])
         ck_assert_uint_eq(fsm, expected[3]);
     else
         ck_assert_uint_lt(fsm, expected[2]);
-    vpps_automaton_free(&a);
-    free(steps);
+}
+
+/* Schedules the network's batch on a handle, and checks its numbers of batches, or those of its encoder alone. */
+static void check_batch(networks_batch *of, bool encoder, const uint32_t *expected) {
+    vpps_options o = default_options();
+    o.vps = 1;
+    OWNED(vpps_handle) *h = new_handle(of->model, &o);
+    const vpps_batch *b;
+    TEST_OK(vpps_handle_batch(h, of->g, vpps_sum(of->g, (uint32_t)of->n, of->losses), &b));
+    const vpps_batch_needs *needs = &b->schedule->needs;
+    vpps_scope scope;
+    AT_END(vpps_arena_free) vpps_arena arena = {0};
+    uint32_t part = 0;
+    while (encoder && part < needs->n_sccs && vpps_types_of_scc(needs, part) < 2) part++;
+    ck_assert_uint_lt(part, needs->n_sccs);
+    TEST_OK(encoder ? vpps_scope_of_scc(needs, part, &arena, &scope) : vpps_scope_of_all(needs, &arena, &scope));
+    check_counts(&scope, encoder, expected);
 }
 
 static const struct {
@@ -300,18 +289,13 @@ TEST_EACH(on_trees, 0, test_everyday("trees", 2, VPPS_COUNT(of_trees))) {
     if (!path) TEST_SKIP("on_trees: no sst/train.txt (set VPPS_DATA to the folder of data sets)");
     OWNED(vpps_treebank) *trees = new_treebank();
     TEST_OK(vpps_treebank_read_file(trees, path));
-    subject s;
-    networks_open(&s.of, of_trees[_i].network, vpps_vocab_size(vpps_treebank_vocab(trees)), 0, 5, 4);
+    AT_END(networks_close) networks_batch of;
+    networks_open(&of, of_trees[_i].network, vpps_vocab_size(vpps_treebank_vocab(trees)), 0, 5, 4);
     for (uint32_t i = 0; i < of_trees[_i].n; i++) {
         const vpps_tree tree = vpps_treebank_tree(trees, i);
-        networks_add(&s.of, &(net_example){.tree = &tree});
+        networks_add(&of, &(net_example){.tree = &tree});
     }
-    schedule(&s);
-    vpps_scope scope;
-    AT_END(vpps_arena_free) vpps_arena arena = {0};
-    TEST_OK(vpps_scope_of_all(&s.batch->schedule->needs, &arena, &scope));
-    check_counts(&scope, 0, of_trees[_i].expected);
-    close_subject(&s);
+    check_batch(&of, false, of_trees[_i].expected);
 }
 
 static const struct {
@@ -325,36 +309,20 @@ static const struct {
     {"lattice-gru", true, 128, {336, 239, 230, 191}},
 };
 
-static void find_encoder(const vpps_batch *b, vpps_arena *arena, vpps_scope *scope) {
-    uint32_t part = 0;
-    while (part < b->schedule->needs.n_sccs && vpps_types_of_scc(&b->schedule->needs, part) < 2) part++;
-    ck_assert_uint_lt(part, b->schedule->needs.n_sccs);
-    TEST_OK(vpps_scope_of_scc(&b->schedule->needs, part, arena, scope));
-}
-
 TEST_EACH(on_lattices, 0, test_everyday("lattices", 2, VPPS_COUNT(of_lattices))) {
     const char *path = test_data("lattice_ids/train.txt");
     if (!path) TEST_SKIP("on_lattices: no lattice_ids/train.txt (set VPPS_DATA to the folder of data sets)");
     OWNED(vpps_lattices) *lattices = new_lattices();
     TEST_OK(vpps_lattices_read_file(lattices, path));
     const uint32_t target[] = {0, 1, 0};
-    subject s;
-    networks_open(&s.of, of_lattices[_i].network, vpps_lattices_words(lattices), vpps_lattices_characters(lattices),
+    AT_END(networks_close) networks_batch of;
+    networks_open(&of, of_lattices[_i].network, vpps_lattices_words(lattices), vpps_lattices_characters(lattices),
                   vpps_lattices_tags(lattices), 4);
     for (uint32_t i = 0; i < of_lattices[_i].n; i++) {
         const vpps_lattice lattice = vpps_lattices_get(lattices, i);
-        networks_add(&s.of, &(net_example){.lattice = &lattice, .target = {.n_words = 3, .words = target}});
+        networks_add(&of, &(net_example){.lattice = &lattice, .target = {.n_words = 3, .words = target}});
     }
-    schedule(&s);
-    vpps_scope scope;
-    AT_END(vpps_arena_free) vpps_arena arena = {0};
-    if (of_lattices[_i].encoder) {
-        find_encoder(s.batch, &arena, &scope);
-    } else {
-        TEST_OK(vpps_scope_of_all(&s.batch->schedule->needs, &arena, &scope));
-    }
-    check_counts(&scope, of_lattices[_i].encoder, of_lattices[_i].expected);
-    close_subject(&s);
+    check_batch(&of, of_lattices[_i].encoder, of_lattices[_i].expected);
 }
 
 int main(void) {
