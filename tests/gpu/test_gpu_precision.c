@@ -41,16 +41,13 @@ static void multiply(product *p, const vpps_options *o) {
     const vpps_param W = add_matrix(t.model, "W", p->rows, p->length);
     memcpy(vpps_param_values(t.model, W), p->w, (size_t)p->rows * p->length * sizeof *p->w);
     training_start(&t, o);
-    vpps_node *nodes = calloc(p->vectors, sizeof *nodes);
-    float **outs = calloc(p->vectors, sizeof *outs);
-    ck_assert(nodes && outs);
+    FREED vpps_node *nodes = need(calloc(p->vectors, sizeof *nodes));
+    FREED float **outs = need(calloc(p->vectors, sizeof *outs));
     for (uint32_t i = 0; i < p->vectors; i++) {
         nodes[i] = vpps_matvec(t.g, W, vpps_input(t.g, p->length, 1, p->x + (size_t)i * p->length));
         outs[i] = p->y + (size_t)i * p->rows;
     }
     TEST_OK(vpps_forward(t.h, t.g, p->vectors, nodes, outs));
-    free(nodes);
-    free(outs);
 }
 
 /* Returns the bound of src/runtime/cpu/bf16.h. A tensor core truncates sums where fp32 rounds, which doubles the error. */
@@ -110,30 +107,14 @@ TEST_EACH(products_are_within_their_bound, 0, 3 * N_PRECISIONS) {
 
 /* A product of one element shows how both operands are rounded. A GPU's tensor cores truncate sums where others round. */
 TEST_EACH(operands_are_rounded_as_on_the_cpu, 0, test_full() ? 2 * N_PRECISIONS : N_PRECISIONS + 1) {
-    static const float special[] = {0.0f,
-                                    -0.0f,
-                                    1.0f,
-                                    0x1.01p0f,
-                                    0x1.03p0f,
-                                    0x1.01fffep0f,
-                                    -0x1.010002p0f,
-                                    0x1p-126f,
-                                    0x1.fffffcp-127f,
-                                    0x1p-149f,
-                                    -0x1.8p-133f,
-                                    0x1.000002p-126f,
-                                    FLT_MAX,
-                                    -FLT_MAX,
-                                    0x1.fep127f,
-                                    0x1.fefffep127f,
-                                    0x1.ffp127f,
-                                    INFINITY,
-                                    -INFINITY,
-                                    NAN,
-                                    0x1.234568p-3f,
-                                    0x1.fffffep-1f,
-                                    0x1.0101p-110f,
-                                    0x1.ff00ffp20f};
+    static const float special[] = {0.0f, -0.0f, 1.0f, 0x1.234568p-3f, 0x1.fffffep-1f, 0x1.0101p-110f, 0x1.ff00ffp20f,
+                                    /* half-way between two, and beside that */
+                                    0x1.01p0f, 0x1.03p0f, 0x1.01fffep0f, -0x1.010002p0f,
+                                    /* the smallest */
+                                    0x1p-126f, 0x1.fffffcp-127f, 0x1p-149f, -0x1.8p-133f, 0x1.000002p-126f,
+                                    /* the largest */
+                                    FLT_MAX, -FLT_MAX, 0x1.fep127f, 0x1.fefffep127f, 0x1.ffp127f, INFINITY, -INFINITY,
+                                    NAN};
     enum { DEALT = 4096, BY_ONE = 64, VECTORS = 64 };
     const gpu_layout layout = {16, 64, 1, 1};
     const vpps_precision precision = precisions[_i % N_PRECISIONS];
