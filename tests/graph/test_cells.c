@@ -461,7 +461,7 @@ TEST(limits_of_cells) {
     static const char *const what[] = {"inputs", "outputs", "lookups", "indices"};
     for (uint32_t kind = 0; kind < 4; kind++) {
         for (uint32_t more = 0; more < 2; more++) {
-            network n = open_network();
+            AT_END(close_network) network n = open_network();
             vpps_cell cell;
             vpps_node values[MOST + 1], ins[MOST + 1];
             uint32_t indices[MOST + 1];
@@ -484,7 +484,6 @@ TEST(limits_of_cells) {
                 ck_assert_ptr_nonnull(strstr(vpps_error_message(), number));
                 ck_assert_ptr_nonnull(strstr(vpps_error_message(), "at most 64"));
                 ck_assert_uint_eq(cell, UINT32_MAX);
-                close_network(&n);
                 continue;
             }
             TEST_OK(vpps_cell_end(r, &cell));
@@ -496,13 +495,10 @@ TEST(limits_of_cells) {
             o.vps = 2;
             o.verify = true;
             float loss;
-            vpps_handle *h = new_handle(n.model, &o);
+            OWNED(vpps_handle) *h = new_handle(n.model, &o);
             TEST_OK(vpps_fb(h, n.g, vpps_sum_elements(n.g, vpps_scattered(n.g, v, kind == 1 ? count - 1 : 0)), NULL));
             TEST_OK(vpps_sync_latest_loss(h, &loss));
-            if (kind == 0) ck_assert_float_eq_tol(loss, 2.75f * MOST, 1e-3f);
-            if (kind == 1) ck_assert_float_eq_tol(loss, 2.75f * MOST, 1e-3f);
-            vpps_handle_destroy(h);
-            close_network(&n);
+            if (kind < 2) ck_assert_float_eq_tol(loss, 2.75f * MOST, 1e-3f);
         }
     }
 }
@@ -561,8 +557,7 @@ TEST(pulled_indices_are_limited) {
         if (!more) TEST_OK(vpps_cell_end(r, &c));
         if (more) TEST_FAILS(vpps_cell_end(r, &c), VPPS_ARGUMENT, "pull_index: cell many pulls 65535 indices");
     }
-    FREED uint32_t *indices = calloc(MOST, sizeof *indices); /* the last index is the one that is used */
-    ck_assert_ptr_nonnull(indices);
+    FREED uint32_t *indices = need(calloc(MOST, sizeof *indices)); /* the last index is the one that is used */
     indices[MOST - 1] = WORDS - 1;
     const vpps_node by_cell = vpps_pushed(g, APPLY(g, 0, INDICES(MOST, indices)), 0);
     const vpps_node nodes[] = {by_cell, vpps_sum_elements(g, vpps_lookup(g, n.E, WORDS - 1))};
@@ -802,7 +797,7 @@ TEST(equal_lists_are_shared) {
     /* child 0, the second member, the number of members, the first pulled node, and whether the lists are shared */
     static const uint32_t rows[][5] = {{0, 1, 2, 0, 0}, {1, 1, 2, 0, 1}, {1, 2, 2, 0, 0},
                                        {1, 2, 2, 1, 0}, {1, 2, 1, 1, 0}, {0, 2, 1, 1, 1}};
-    network n = open_network();
+    AT_END(close_network) network n = open_network();
     const vpps_cell cell = record_attention(&n);
     vpps_node word[3], bias[3];
     for (uint32_t k = 0; k < 3; k++) {
@@ -821,16 +816,14 @@ TEST(equal_lists_are_shared) {
             ck_assert(nodes[k] == word[children[1 + k]] && nodes[members + k] == list[k]);
         at = (uint32_t)(nodes - n.g->words);
     }
-    close_network(&n);
 }
 
 TEST(sums_between_vertices_of_one_list) { /* a sum of nine nodes is also a vertex with a list */
     AT_END(close_network) network n = open_network();
     const vpps_cell cell = record_attention(&n);
-    vpps_handle *h;
     vpps_options o = default_options();
     o.verify = true;
-    TEST_OK(vpps_handle_create(&h, n.model, &o));
+    OWNED(vpps_handle) *h = new_handle(n.model, &o);
     const vpps_node x = vpps_lookup(n.g, n.E, 1), list[] = {vpps_slice(n.g, x, 0, 1), vpps_slice(n.g, x, 1, 1)},
                     *lists = list;
     const vpps_vertex source = vpps_source(n.g, 1, &x), children[] = {source, source, source};
@@ -842,7 +835,6 @@ TEST(sums_between_vertices_of_one_list) { /* a sum of nine nodes is also a verte
         y = vpps_sum(n.g, 9, (vpps_node[]){p, p, p, p, p, p, p, p, y});
     }
     TEST_OK(vpps_fb(h, n.g, vpps_sum_elements(n.g, y), NULL));
-    vpps_handle_destroy(h);
 }
 
 TEST(errors_of_lists) {

@@ -290,13 +290,11 @@ TEST(the_cost_of_a_long_list_is_counted_soon) {
     const vpps_node w = vpps_softmax_list(r, vpps_gather_list(r, 0, 1, 1));
     TEST_OK(vpps_scatter(r, vpps_weighted_sum_list(r, w, vpps_gather_list(r, 0, 1, 1))));
     const vpps_cell cell = end_cell(r);
-    vpps_vertex *children = malloc(MEMBERS * sizeof *children);
-    ck_assert_ptr_nonnull(children);
+    FREED vpps_vertex *children = need(malloc(MEMBERS * sizeof *children));
     const vpps_node one = vpps_input(f.g, 1, 1, numbers);
     children[0] = vpps_source(f.g, 1, &one);
     for (uint32_t k = 1; k < MEMBERS; k++) children[k] = children[0];
     APPLY(f.g, cell, CHILDREN(MEMBERS, children));
-    free(children);
     TEST_OK(vpps_graph_status(f.g));
     vpps_cost cost = {.size = sizeof cost};
     TEST_OK(vpps_graph_cost(f.g, &cost));
@@ -318,14 +316,12 @@ TEST(a_tree_lstm_costs_its_formula) {
     TEST_OK(network_create(net, &instance, t.model, &config));
 
     uint64_t leaves = 0, inner = 0;
-    bool *seen = calloc(words, 1);
+    FREED bool *seen = need(calloc(words, 1));
     for (uint32_t i = 0; i < TREES; i++) {
         const vpps_tree tree = vpps_treebank_tree(trees, i);
-        vpps_node *scores = malloc(2 * tree.n_nodes * sizeof *scores);
-        ck_assert_ptr_nonnull(scores);
+        FREED vpps_node *scores = need(malloc(2 * tree.n_nodes * sizeof *scores));
         TEST_OK(net->add(instance, t.g, &(net_example){.tree = &tree}, NET_HEADS_ALL,
                          &(net_scores){.logits = scores, .nll = scores + tree.n_nodes}));
-        free(scores);
         leaves += tree.n_leaves;
         inner += tree.n_nodes - tree.n_leaves;
         for (uint32_t k = 0; k < tree.n_nodes; k++)
@@ -337,7 +333,6 @@ TEST(a_tree_lstm_costs_its_formula) {
     const uint64_t d = HIDDEN, e = EMBED;
     ck_assert_uint_eq(c.product_flops, 6 * (leaves * 3 * d * e + inner * 10 * d * d + (leaves + inner) * CLASSES * d));
     ck_assert_uint_eq(c.parameter_bytes, 8 * (used * e + 3 * d * e + 10 * d * d + 4 * d + CLASSES * d + CLASSES));
-    free(seen);
     network_destroy(instance);
 }
 
