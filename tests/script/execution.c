@@ -1,5 +1,5 @@
-/* execution.c - see execution.h. */
-#include "execution.h"
+/* execution.c - see subjects.h. */
+#include "subjects.h"
 
 #include "common/testing.h"
 #include "runtime/cpu/cpu.h"

@@ -1,7 +1,26 @@
-/* subjects.h - scripts to be checked, scheduled in all ways, and the judgement of changed ones. */
+/* subjects.h - scripts to be checked, scheduled in all ways, run, and the judgement of changed ones. */
 #pragma once
 
-#include "execution.h"
+#include "fixture.h"
+
+/* ---- execution.c: runs scripts by the CPU device's own code, a task at a time, with the virtual processors in any order: the second opinion on a
+ * script that the checker accepts. Memory that nothing has written holds NaN. */
+
+/* The device of a job with the current parameters, and the results of the job's script. */
+typedef struct executor executor;
+
+executor *executor_open(const job *j);
+void executor_close(executor *x);
+
+/* Returns whether all numbers of the job's result are finite; otherwise any script's result would count as equal. */
+bool executor_is_usable(const executor *x);
+
+/* Returns whether, in some order of the virtual processors, the script gets stuck, or gives another loss, output, parameter or optimiser state than
+ * the job's own script. A script that the device refuses makes no such difference. Tries the orders in which one processor runs whenever it can, or
+ * only if no other can. */
+bool executor_differs(executor *x, const subject *s);
+
+/* ---- subjects.c */
 
 /* Ways: all numbers of processors and groups train by rows, by vertices, with gradients by levels, and infer; in 1 to 3 waves of 1 to 3 slices. */
 enum { WAYS = 32, TRAINING_WAYS = 24 };
