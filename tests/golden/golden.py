@@ -1,7 +1,7 @@
 """Shared by the golden scripts: draws data without any library, makes initial values, trains, and writes the data files.
 
 A script describes a network (its tensors and the loss of one example, in PyTorch) and draws examples; golden.py trains
-it twice, with SGD and with Adam, and writes what test_golden.c needs to do the same: a JSON file, which golden.c reads.
+it twice, with SGD and with Adam, and writes what test_golden.c needs to do the same: a JSON file.
 Everything is computed in double precision from initial values rounded to single precision.
 """
 import json
@@ -12,7 +12,7 @@ import torch
 
 HIDDEN, EMBED, WORDS, CLASSES = 24, 20, 30, 5
 EXAMPLES = 40
-BATCH, BATCHES = 4, 20  # the same as in golden.h, like the optimisers' settings
+BATCH, BATCHES = 4, 20  # the same as in test_golden.c, like the optimisers' settings
 NO_WORD = 2**32 - 1
 
 
