@@ -1,17 +1,277 @@
-/* test_gpu_queue.c - batches that are launched before the one in flight has ended, on a machine that is late (gpu_late.h), with every way of
- * computing matrices' gradients: their results, what happens after a failure, and when memory is lacking. */
+/* test_gpu_queue.c - batches that are launched before the one in flight has ended, on a machine that is late, with every way of computing matrices'
+ * gradients: their results, what happens after a failure, and when memory is lacking.
+ *
+ * The machine is software SIMT, late on purpose: work that a handle queues is done only when somebody waits for it, in the order of the calls. Uploads,
+ * which have a stream of their own, are done at once. So a test sees what is overwritten, given back or read too early. Products of tests/fake_cublas
+ * are as late. */
 #include "common/episode.h"
-#include "gpu_late.h"
+#include "fake_cublas/fake_cublas.h"
 #include "gpu_trees.h"
+#include "interp_templates/arguments.cuh"
+#include "interp_templates/failure.cuh"
 #include "runtime/gpu/gpu.h"
 #include "runtime/handle.h"
+
+#include <dlfcn.h>
+
+enum { LATE_MOST = 64 };
+
+/* What has happened, and what a test wants to happen. */
+static struct {
+    uint32_t asked, done;       /* launches that were queued, and that were done */
+    uint32_t products;          /* number of cuBLAS calls that were done */
+    uint32_t released;          /* number of allocations that were given back */
+    uint32_t failed[LATE_MOST]; /* outcome of each launch that was done: a vpps_failure_kind */
+    uint32_t stalls;            /* number, from 1, of the launch that does nothing and reports a stall; 0: none does */
+    uint32_t allocations;       /* of device and pinned memory */
+    uint32_t lacking;           /* number of the one that fails, from 1; 0: none */
+} late;
+
+static const char *stand_in; /* for cuBLAS: a path */
+
+/* ---------------------------------------------------------------- the queue */
+
+typedef struct pending {
+    struct pending *next;
+    void (*work)(const void *payload);
+    max_align_t payload[];
+} pending;
+
+static pending *oldest, **end_of_queue = &oldest;
+static uint32_t running; /* number of unfinished launches and products */
+
+static void enqueue(void (*work)(const void *payload), const void *payload, size_t bytes) {
+    pending *i = need(malloc(sizeof *i + bytes));
+    *i = (pending){.work = work};
+    memcpy(i->payload, payload, bytes);
+    *end_of_queue = i;
+    end_of_queue = &i->next;
+}
+
+static void do_one(void) {
+    FREED pending *i = oldest;
+    ck_assert_ptr_nonnull(i);
+    i->work(i->payload);
+    if (!(oldest = i->next)) end_of_queue = &oldest;
+}
+
+static void do_all(void) {
+    while (oldest) do_one();
+}
+
+/* ---------------------------------------------------------------- memory */
+
+static bool is_lacking(void) { return ++late.allocations == late.lacking; }
+
+static vpps_status allocate(vpps_driver *d, size_t bytes, uint64_t *address) {
+    if (is_lacking()) return vpps_fail(VPPS_MEMORY, "the test's device is full");
+    return vpps_driver_simt.allocate(d, bytes, address);
+}
+
+static vpps_status allocate_host(vpps_driver *d, size_t bytes, void **out) {
+    if (is_lacking()) return vpps_fail(VPPS_MEMORY, "the test's host is full");
+    return vpps_driver_simt.allocate_host(d, bytes, out);
+}
+
+static void release(vpps_driver *d, uint64_t address) {
+    ck_assert_msg(!running, "memory is given back while %u launches and products are to use it", running);
+    late.released++;
+    vpps_driver_simt.release(d, address);
+}
+
+static vpps_status read_memory(vpps_driver *d, void *to, uint64_t from, size_t bytes) {
+    do_all();
+    return vpps_driver_simt.read(d, to, from, bytes);
+}
+
+typedef struct copying {
+    vpps_driver *driver;
+    uint64_t to, from;
+    size_t bytes;
+} copying;
+
+static void do_copy(const void *payload) {
+    const copying *c = payload;
+    TEST_OK(vpps_driver_simt.copy(c->driver, c->to, c->from, c->bytes));
+}
+
+static vpps_status copy(vpps_driver *d, uint64_t to, uint64_t from, size_t bytes) {
+    enqueue(do_copy, &(copying){d, to, from, bytes}, sizeof(copying));
+    return VPPS_OK;
+}
+
+static void do_clear(const void *payload) {
+    const copying *c = payload;
+    TEST_OK(vpps_driver_simt.clear(c->driver, c->to, c->bytes));
+}
+
+static vpps_status clear(vpps_driver *d, uint64_t address, size_t bytes) {
+    enqueue(do_clear, &(copying){d, address, 0, bytes}, sizeof(copying));
+    return VPPS_OK;
+}
+
+static void do_write(const void *payload) {
+    const copying *c = payload;
+    TEST_OK(vpps_driver_simt.write(c->driver, c->to, (const void *)(uintptr_t)c->from, c->bytes));
+    free((void *)(uintptr_t)c->from);
+}
+
+/* Memory that is not pinned is read before the call returns, as CUDA does. */
+static vpps_status write_memory(vpps_driver *d, uint64_t to, const void *from, size_t bytes) {
+    void *own = memcpy(need(malloc(bytes + 1)), from, bytes);
+    enqueue(do_write, &(copying){d, to, (uintptr_t)own, bytes}, sizeof(copying));
+    return VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- kernels */
+
+typedef struct launching {
+    vpps_driver *driver;
+    vpps_kernel *kernel;
+    vpps_launch_shape shape;
+    vpps_arguments arguments;
+} launching;
+
+/* Makes the launch do what follows a failed launch: it only zeroes what later launches need, and reports a stall. */
+static void stall(launching *l) {
+    static const vpps_failure before = {.failed = VPPS_FAILURE_STALL};
+    vpps_arguments *a = &l->arguments;
+    a->before = (uintptr_t)&before;
+    TEST_OK(vpps_driver_simt.launch(l->driver, l->kernel, &l->shape, a, sizeof *a));
+    ((vpps_failure *)(uintptr_t)a->failure)->failed = VPPS_FAILURE_STALL;
+    ((vpps_launch_end *)(uintptr_t)a->end)->failed = VPPS_FAILURE_STALL;
+}
+
+static void do_launch(const void *payload) {
+    launching l = *(const launching *)payload;
+    const uint32_t number = ++late.done;
+    running--;
+    if (number == late.stalls)
+        stall(&l);
+    else
+        TEST_OK(vpps_driver_simt.launch(l.driver, l.kernel, &l.shape, &l.arguments, sizeof l.arguments));
+    ck_assert_uint_lt(number, LATE_MOST);
+    const vpps_launch_end *end = (const vpps_launch_end *)(uintptr_t)l.arguments.end;
+    late.failed[number] = end->failed;
+    ck_assert_uint_le(end->begin_ns, end->end_ns);
+}
+
+static vpps_status launch(vpps_driver *d, vpps_kernel *kernel, const vpps_launch_shape *shape, const void *arguments,
+                          size_t bytes) {
+    launching l = {d, kernel, *shape, {0}};
+    ck_assert_uint_eq(bytes, sizeof l.arguments);
+    memcpy(&l.arguments, arguments, bytes);
+    late.asked++;
+    running++;
+    enqueue(do_launch, &l, sizeof l);
+    return VPPS_OK;
+}
+
+static void unload(vpps_driver *d, vpps_kernel *kernel) {
+    ck_assert_msg(!running, "a kernel is given back while %u launches and products are to come", running);
+    vpps_driver_simt.unload(d, kernel);
+}
+
+/* A product of cuBLAS: a function, and the argument to call it with. */
+typedef struct product {
+    void (*work)(const void *payload);
+    max_align_t payload[16];
+} product;
+
+static void do_product(const void *payload) {
+    const product *p = payload;
+    running--;
+    late.products++;
+    p->work(p->payload);
+}
+
+static void enqueue_product(void (*work)(const void *payload), const void *payload, size_t bytes) {
+    product p = {.work = work};
+    ck_assert_uint_le(bytes, sizeof p.payload);
+    memcpy(p.payload, payload, bytes);
+    running++;
+    enqueue(do_product, &p, sizeof p);
+}
+
+/* ---------------------------------------------------------------- time */
+
+static uint32_t marks[VPPS_DRIVER_MARKS]; /* how often each mark is in the queue */
+
+static void reach(const void *payload) { marks[*(const uint32_t *)payload]--; }
+
+static vpps_status mark(vpps_driver *d, uint32_t which) {
+    (void)d;
+    marks[which]++;
+    enqueue(reach, &which, sizeof which);
+    return VPPS_OK;
+}
+
+/* A caller that asks again and again finally sees the mark pass. */
+static bool passed(vpps_driver *d, uint32_t which) {
+    (void)d;
+    if (marks[which]) do_one();
+    return !marks[which];
+}
+
+static vpps_status await(vpps_driver *d, uint32_t which) {
+    (void)d;
+    while (marks[which]) do_one();
+    return VPPS_OK;
+}
+
+static vpps_status wait_for_all(vpps_driver *d) {
+    do_all();
+    return vpps_driver_simt.wait(d);
+}
+
+/* ---------------------------------------------------------------- the machine */
+
+static vpps_driver_table driver;
+
+static vpps_status open_machine(vpps_driver **out, uint32_t number, vpps_machine *machine) {
+    VPPS_TRY(vpps_driver_simt.open(out, number, machine));
+    (*out)->table = &driver;
+    return VPPS_OK;
+}
+
+static void close_machine(vpps_driver *d) {
+    do_all();
+    vpps_driver_simt.close(d);
+}
+
+/* Sets all of `late` to zero, and defers the products of the cuBLAS stand-in. */
+static const vpps_driver_table *late_driver(void) {
+    void *library = dlopen(stand_in, RTLD_NOW | RTLD_LOCAL);
+    ck_assert_msg(library != NULL, "%s", dlerror());
+    const fake_cublas_controls *fake = dlsym(library, "fake_cublas");
+    ck_assert_ptr_nonnull(fake);
+    fake->defer(enqueue_product);
+    memset(&late, 0, sizeof late);
+    driver = vpps_driver_simt;
+    driver.open = open_machine;
+    driver.close = close_machine;
+    driver.allocate = allocate;
+    driver.allocate_host = allocate_host;
+    driver.release = release;
+    driver.read = read_memory;
+    driver.write = write_memory;
+    driver.copy = copy;
+    driver.clear = clear;
+    driver.unload = unload;
+    driver.launch = launch;
+    driver.mark = mark;
+    driver.passed = passed;
+    driver.await = await;
+    driver.wait = wait_for_all;
+    return &driver;
+}
+
+/* ---------------------------------------------------------------- ways */
 
 static const vpps_gradients ways[] = {VPPS_GRADIENTS_DEFERRED, VPPS_GRADIENTS_CUBLAS};
 enum { KERNEL, CUBLAS, WAYS };
 
 static uint32_t launches_of(int way) { return way == CUBLAS ? 2 : 1; }
-
-static const char *stand_in;
 
 /* ---------------------------------------------------------------- batches */
 
@@ -36,7 +296,7 @@ static vpps_handle *open_handle(gpu_trees *t, int way, vpps_nonfinite nonfinite,
     o.gradients = ways[way];
     o.nonfinite = nonfinite;
     o.verify = false;
-    *t = is_late ? trees_driven_by(late_driver(stand_in), TREES_HIDDEN, TREES_EMBED, &o)
+    *t = is_late ? trees_driven_by(late_driver(), TREES_HIDDEN, TREES_EMBED, &o)
                  : trees_with(TREES_HIDDEN, TREES_EMBED, &o);
     return t->h;
 }
@@ -57,8 +317,7 @@ static float *train_one_at_a_time(int way, vpps_nonfinite nonfinite, const plan 
     size_t count;
     vpps_handle *h = open_handle(&t, way, nonfinite, false);
     for (uint32_t i = 0; i < n; i++) losses[i] = train_batch(h, t.g, build(&t, p[i].batch, p[i].size, p[i].kind));
-    float *values = parameters(h, &t, &count);
-    return values;
+    return parameters(h, &t, &count);
 }
 
 static void expect_parameters(vpps_handle *h, gpu_trees *t, const float *expected) {
@@ -184,7 +443,7 @@ TEST_EACH(a_batch_that_finds_no_memory_is_not_queued, 0, WAYS) {
     uint32_t refused = 0;
     bool lacked = true;
     for (uint32_t nth = 1; lacked; nth++) {
-        gpu_trees t;
+        AT_END(trees_close) gpu_trees t;
         vpps_handle *h = open_handle(&t, _i, VPPS_NONFINITE_STOP, true);
         TEST_OK(vpps_fb(h, t.g, build(&t, 0, 1, PLAIN), NULL));
         late.lacking = late.allocations + nth;
@@ -201,7 +460,6 @@ TEST_EACH(a_batch_that_finds_no_memory_is_not_queued, 0, WAYS) {
         TEST_OK(vpps_fb(h, t.g, build(&t, 2, 1, PLAIN), NULL));
         TEST_OK(vpps_sync_latest_loss(h, NULL));
         expect_parameters(h, &t, expected);
-        trees_close(&t);
     }
     ck_assert_uint_ge(refused, 3 * launches_of(_i)); /* script, on both sides, and counters of each launch */
 }
