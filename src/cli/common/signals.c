@@ -22,8 +22,9 @@ static volatile pid_t guard;
 static atomic_bool *shared;
 
 enum {
-    BY_SIGNAL = 128, /* exit code after signal n, as in shells: 128 + n */
-    READER_MS = 1000 /* milliseconds for a launcher to read a message */
+    BY_SIGNAL = 128,   /* exit code after signal n, as in shells: 128 + n */
+    READER_MS = 1000,  /* milliseconds for a launcher to read a message */
+    MOST_MS = 5 * 1000 /* milliseconds for a launcher to ask all processes to end */
 };
 
 static const int handed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGCONT};
@@ -50,12 +51,6 @@ static int wait_for_child(void) {
     }
 }
 
-static void tell(long rank, int number) {
-    char host[256] = "?";
-    if (gethostname(host, sizeof host - 1)) snprintf(host, sizeof host, "?");
-    fprintf(stderr, "vpps: rank %ld on %s was ended by signal %d (%s)\n", rank, host, number, strsignal(number));
-}
-
 static void sleep_ms(long ms) { nanosleep(&(struct timespec){.tv_nsec = ms * 1000 * 1000}, NULL); }
 
 /* Waits briefly until the launcher has read the message: it may stop reading once this process ends. */
@@ -69,31 +64,23 @@ static void wait_for_reader(int fd) {
     }
 }
 
-/* Waits until the launcher asks all processes to end, which the launcher does after another process's guard has reported the death of its child.
- * Returns false if the launcher has not done so after MOST_MS. */
-static bool all_are_asked_to_end(void) {
-    enum { MOST_MS = 5 * READER_MS };
-    for (int ms = 0; ms < MOST_MS && !asked_to_end[0]; ms++) sleep_ms(1);
-    return asked_to_end[0] != 0;
-}
-
 static _Noreturn void watch_child(long rank, const sigset_t *before) {
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = hand_on;
-    action.sa_flags = SA_RESTART;
+    const struct sigaction action = {.sa_handler = hand_on, .sa_flags = SA_RESTART};
     for (size_t i = 0; i < VPPS_COUNT(handed_on); i++) sigaction(handed_on[i], &action, NULL);
     sigprocmask(SIG_SETMASK, before, NULL);
     const int status = wait_for_child();
     if (!WIFSIGNALED(status)) _exit(WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_RUNTIME);
-    /* An MPI library may abort its process because another process is gone; but no library sends SIGKILL. true: this process was the first to
-     * fail. */
-    const bool first = WTERMSIG(status) == SIGKILL ? !asked_to_end[0] : !all_are_asked_to_end();
-    if (first) {
-        tell(rank, WTERMSIG(status));
+    /* An MPI library may abort its process because another process is gone, of which its guard tells: the launcher then asks all processes to end.
+     * No library sends SIGKILL. */
+    const int number = WTERMSIG(status);
+    for (int ms = 0; number != SIGKILL && ms < MOST_MS && !asked_to_end[0]; ms++) sleep_ms(1);
+    if (!asked_to_end[0]) { /* this process was the first to fail */
+        char host[256] = "?";
+        if (gethostname(host, sizeof host - 1)) snprintf(host, sizeof host, "?");
+        fprintf(stderr, "vpps: rank %ld on %s was ended by signal %d (%s)\n", rank, host, number, strsignal(number));
         wait_for_reader(STDERR_FILENO);
     }
-    _exit(BY_SIGNAL + WTERMSIG(status));
+    _exit(BY_SIGNAL + number);
 }
 
 static bool is_stopped(pid_t pid) {
@@ -162,11 +149,8 @@ static void on_signal(int number, siginfo_t *info, void *context) {
 }
 
 void interrupt_install(void) {
-    struct sigaction action, before;
-    memset(&action, 0, sizeof action);
-    action.sa_sigaction = on_signal;
-    action.sa_flags = SA_RESTART | SA_SIGINFO;
-    sigemptyset(&action.sa_mask);
+    const struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_RESTART | SA_SIGINFO};
+    struct sigaction before;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     /* After SIGHUP the terminal is gone. Under nohup SIGHUP is ignored, and stays ignored. */

@@ -16,13 +16,10 @@ static void choose(answer *a, int p) {
     const tag_chain chain = {CLASSES, (float *)(size_t)chain_next, (float *)(size_t)chain_begin,
                              (float *)(size_t)chain_end};
     const float **rows = room(a->s->n, sizeof *rows);
-    float *log_p = room(a->s->n * CLASSES, sizeof *log_p);
     for (size_t k = 0; k < a->s->n; k++) rows[k] = logits_at(a, k);
     chain_decode(&chain, (uint32_t)a->s->n, rows, a->tags);
-    if (p) chain_marginals(&chain, (uint32_t)a->s->n, rows, log_p);
-    if (p) memcpy(a->logits, log_p, a->s->n * CLASSES * sizeof *log_p);
+    if (p) chain_marginals(&chain, (uint32_t)a->s->n, rows, a->logits);
     free((void *)rows);
-    free(log_p);
 }
 #else
 static void choose(answer *a, int p) {
