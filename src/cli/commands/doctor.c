@@ -17,22 +17,20 @@
 
 /* ---------------------------------------------------------------- devices */
 
-static json_t *examine_device(const vpps_device_table *device) {
-    vpps_device_facts facts = {.ready = !device->examine};
-    json_t *o = json_pack("{ss}", "name", device->name);
-    if (device->examine) device->examine(&facts);
-    for (uint32_t i = 0; i < facts.n; i++)
-        json_object_set_new(o, facts.facts[i].name,
-                            facts.facts[i].number ? json_integer(strtoll(facts.facts[i].text, NULL, 10))
-                                                  : json_string(facts.facts[i].text));
-    json_object_set_new(o, "state", json_string(device->examine ? facts.state : "ready"));
-    json_object_set_new(o, "ready", json_boolean(facts.ready));
-    return o;
-}
-
 static json_t *devices(void) {
     json_t *all = json_array();
-    for (const vpps_device_table *const *d = vpps_devices; *d; d++) json_array_append_new(all, examine_device(*d));
+    for (const vpps_device_table *const *d = vpps_devices; *d; d++) {
+        vpps_device_facts facts = {.ready = !(*d)->examine};
+        json_t *o = json_pack("{ss}", "name", (*d)->name);
+        if ((*d)->examine) (*d)->examine(&facts);
+        for (uint32_t i = 0; i < facts.n; i++)
+            json_object_set_new(o, facts.facts[i].name,
+                                facts.facts[i].number ? json_integer(strtoll(facts.facts[i].text, NULL, 10))
+                                                      : json_string(facts.facts[i].text));
+        json_object_set_new(o, "state", json_string((*d)->examine ? facts.state : "ready"));
+        json_object_set_new(o, "ready", json_boolean(facts.ready));
+        json_array_append_new(all, o);
+    }
     return all;
 }
 

@@ -136,13 +136,6 @@ static vpps_status step(generator *g, sentence *sentences, uint32_t n, vpps_node
 
 /* ---------------------------------------------------------------- sentences */
 
-static vpps_status open_sentence(const generator *g, sentence *s, uint64_t number) {
-    s->random = vpps_mix64(vpps_mix64(g->s->drawn_seed) + number);
-    if (!VPPS_RESERVE(s->words, (size_t)g->n_prompt + 1)) return vpps_fail(VPPS_MEMORY, "no memory for a sentence");
-    for (; s->n < g->n_prompt; s->n++) s->words[s->n] = g->prompt[s->n];
-    return VPPS_OK;
-}
-
 static vpps_status print_sentence(generator *g, const sentence *s) {
     answers *a = &g->answers;
     size_t len;
@@ -164,8 +157,14 @@ static vpps_status make_batch(generator *g, uint32_t first, uint32_t n) {
     sentence *sentences = calloc(n, sizeof *sentences);
     VPPS_FREED vpps_node *nodes = malloc((size_t)n * (NET_STATES + 1) * sizeof *nodes);
     VPPS_FREED float **outs = malloc((size_t)n * (NET_STATES + 1) * sizeof *outs);
-    vpps_status status = sentences && nodes && outs ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for %u sentences", n);
-    for (uint32_t i = 0; i < n && status == VPPS_OK; i++) status = open_sentence(g, &sentences[i], first + i);
+    bool ok = sentences && nodes && outs;
+    for (uint32_t i = 0; ok && i < n; i++) {
+        sentence *s = &sentences[i];
+        s->random = vpps_mix64(vpps_mix64(g->s->drawn_seed) + first + i);
+        ok = VPPS_RESERVE(s->words, (size_t)g->n_prompt + 1);
+        for (; ok && s->n < g->n_prompt; s->n++) s->words[s->n] = g->prompt[s->n];
+    }
+    vpps_status status = ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for %u sentences", n);
     for (uint32_t live = n; live && status == VPPS_OK;) status = step(g, sentences, n, nodes, outs, &live);
     for (uint32_t i = 0; i < n && status == VPPS_OK; i++) status = print_sentence(g, &sentences[i]);
     for (uint32_t i = 0; sentences && i < n; i++) {

@@ -35,7 +35,7 @@ static vpps_status planner_open(planner *x, settings *s) {
 
 static void planner_close(planner *x) {
     vpps_gpu_layout_free(&x->layout);
-    if (x->settings) session_close(&x->session);
+    session_close(&x->session);
     corpus_close(&x->corpus);
     *x = (planner){0};
 }

@@ -270,14 +270,13 @@ static vpps_status read_record(predictor *p, const record *r, asked *q, bool *ad
 static vpps_status take_bad(predictor *p, vpps_status status, waiting *w) {
     char why[VPPS_MESSAGE_BYTES];
     const vpps_status failed = fail_line(p, status, w->number);
+    snprintf(why, sizeof why, "%s", vpps_error_message());
     w->asked.bad = true;
-    if (!w->asked.fields) {
+    if (failed != VPPS_OK || !w->asked.fields) {
         free(w->asked.text);
         w->asked.text = NULL;
     }
     if (failed == VPPS_OK) return VPPS_OK;
-    snprintf(why, sizeof why, "%s", vpps_error_message());
-    free(w->asked.text);
     p->n_lines--;
     VPPS_TRY(run_batch(p));
     return vpps_fail(failed, "%s", why);

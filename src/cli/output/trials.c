@@ -65,14 +65,14 @@ static const char *note_of(const vpps_trial *t) {
 }
 
 static void print_products(const vpps_trial *trials, uint32_t n, FILE *file) {
-    if (n)
-        fprintf(file, "%-12s %-7s %-9s %8s %6s %12s\n", "one core", "", "256 x 256", "vectors", "from", "ns a vector");
+    if (!n) return;
+    fprintf(file, "%-12s %-7s %-9s %8s %6s %12s\n", "one core", "", "256 x 256", "vectors", "from", "ns a vector");
     for (uint32_t i = 0; i < n; i++) {
         const vpps_trial *t = &trials[i];
         fprintf(file, "%-12s %-7s %-9s %8u %6s %12.1f%s\n", t->unit, t->precision, t->product, t->vectors,
                 t->far ? "memory" : "cache", t->ns_per_vector, note_of(t));
     }
-    if (n) fputc('\n', file);
+    fputc('\n', file);
 }
 
 /* Prints the variants that were compared by running batches in turn. The choice of how a stage's work is divided is kept on disk; the best number of
@@ -118,13 +118,13 @@ static void print_kernels(const vpps_trial *trials, uint32_t n, bool done, bool 
         }
         if (t->ns_per_node > 0) snprintf(ns, sizeof ns, "%.0f", t->ns_per_node);
         remembered |= t->state == VPPS_TRIAL_REMEMBERED;
-        const bool chosen = t->state == VPPS_TRIAL_CURRENT || t->state == VPPS_TRIAL_REMEMBERED;
-        const char *note = t->state == VPPS_TRIAL_REMEMBERED ? "chosen by an earlier run" : done ? "chosen" : "in use";
+        const char *note = t->state == VPPS_TRIAL_REMEMBERED ? "chosen by an earlier run"
+                           : t->state == VPPS_TRIAL_REJECTED ? "rejected"
+                           : t->state != VPPS_TRIAL_CURRENT  ? ""
+                           : done                            ? "chosen"
+                                                             : "in use";
         fprintf(file, "%4u %8u %9s %12s %10u %8.2f  %s\n", t->rpw, t->threads, vpps_gradient_makers[t->gradients], ns,
-                t->registers, t->load_seconds,
-                chosen                            ? note
-                : t->state == VPPS_TRIAL_REJECTED ? "rejected"
-                                                  : "");
+                t->registers, t->load_seconds, note);
     }
     if (waiting && !remembered) fprintf(file, "%u other choices were not tried\n", waiting);
     if (more) fputc('\n', file);
