@@ -155,7 +155,7 @@ $(COMMAND): $(CLI_OBJ) $(MODEL_OBJ) $(LIB_A)
 	$(call link,)
 
 # A part of the command that a test program links; in front of the library, whose parts it asks for.
-$(BUILD)/tests/decode_test_decode: $(call objects,src/cli/session/decode.c src/cli/session/decode_greedy.c)
+$(BUILD)/tests/decode_test_decode: $(call objects,src/cli/session/decode.c)
 $(BUILD)/tests/decode_test_chain: $(call objects,src/cli/session/chain.c src/cli/session/chain_paths.c)
 $(BUILD)/tests/comm_test_deal: $(call objects,src/cli/session/deal.c)
 # And networks with examples, of another folder of tests.

@@ -32,9 +32,6 @@ typedef struct decoded {
     double *scores;  /* score of each translation, by which translations are ranked */
 } decoded;
 
-/* Allocates room for `total` translations of n sources. Returns false when out of memory. */
-bool decoded_create(decoded *out, uint32_t n, size_t total);
-
 /* A callback that sets *x to source number i; the pointers in *x must stay valid until the next call. */
 typedef vpps_status decode_example(void *context, uint32_t i, net_example *x);
 
@@ -56,9 +53,5 @@ void decoded_destroy(decoded *out);
 /* Returns log sum over j of exp(x[j]); not finite if the sum has no logarithm. */
 double decode_log_sum(const float *x, uint32_t n);
 
-/* Returns the most words that a translation of source x may have, end word included. */
-uint64_t decode_most_words(const decoder *d, const net_example *x);
-
-/* decode_by_device returns whether the device can choose words itself. Then decode_greedy translates n sources greedily in one forward pass. */
+/* Returns whether the device can choose words itself, so that decode_batch translates greedily in one forward pass. */
 bool decode_by_device(const decoder *d);
-vpps_status decode_greedy(const decoder *d, uint32_t n, decode_example *example, void *context, decoded *out);
