@@ -6,11 +6,6 @@
 
 enum { ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC, N_COLUMNS };
 
-typedef struct column {
-    const char *at;
-    size_t len;
-} column;
-
 typedef struct tree_reader {
     vpps_sentences *s;
     const vpps_text *t;
@@ -19,21 +14,18 @@ typedef struct tree_reader {
     uint32_t line;     /* the sentence's first line; 0: no word yet */
     const char **head; /* for each word: the address of its HEAD column in the text */
     bool *seen;
-    column label; /* the sentence's label; label.at NULL: none yet */
+    vpps_word label; /* the sentence's label; label.at NULL: none yet */
 } tree_reader;
 
 /* ---------------------------------------------------------------- columns */
 
-static vpps_status split_line(const tree_reader *r, const vpps_line *line, column *columns) {
+static vpps_status split_line(const tree_reader *r, const vpps_line *line, vpps_word *columns) {
     const char *at = line->begin;
     char found[40];
     uint32_t n = 0;
     for (;; n++) {
         const char *tab = memchr(at, '\t', (size_t)(line->end - at)), *end = tab ? tab : line->end;
-        if (n < N_COLUMNS) {
-            const char *begin = vpps_skip_blanks(at, end);
-            columns[n] = (column){begin, (size_t)(vpps_trim_blanks(begin, end) - begin)};
-        }
+        if (n < N_COLUMNS) columns[n] = vpps_word_trimmed(at, end);
         if (!tab) break;
         at = tab + 1;
     }
@@ -43,7 +35,7 @@ static vpps_status split_line(const tree_reader *r, const vpps_line *line, colum
 }
 
 /* Parses a whole number less than 2^32 - 1. */
-static bool parse_number(column c, uint32_t *value) {
+static bool parse_number(vpps_word c, uint32_t *value) {
     uint64_t v;
     if (!vpps_text_whole_number(c.at, c.at + c.len, UINT32_MAX - 1, &v)) return false;
     *value = (uint32_t)v;
@@ -51,12 +43,12 @@ static bool parse_number(column c, uint32_t *value) {
 }
 
 /* Returns whether a CoNLL-U ID belongs to a line that is no word: a multiword token's ID has two numbers with '-', an empty node's has a '.'. */
-static bool is_no_word(column id) {
+static bool is_no_word(vpps_word id) {
     uint32_t number;
     for (size_t i = 1; i + 1 < id.len; i++) {
         if (id.at[i] != '-' && id.at[i] != '.') continue;
-        return parse_number((column){id.at, i}, &number) &&
-               parse_number((column){id.at + i + 1, id.len - i - 1}, &number);
+        return parse_number((vpps_word){id.at, i}, &number) &&
+               parse_number((vpps_word){id.at + i + 1, id.len - i - 1}, &number);
     }
     return false;
 }
@@ -71,12 +63,12 @@ static vpps_status read_comment(tree_reader *r, const vpps_line *line) {
     const char *end = vpps_trim_blanks(value, line->end), *name = vpps_skip_blanks(line->begin + 1, line->end);
     if (value == end) return vpps_text_fail(r->t, value, "a label", NULL);
     if (r->label.at) return vpps_text_fail(r->t, name, "one label for the sentence", "a second one");
-    r->label = (column){value, (size_t)(end - value)};
+    r->label = (vpps_word){value, (size_t)(end - value)};
     return VPPS_OK;
 }
 
 static vpps_status read_word(tree_reader *r, const vpps_line *line) {
-    column c[N_COLUMNS];
+    vpps_word c[N_COLUMNS];
     uint32_t number;
     char expected[80];
     VPPS_TRY(split_line(r, line, c));
@@ -148,7 +140,7 @@ static vpps_status end_sentence(tree_reader *r) {
     VPPS_TRY(check_circles(r, heads, r->s->n_words - r->first));
     if (r->label.at) VPPS_TRY(vpps_vocab_add_unchecked(r->s->tag_vocab, r->label.at, r->label.len, &label));
     r->line = 0;
-    r->label = (column){NULL, 0};
+    r->label = (vpps_word){NULL, 0};
     return vpps_sentences_end(r->s, line, label);
 }
 

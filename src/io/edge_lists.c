@@ -23,11 +23,6 @@ void vpps_edge_lists_destroy(vpps_edge_lists *e) {
 
 /* ---------------------------------------------------------------- lines */
 
-typedef struct word {
-    const char *at;
-    size_t len;
-} word;
-
 typedef struct graph_reader {
     vpps_edge_lists *e;
     vpps_sentences *nodes;
@@ -36,12 +31,6 @@ typedef struct graph_reader {
     uint32_t line;  /* first line of the current graph; 0: none has begun */
     uint32_t label; /* the current graph's label */
 } graph_reader;
-
-static bool next_word(const char **at, const char *end, word *w) {
-    return vpps_text_next_word(at, end, &w->at, &w->len);
-}
-
-static bool is(const word *w, const char *text) { return w->len == strlen(text) && memcmp(w->at, text, w->len) == 0; }
 
 static vpps_status fail_memory(const graph_reader *r) {
     return vpps_fail(VPPS_MEMORY, "%s: out of memory at line %u", r->t->name, r->line);
@@ -59,9 +48,9 @@ static vpps_status expect_end(const graph_reader *r, const char *at, const vpps_
 
 /* Takes a line's next word as a label of a node, or of a graph. The label is an empty word for "-", at the line's end, and if the reader
  * asks only for the other kind of labels. */
-static word next_label(const graph_reader *r, const char **at, const vpps_line *line, vpps_edge_labels kind) {
-    word w;
-    return !next_word(at, line->end, &w) || is(&w, "-") || r->wanted != kind ? (word){0} : w;
+static vpps_word next_label(const graph_reader *r, const char **at, const vpps_line *line, vpps_edge_labels kind) {
+    vpps_word w;
+    return !vpps_text_next_word(at, line->end, &w) || vpps_word_is(w, "-") || r->wanted != kind ? (vpps_word){0} : w;
 }
 
 /* ---------------------------------------------------------------- graphs */
@@ -86,7 +75,7 @@ static vpps_status begin_graph(graph_reader *r, const char *at, const vpps_line 
     vpps_edge_lists *e = r->e;
     VPPS_TRY(end_graph(r, line->begin));
     r->line = line->number;
-    const word label = next_label(r, &at, line, VPPS_GRAPH_LABELS);
+    const vpps_word label = next_label(r, &at, line, VPPS_GRAPH_LABELS);
     r->label = VPPS_NO_WORD;
     if (label.at) VPPS_TRY(vpps_vocab_add_unchecked(r->nodes->tag_vocab, label.at, label.len, &r->label));
     if (!VPPS_RESERVE(e->graphs, (size_t)graphs_so_far(r) + 1)) return fail_memory(r);
@@ -97,16 +86,17 @@ static vpps_status begin_graph(graph_reader *r, const char *at, const vpps_line 
 static vpps_status read_node(graph_reader *r, const char *at, const vpps_line *line) {
     vpps_edge_lists *e = r->e;
     const size_t n = r->nodes->n_words;
-    word w;
+    vpps_word w;
     if (nodes_so_far(r) >= UINT32_MAX - 1) return vpps_text_fail(r->t, line->begin, "fewer than 2^32 - 1 nodes", NULL);
-    if (!next_word(&at, line->end, &w)) return fail_at(r, at, line, "the node's word");
-    const word label = next_label(r, &at, line, VPPS_NODE_LABELS);
+    if (!vpps_text_next_word(&at, line->end, &w)) return fail_at(r, at, line, "the node's word");
+    const vpps_word label = next_label(r, &at, line, VPPS_NODE_LABELS);
     r->nodes->line = line->number;
     VPPS_TRY(vpps_sentences_add_word(r->nodes, w.at, w.len, label.at, label.len));
     if (!VPPS_RESERVE(e->values, (n + 1) * e->numbers + 1)) return fail_memory(r);
     for (uint32_t i = 0; i < e->numbers; i++) {
         const char *before = at;
-        if (next_word(&at, line->end, &w) && vpps_text_number(w.at, w.at + w.len, &e->values[n * e->numbers + i]))
+        if (vpps_text_next_word(&at, line->end, &w) &&
+            vpps_text_number(w.at, w.at + w.len, &e->values[n * e->numbers + i]))
             continue;
         char expected[80];
         snprintf(expected, sizeof expected, "a label and %u numbers, of which this is number %u", e->numbers, i + 1);
@@ -116,7 +106,7 @@ static vpps_status read_node(graph_reader *r, const char *at, const vpps_line *l
 }
 
 /* Converts a node's number, which counts from 1 in the text, to a number that counts from 0. */
-static bool parse_end(const graph_reader *r, const word *w, uint32_t *node) {
+static bool parse_end(const graph_reader *r, const vpps_word *w, uint32_t *node) {
     uint64_t v;
     if (!vpps_text_whole_number(w->at, w->at + w->len, nodes_so_far(r), &v) || !v) return false;
     *node = (uint32_t)v - 1;
@@ -128,16 +118,16 @@ static vpps_status read_edge(graph_reader *r, const char *at, const vpps_line *l
     vpps_edge_lists *e = r->e;
     uint32_t ends[2] = {0};
     vpps_edge edge;
-    word w;
+    vpps_word w;
     for (int i = 0; i < 2; i++) {
         const char *before = at;
-        if (next_word(&at, line->end, &w) && parse_end(r, &w, &ends[i])) continue;
+        if (vpps_text_next_word(&at, line->end, &w) && parse_end(r, &w, &ends[i])) continue;
         char expected[80];
         snprintf(expected, sizeof expected, "the node that the edge is %s: 1 to %zu, the last one above", names[i],
                  nodes_so_far(r));
         return fail_at(r, before, line, nodes_so_far(r) ? expected : "a node above its edges");
     }
-    if (!next_word(&at, line->end, &w)) w = (word){"-", 1};
+    if (!vpps_text_next_word(&at, line->end, &w)) w = (vpps_word){"-", 1};
     edge = (vpps_edge){ends[0], ends[1], 0};
     VPPS_TRY(vpps_vocab_add_unchecked(e->types, w.at, w.len, &edge.type));
     if (!VPPS_RESERVE(e->edges, e->n_edges + 1)) return fail_memory(r);
@@ -147,12 +137,12 @@ static vpps_status read_edge(graph_reader *r, const char *at, const vpps_line *l
 
 static vpps_status read_line(graph_reader *r, const vpps_line *line) {
     const char *at = line->begin;
-    word w;
-    if (!next_word(&at, line->end, &w) || *w.at == '#') return VPPS_OK;
-    if (is(&w, "graph")) return begin_graph(r, at, line);
+    vpps_word w;
+    if (!vpps_text_next_word(&at, line->end, &w) || *w.at == '#') return VPPS_OK;
+    if (vpps_word_is(w, "graph")) return begin_graph(r, at, line);
     if (!r->line) return vpps_text_fail(r->t, w.at, "'graph', which begins one", NULL);
-    if (is(&w, "node")) return read_node(r, at, line);
-    if (is(&w, "edge")) return read_edge(r, at, line);
+    if (vpps_word_is(w, "node")) return read_node(r, at, line);
+    if (vpps_word_is(w, "edge")) return read_edge(r, at, line);
     return vpps_text_fail(r->t, w.at, "'graph', 'node' or 'edge'", NULL);
 }
 
@@ -180,12 +170,13 @@ vpps_status vpps_edge_lists_read_text(vpps_edge_lists *e, vpps_sentences *nodes,
 
 bool vpps_edge_lists_label(const char *begin, const char *end, vpps_edge_labels labels, const char **at,
                            const char **label_end) {
-    word w;
+    vpps_word w;
     const char *p = begin;
-    if (!next_word(&p, end, &w) || !is(&w, labels == VPPS_NODE_LABELS ? "node" : "graph")) return false;
-    if (labels == VPPS_NODE_LABELS && !next_word(&p, end, &w)) return false;
+    if (!vpps_text_next_word(&p, end, &w) || !vpps_word_is(w, labels == VPPS_NODE_LABELS ? "node" : "graph"))
+        return false;
+    if (labels == VPPS_NODE_LABELS && !vpps_text_next_word(&p, end, &w)) return false;
     *at = *label_end = p;
-    if (next_word(&p, end, &w)) {
+    if (vpps_text_next_word(&p, end, &w)) {
         *at = w.at;
         *label_end = w.at + w.len;
     }

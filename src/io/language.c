@@ -60,17 +60,17 @@ typedef struct generator {
 /* Adds words to a class. `list` holds lists of syllables (or one list of words), separated by '|'. Each word is word[0 .. len) and one
  * syllable of each list. */
 static vpps_status add_words(generator *g, uint32_t class, const char *list, char word[LONGEST_WORD], size_t len) {
-    const char *end = list + strcspn(list, "|"), *text;
-    size_t text_len;
-    while (vpps_text_next_word(&list, end, &text, &text_len)) {
-        memcpy(word + len, text, text_len);
+    const char *end = list + strcspn(list, "|");
+    vpps_word syllable;
+    while (vpps_text_next_word(&list, end, &syllable)) {
+        memcpy(word + len, syllable.at, syllable.len);
         if (*end) {
-            VPPS_TRY(add_words(g, class, end + 1, word, len + text_len));
+            VPPS_TRY(add_words(g, class, end + 1, word, len + syllable.len));
             continue;
         }
         size_t *n = &g->class_ends[class];
         if (!VPPS_RESERVE(g->ids, *n + 1)) return vpps_fail(VPPS_MEMORY, "language: out of memory");
-        VPPS_TRY(vpps_vocab_add(g->words, word, len + text_len, &g->ids[(*n)++]));
+        VPPS_TRY(vpps_vocab_add(g->words, word, len + syllable.len, &g->ids[(*n)++]));
     }
     return VPPS_OK;
 }
@@ -85,28 +85,24 @@ static vpps_status add_classes(generator *g) {
     return VPPS_OK;
 }
 
-static bool is_name(const char *name, const char *text, size_t len) {
-    return strlen(name) == len && memcmp(name, text, len) == 0;
-}
-
-static uint8_t find_symbol(const char *text, size_t len) {
+static uint8_t find_symbol(vpps_word name) {
     uint32_t s = 0;
-    while (s < N_CLASSES && !is_name(classes[s].name, text, len)) s++;
-    while (s >= N_CLASSES && !is_name(phrases[s - N_CLASSES].name, text, len)) s++;
+    while (s < N_CLASSES && !vpps_word_is(name, classes[s].name)) s++;
+    while (s >= N_CLASSES && !vpps_word_is(name, phrases[s - N_CLASSES].name)) s++;
     return (uint8_t)s;
 }
 
 static void add_rules(generator *g) {
     for (uint32_t p = 0; p < VPPS_COUNT(phrases); p++) {
         for (const char *at = phrases[p].rules; *at; at += *at == ';') {
-            const char *end = at + strcspn(at, ";"), *text;
-            size_t len;
+            const char *end = at + strcspn(at, ";");
+            vpps_word word;
             rule *r = &g->rules[g->n_rules++];
-            vpps_text_next_word(&at, end, &text, &len);
-            *r = (rule){.phrase = (uint8_t)(N_CLASSES + p), .weight = (uint8_t)(*text - '0')};
-            while (vpps_text_next_word(&at, end, &text, &len)) {
-                const bool last = *text == '>';
-                r->parts[r->n++] = find_symbol(text + last, len - last);
+            vpps_text_next_word(&at, end, &word);
+            *r = (rule){.phrase = (uint8_t)(N_CLASSES + p), .weight = (uint8_t)(*word.at - '0')};
+            while (vpps_text_next_word(&at, end, &word)) {
+                const bool last = *word.at == '>';
+                r->parts[r->n++] = find_symbol((vpps_word){word.at + last, word.len - last});
                 if (last) r->last = r->n;
             }
         }

@@ -37,7 +37,7 @@ vpps_status vpps_bleu_add(vpps_bleu *b, uint32_t n_hypothesis, const uint32_t *h
     VPPS_NEED(b);
     if (n_hypothesis) VPPS_NEED(hypothesis);
     if (n_reference) VPPS_NEED(reference);
-    bool *taken = malloc(n_reference ? n_reference : 1);
+    VPPS_FREED bool *taken = malloc(n_reference ? n_reference : 1);
     if (!taken) return vpps_fail(VPPS_MEMORY, "BLEU: out of memory for a sentence of %u words", n_reference);
     for (uint32_t n = 1; n <= ORDERS; n++) {
         b->matches[n - 1] += count_matches(n, n_hypothesis, hypothesis, n_reference, reference, taken);
@@ -45,7 +45,6 @@ vpps_status vpps_bleu_add(vpps_bleu *b, uint32_t n_hypothesis, const uint32_t *h
     }
     b->hypothesis_words += n_hypothesis;
     b->reference_words += n_reference;
-    free(taken);
     return VPPS_OK;
 }
 

@@ -183,19 +183,15 @@ static vpps_status keep_tensors(vpps_safetensors *file, const placed *tensors, s
 static vpps_status read_tensors(vpps_safetensors *file, uint64_t data_bytes) {
     const vpps_json_value *root = &file->header.values[0];
     size_t n = 0;
-    placed *tensors = calloc(root->n + 1u, sizeof *tensors);
+    VPPS_FREED placed *tensors = calloc(root->n + 1u, sizeof *tensors);
     if (!tensors) return vpps_fail(VPPS_MEMORY, "%s%s: out of memory", VPPS_PATH_ARGS(file->path));
-    vpps_status status = VPPS_OK;
     for (const vpps_json_value *v = NULL; (v = vpps_json_next(&file->header, root, v));) {
         if (strcmp(v->key, "__metadata__") == 0) continue;
-        status = read_entry(file->path, &file->header, v, data_bytes, &tensors[n].info, &tensors[n].begin);
-        if (status != VPPS_OK) break;
+        VPPS_TRY(read_entry(file->path, &file->header, v, data_bytes, &tensors[n].info, &tensors[n].begin));
         n++;
     }
-    if (status == VPPS_OK) status = check_tiling(file->path, tensors, n, data_bytes);
-    if (status == VPPS_OK) status = keep_tensors(file, tensors, n);
-    free(tensors);
-    return status;
+    VPPS_TRY(check_tiling(file->path, tensors, n, data_bytes));
+    return keep_tensors(file, tensors, n);
 }
 
 vpps_status vpps_safetensors_parse_header(vpps_safetensors *file, const char *header, size_t header_bytes,

@@ -160,19 +160,17 @@ static vpps_status read_at(const vpps_safetensors *file, uint64_t at, size_t n, 
 
 static vpps_status hash_data(const vpps_safetensors *file, unsigned long long *hash) {
     enum { PIECE = 1 << 20 };
-    unsigned char *piece = malloc(PIECE);
+    VPPS_FREED unsigned char *piece = malloc(PIECE);
     vpps_hash state;
-    vpps_status status = VPPS_OK;
-    if (!piece) status = vpps_fail(VPPS_MEMORY, "%s%s: out of memory", VPPS_PATH_ARGS(file->path));
+    if (!piece) return vpps_fail(VPPS_MEMORY, "%s%s: out of memory", VPPS_PATH_ARGS(file->path));
     vpps_hash_begin(&state, 0);
-    for (uint64_t at = 0; at < file->data_bytes && status == VPPS_OK; at += PIECE) {
+    for (uint64_t at = 0; at < file->data_bytes; at += PIECE) {
         const size_t n = file->data_bytes - at < PIECE ? (size_t)(file->data_bytes - at) : PIECE;
-        status = read_at(file, at, n, piece);
-        if (status == VPPS_OK) vpps_hash_add(&state, piece, n);
+        VPPS_TRY(read_at(file, at, n, piece));
+        vpps_hash_add(&state, piece, n);
     }
-    if (status == VPPS_OK) *hash = vpps_hash_digest(&state, 0);
-    free(piece);
-    return status;
+    *hash = vpps_hash_digest(&state, 0);
+    return VPPS_OK;
 }
 
 vpps_status vpps_safetensors_verify(const vpps_safetensors *file) {

@@ -28,15 +28,13 @@ static vpps_status check_names(const char *path, const char *what, const char **
 
 static vpps_status check_all_names(const char *path, const vpps_safetensors_tensor *tensors, size_t n,
                                    const vpps_metadata *metadata, size_t m) {
-    const char **names = malloc((n + m + 1) * sizeof *names);
+    VPPS_FREED const char **names = malloc((n + m + 1) * sizeof *names);
     if (!names) return no_memory(path);
     for (size_t i = 0; i < m; i++) names[i] = metadata[i].key;
-    vpps_status status = check_names(path, "metadata key", names, m);
+    VPPS_TRY(check_names(path, "metadata key", names, m));
     for (size_t i = 0; i < n; i++) names[i] = tensors[i].name;
     names[n] = "__metadata__";
-    if (status == VPPS_OK) status = check_names(path, "tensor name", names, n + 1);
-    free(names);
-    return status;
+    return check_names(path, "tensor name", names, n + 1);
 }
 
 static vpps_status put_metadata(const char *path, FILE *header, const vpps_metadata *metadata, size_t m) {
@@ -150,16 +148,15 @@ static vpps_status give_bytes(const char *path, const vpps_safetensors_tensor *t
     if (t->data || !n_bytes || !source) return n_bytes ? take(to, t->data, n_bytes) : VPPS_OK;
     const uint64_t elems = n_bytes / sizeof(float);
     const size_t room = piece_elems(t);
-    float *piece = malloc(room * sizeof *piece);
-    vpps_status status = piece ? VPPS_OK : no_memory(path);
-    for (uint64_t at = 0; at < elems && status == VPPS_OK;) {
+    VPPS_FREED float *piece = malloc(room * sizeof *piece);
+    if (!piece) return no_memory(path);
+    for (uint64_t at = 0; at < elems;) {
         size_t got = 0;
-        status = source->read(source->context, i, at, elems - at < room ? (size_t)(elems - at) : room, piece, &got);
-        if (status == VPPS_OK) status = take(to, piece, got * sizeof *piece);
+        VPPS_TRY(source->read(source->context, i, at, elems - at < room ? (size_t)(elems - at) : room, piece, &got));
+        VPPS_TRY(take(to, piece, got * sizeof *piece));
         at += got;
     }
-    free(piece);
-    return status;
+    return VPPS_OK;
 }
 
 static vpps_status add_to_hash(void *to, const void *bytes, uint64_t n_bytes) {
@@ -174,32 +171,23 @@ static vpps_status add_to_output(void *to, const void *bytes, uint64_t n_bytes) 
 vpps_status vpps_safetensors_checksum(const vpps_safetensors_tensor *tensors, size_t n,
                                       const vpps_safetensors_source *source, char text[VPPS_CHECKSUM_BYTES]) {
     vpps_hash hash;
-    vpps_status status = VPPS_OK;
     vpps_hash_begin(&hash, 0);
-    for (size_t i = 0; i < n && status == VPPS_OK; i++)
-        status = give_bytes("checksum", tensors, i, source, &hash, add_to_hash);
-    if (status == VPPS_OK)
-        snprintf(text, VPPS_CHECKSUM_BYTES, VPPS_CHECKSUM_FORMAT, (unsigned long long)vpps_hash_digest(&hash, 0));
-    return status;
+    for (size_t i = 0; i < n; i++) VPPS_TRY(give_bytes("checksum", tensors, i, source, &hash, add_to_hash));
+    snprintf(text, VPPS_CHECKSUM_BYTES, VPPS_CHECKSUM_FORMAT, (unsigned long long)vpps_hash_digest(&hash, 0));
+    return VPPS_OK;
 }
 
 vpps_status vpps_safetensors_write(const char *path, const vpps_safetensors_tensor *tensors, size_t n,
                                    const vpps_metadata *metadata, size_t m, const vpps_safetensors_source *source) {
-    char *header = NULL;
+    VPPS_FREED char *header = NULL;
     size_t header_bytes = 0;
     VPPS_TRY(make_header(path, tensors, n, metadata, m, source != NULL, &header, &header_bytes));
     vpps_output o;
-    vpps_status status = vpps_output_open(&o, path);
-    if (status == VPPS_OK) {
-        status = vpps_output_write(&o, header, header_bytes);
-        for (size_t i = 0; i < n && status == VPPS_OK; i++)
-            status = give_bytes(path, tensors, i, source, &o, add_to_output);
-        if (status == VPPS_OK) {
-            status = vpps_output_commit(&o);
-        } else {
-            vpps_output_discard(&o);
-        }
-    }
-    free(header);
+    VPPS_TRY(vpps_output_open(&o, path));
+    vpps_status status = vpps_output_write(&o, header, header_bytes);
+    for (size_t i = 0; i < n && status == VPPS_OK; i++)
+        status = give_bytes(path, tensors, i, source, &o, add_to_output);
+    if (status == VPPS_OK) return vpps_output_commit(&o);
+    vpps_output_discard(&o);
     return status;
 }

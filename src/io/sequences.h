@@ -83,7 +83,7 @@ vpps_status vpps_sentences_read_columns_seen(vpps_sentences *s, const char *name
 bool vpps_columns_document_start(const char *line, size_t len);
 
 /* Finds column `wanted` (from 1) of a line. Returns false when the line has fewer columns. */
-bool vpps_columns_find(char separator, const char *line, size_t len, uint32_t wanted, const char **at, size_t *n);
+bool vpps_columns_find(char separator, const char *line, size_t len, uint32_t wanted, vpps_word *column);
 
 /* Returns VALUE of a CoNLL-U comment "# NAME = VALUE", which ends with the line; NULL for any other line. */
 const char *vpps_comment_value(const vpps_line *line, const char *name);

@@ -28,35 +28,25 @@ typedef struct column_reader {
     vpps_columns_seen seen;
 } column_reader;
 
-typedef struct column {
-    const char *text;
-    size_t len;
-} column;
-
 /* Takes the next column in *at .. end, and advances *at past its separator, or to NULL after the last column. */
-static bool next_column(char separator, const char **at, const char *end, column *c) {
+static bool next_column(char separator, const char **at, const char *end, vpps_word *c) {
     if (!*at) return false;
-    if (separator == ' ') return vpps_text_next_word(at, end, &c->text, &c->len);
+    if (separator == ' ') return vpps_text_next_word(at, end, c);
     const char *stop = memchr(*at, separator, (size_t)(end - *at));
-    *c = (column){*at, (size_t)((stop ? stop : end) - *at)};
+    *c = (vpps_word){*at, (size_t)((stop ? stop : end) - *at)};
     *at = stop ? stop + 1 : NULL;
     return true;
 }
 
 static uint32_t count_columns(char separator, const vpps_line *line) {
     const char *at = line->begin;
-    column c;
+    vpps_word c;
     uint32_t n = 0;
     while (next_column(separator, &at, line->end, &c)) n++;
     return n;
 }
 
-static column trim(column c) {
-    const char *end = vpps_trim_blanks(c.text, c.text + c.len), *begin = vpps_skip_blanks(c.text, end);
-    return (column){begin, (size_t)(end - begin)};
-}
-
-static bool column_is(column c, const char *text) { return c.len == strlen(text) && memcmp(c.text, text, c.len) == 0; }
+static vpps_word trim(vpps_word c) { return vpps_word_trimmed(c.at, c.at + c.len); }
 
 /* ---------------------------------------------------------------- kinds of lines */
 
@@ -64,9 +54,9 @@ static bool column_is(column c, const char *text) { return c.len == strlen(text)
  * word's line. If tabs separate columns, a line whose first column is blank is a word's line. */
 static bool is_document_start(const column_reader *r, const vpps_line *line) {
     const char *at = line->begin;
-    column first;
-    return !r->records && next_column(' ', &at, line->end, &first) && column_is(first, "-DOCSTART-") &&
-           (r->separator == ' ' || !memchr(line->begin, r->separator, (size_t)(first.text - line->begin)));
+    vpps_word first;
+    return !r->records && next_column(' ', &at, line->end, &first) && vpps_word_is(first, "-DOCSTART-") &&
+           (r->separator == ' ' || !memchr(line->begin, r->separator, (size_t)(first.at - line->begin)));
 }
 
 bool vpps_columns_document_start(const char *line, size_t len) {
@@ -86,13 +76,13 @@ static bool find_plain_line(const column_reader *r, vpps_line *line) {
 
 /* Parses an ID. A word's ID is a number; the ID of a multiword token is a range, that of an empty node has a fraction.
  * Sets *is_word for a number. Returns false when it is no ID. */
-static bool parse_id(column id, bool *is_word) {
-    const char *p = id.text, *end = id.text + id.len;
+static bool parse_id(vpps_word id, bool *is_word) {
+    const char *p = id.at, *end = id.at + id.len;
     while (p < end && *p >= '0' && *p <= '9') p++;
     *is_word = p == end && id.len > 0;
     if (*is_word) return true;
     const char *second = end;
-    if (p > id.text && p < end && (*p == '-' || *p == '.')) {
+    if (p > id.at && p < end && (*p == '-' || *p == '.')) {
         for (second = ++p; p < end && *p >= '0' && *p <= '9';) p++;
     }
     return p == end && p > second;
@@ -100,7 +90,7 @@ static bool parse_id(column id, bool *is_word) {
 
 static bool has_id(const column_reader *r, const vpps_line *line) {
     const char *at = line->begin;
-    column c;
+    vpps_word c;
     bool is_word;
     for (uint32_t i = 1; next_column(r->separator, &at, line->end, &c); i++) {
         if (i == r->id) return parse_id(trim(c), &is_word);
@@ -139,10 +129,9 @@ const char *vpps_conllu_plus(const vpps_line *first) { return vpps_comment_value
 
 /* Returns the place of a name among `names`, from 1, ignoring case; 0: not found. */
 static uint32_t find_name(const char *names, const char *end, const char *name) {
-    const char *word;
-    size_t len;
-    for (uint32_t i = 1; vpps_text_next_word(&names, end, &word, &len); i++) {
-        if (len == strlen(name) && strncasecmp(word, name, len) == 0) return i;
+    vpps_word word;
+    for (uint32_t i = 1; vpps_text_next_word(&names, end, &word); i++) {
+        if (word.len == strlen(name) && strncasecmp(word.at, name, word.len) == 0) return i;
     }
     return 0;
 }
@@ -223,7 +212,7 @@ static vpps_status check_count(const column_reader *r, const vpps_line *line, ui
     return fail_columns(r, line, expected, n);
 }
 
-static vpps_status add_word(column_reader *r, const vpps_line *line, column word, column tag) {
+static vpps_status add_word(column_reader *r, const vpps_line *line, vpps_word word, vpps_word tag) {
     if (*line->begin == '#') {
         if (!VPPS_RESERVE(r->hash_words, r->n_hash + 1)) {
             return vpps_fail(VPPS_MEMORY, "sentences: out of memory at %zu words", r->s->n_words);
@@ -232,7 +221,7 @@ static vpps_status add_word(column_reader *r, const vpps_line *line, column word
     }
     if (!r->open) r->open = line->number;
     r->s->line = line->number;
-    return vpps_sentences_add_word(r->s, word.text, word.len, tag.text, tag.len);
+    return vpps_sentences_add_word(r->s, word.at, word.len, tag.at, tag.len);
 }
 
 static vpps_status read_token_line(column_reader *r, const vpps_line *line) {
@@ -240,17 +229,17 @@ static vpps_status read_token_line(column_reader *r, const vpps_line *line) {
     if (!r->n_columns) VPPS_TRY(take_first_line(r, line, n));
     VPPS_TRY(check_count(r, line, n));
     const char *at = line->begin;
-    column c, word = {at, 0}, tag = {at, 0};
+    vpps_word c, word = {at, 0}, tag = {at, 0};
     bool is_word = true;
     for (uint32_t i = 1; next_column(r->separator, &at, line->end, &c); i++) {
         if (i == r->wanted.word) word = trim(c).len ? trim(c) : c; /* trims the word unless it has only blanks */
         if (i == r->wanted.tag) tag = trim(c);
         if (i == r->id && !parse_id(trim(c), &is_word))
-            return vpps_text_fail(r->t, c.text, "a word's number, a range as 3-4, or an empty node as 5.1", NULL);
+            return vpps_text_fail(r->t, c.at, "a word's number, a range as 3-4, or an empty node as 5.1", NULL);
     }
     if (!is_word) return VPPS_OK;
-    if (!word.len) return vpps_text_fail(r->t, word.text, "a word", NULL);
-    if (!tag.len) return vpps_text_fail(r->t, tag.text, "a tag", NULL);
+    if (!word.len) return vpps_text_fail(r->t, word.at, "a word", NULL);
+    if (!tag.len) return vpps_text_fail(r->t, tag.at, "a tag", NULL);
     return add_word(r, line, word, tag);
 }
 
@@ -281,12 +270,11 @@ static vpps_status read_columns(column_reader *r) {
 /* Finds the first line that was read as a word but may be a comment, as "# doc1" in two columns: it begins with '#', and its tag occurs
  * only in lines with '#'. If the word is longer than '#', the tag must occur only once, since #hashtags have a tag of their own. */
 static vpps_status find_odd_line(column_reader *r, size_t first_word) {
-    uint32_t *all, *begun;
     const uint32_t n = vpps_vocab_size(r->s->tag_vocab);
     if (!r->n_hash) return VPPS_OK;
-    all = calloc(2 * (size_t)n, sizeof *all);
+    VPPS_FREED uint32_t *all = calloc(2 * (size_t)n, sizeof *all);
     if (!all) return vpps_fail(VPPS_MEMORY, "sentences: out of memory for %u tags", n);
-    begun = all + n;
+    uint32_t *begun = all + n;
     for (size_t i = first_word; i < r->s->n_words; i++) all[r->s->tags[i]]++;
     for (size_t i = 0; i < r->n_hash; i++) begun[r->s->tags[r->hash_words[i]]]++;
     for (size_t i = 0; i < r->n_hash && !r->seen.odd; i++) {
@@ -296,7 +284,6 @@ static vpps_status find_odd_line(column_reader *r, size_t first_word) {
         const bool alone = strcmp(vpps_vocab_word(r->s->vocab, r->s->words[w]), "#") == 0 || all[tag] == 1;
         if (own && alone) r->seen.odd = r->s->lines[w];
     }
-    free(all);
     return VPPS_OK;
 }
 
@@ -336,15 +323,10 @@ vpps_status vpps_sentences_read_columns_seen(vpps_sentences *s, const char *name
     return status;
 }
 
-bool vpps_columns_find(char separator, const char *line, size_t len, uint32_t wanted, const char **at, size_t *n) {
+bool vpps_columns_find(char separator, const char *line, size_t len, uint32_t wanted, vpps_word *column) {
     const char *next = line;
-    column c;
-    for (uint32_t i = 1; next_column(separator, &next, line + len, &c); i++) {
-        if (i != wanted) continue;
-        *at = c.text;
-        *n = c.len;
-        return true;
-    }
+    for (uint32_t i = 1; next_column(separator, &next, line + len, column); i++)
+        if (i == wanted) return true;
     return false;
 }
 

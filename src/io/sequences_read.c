@@ -25,18 +25,16 @@ static vpps_status read_lines(vpps_sentences *s, const char *name, const char *t
 /* ---------------------------------------------------------------- word|TAG */
 
 /* Finds column `wanted`, from 1, of a token of bars + 1 columns. Columns are counted from the end, so surplus '|'
- * belong to the first one. Returns NULL when there are fewer columns. */
-static const char *find_column(const char *token, size_t len, uint32_t bars, uint32_t wanted, size_t *column_len) {
-    const char *end = token + len;
+ * belong to the first one. The result's `at` is NULL when there are fewer columns. */
+static vpps_word find_column(vpps_word token, uint32_t bars, uint32_t wanted) {
+    const char *end = token.at + token.len;
     for (uint32_t column = bars + 1; column > 1; column--) {
-        const char *bar = memrchr(token, '|', (size_t)(end - token));
-        if (!bar) return NULL;
-        *column_len = (size_t)(end - bar - 1);
-        if (column == wanted) return bar + 1;
+        const char *bar = memrchr(token.at, '|', (size_t)(end - token.at));
+        if (!bar) return (vpps_word){0};
+        if (column == wanted) return (vpps_word){bar + 1, (size_t)(end - bar - 1)};
         end = bar;
     }
-    *column_len = (size_t)(end - token);
-    return token;
+    return (vpps_word){token.at, (size_t)(end - token.at)};
 }
 
 static vpps_status fail_bars(const vpps_text *t, const char *token, uint32_t bars) {
@@ -47,16 +45,16 @@ static vpps_status fail_bars(const vpps_text *t, const char *token, uint32_t bar
 
 static vpps_status read_barred(vpps_sentences *s, const vpps_text *t, const vpps_line *line, const void *how) {
     const vpps_bars *b = how;
-    const char *at = line->begin, *token;
-    size_t len, before = s->n_words, word_len = 0, tag_len = 0;
+    const char *at = line->begin;
+    const size_t before = s->n_words;
+    vpps_word token;
     s->line = line->number;
-    while (vpps_text_next_word(&at, line->end, &token, &len)) {
-        if (!find_column(token, len, b->n, 1, &word_len)) return fail_bars(t, token, b->n);
-        const char *word = find_column(token, len, b->n, b->word, &word_len);
-        const char *tag = find_column(token, len, b->n, b->tag, &tag_len);
-        if (word_len == 0) return vpps_text_fail(t, word, "a word before '|'", NULL);
-        if (tag_len == 0) return vpps_text_fail(t, tag, "a tag after '|'", NULL);
-        VPPS_TRY(vpps_sentences_add_word(s, word, word_len, tag, tag_len));
+    while (vpps_text_next_word(&at, line->end, &token)) {
+        if (!find_column(token, b->n, 1).at) return fail_bars(t, token.at, b->n);
+        const vpps_word word = find_column(token, b->n, b->word), tag = find_column(token, b->n, b->tag);
+        if (word.len == 0) return vpps_text_fail(t, word.at, "a word before '|'", NULL);
+        if (tag.len == 0) return vpps_text_fail(t, tag.at, "a tag after '|'", NULL);
+        VPPS_TRY(vpps_sentences_add_word(s, word.at, word.len, tag.at, tag.len));
     }
     return s->n_words > before ? vpps_sentences_end(s, line->number, VPPS_NO_WORD) : VPPS_OK;
 }
@@ -68,17 +66,17 @@ static vpps_status read_labelled(vpps_sentences *s, const vpps_text *t, const vp
     if (vpps_line_is_blank(line)) return VPPS_OK;
     const char *tab = memchr(line->begin, '\t', (size_t)(line->end - line->begin));
     if (!tab) return vpps_text_fail(t, line->begin, "a label, a tab and a sentence", "no tab in the line");
-    const char *label = vpps_skip_blanks(line->begin, tab), *end = vpps_trim_blanks(label, tab);
-    if (label == end) return vpps_text_fail(t, tab, "a label before the tab", "none");
+    const vpps_word label = vpps_word_trimmed(line->begin, tab);
+    if (!label.len) return vpps_text_fail(t, tab, "a label before the tab", "none");
     const char *second = memchr(tab + 1, '\t', (size_t)(line->end - tab - 1));
     if (second) return vpps_text_fail(t, second, "spaces between words", "a second tab");
-    const char *at = tab + 1, *word;
+    const char *at = tab + 1;
     if (vpps_skip_blanks(at, line->end) == line->end)
         return vpps_text_fail(t, line->end, "a sentence after the tab", NULL);
-    size_t len;
+    vpps_word word;
     uint32_t id;
-    VPPS_TRY(vpps_vocab_add_unchecked(s->tag_vocab, label, (size_t)(end - label), &id));
-    while (vpps_text_next_word(&at, line->end, &word, &len)) VPPS_TRY(vpps_sentences_add_word(s, word, len, NULL, 0));
+    VPPS_TRY(vpps_vocab_add_unchecked(s->tag_vocab, label.at, label.len, &id));
+    while (vpps_text_next_word(&at, line->end, &word)) VPPS_TRY(vpps_sentences_add_word(s, word.at, word.len, NULL, 0));
     return vpps_sentences_end(s, line->number, id);
 }
 
@@ -91,20 +89,17 @@ vpps_status vpps_sentences_check_end_word(const char *end_word) {
 }
 
 vpps_status vpps_sentences_add_line(vpps_sentences *s, const vpps_line *line, const char *end_word) {
-    static const char unknown[] = "<unk>";
-    const size_t end_len = end_word ? strlen(end_word) : 0;
-    const char *at = line->begin, *word;
-    size_t len;
-    while (vpps_text_next_word(&at, line->end, &word, &len)) {
-        if (end_word && len == end_len && memcmp(word, end_word, len) == 0) {
+    const char *at = line->begin;
+    vpps_word word;
+    while (vpps_text_next_word(&at, line->end, &word)) {
+        if (end_word && vpps_word_is(word, end_word)) {
             /* Leaves out an end word that the text itself has at the end of the line, since an end word is added after the loop. */
             if (vpps_skip_blanks(at, line->end) == line->end) break;
-            word = unknown;
-            len = sizeof unknown - 1;
+            word = (vpps_word){"<unk>", 5};
         }
-        VPPS_TRY(vpps_sentences_add_word(s, word, len, NULL, 0));
+        VPPS_TRY(vpps_sentences_add_word(s, word.at, word.len, NULL, 0));
     }
-    if (end_word) VPPS_TRY(vpps_sentences_add_word(s, end_word, end_len, NULL, 0));
+    if (end_word) VPPS_TRY(vpps_sentences_add_word(s, end_word, strlen(end_word), NULL, 0));
     return vpps_sentences_end(s, line->number, VPPS_NO_WORD);
 }
 

@@ -82,20 +82,18 @@ bool vpps_text_next_line(const vpps_text *t, vpps_line *line) {
     return true;
 }
 
-bool vpps_text_next_word(const char **at, const char *end, const char **word, size_t *len) {
-    const char *p = vpps_skip_blanks(*at, end);
-    *word = p;
+bool vpps_text_next_word(const char **at, const char *end, vpps_word *word) {
+    const char *begin = vpps_skip_blanks(*at, end), *p = begin;
     while (p < end && !vpps_is_blank(*p)) p++;
-    *len = (size_t)(p - *word);
+    *word = (vpps_word){begin, (size_t)(p - begin)};
     *at = p;
-    return *len > 0;
+    return p > begin;
 }
 
 uint32_t vpps_text_count_words(const char *at, const char *end) {
-    const char *word;
-    size_t len;
+    vpps_word word;
     uint32_t n = 0;
-    while (vpps_text_next_word(&at, end, &word, &len)) n++;
+    while (vpps_text_next_word(&at, end, &word)) n++;
     return n;
 }
 

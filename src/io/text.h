@@ -72,8 +72,24 @@ static inline bool vpps_line_is_blank(const vpps_line *line) {
     return vpps_skip_blanks(line->begin, line->end) == line->end;
 }
 
+/* A word, or another part of a text. */
+typedef struct vpps_word {
+    const char *at;
+    size_t len;
+} vpps_word;
+
 /* Takes the next word in *at .. end, a run of bytes that are not blank, and advances *at. Returns false after the last. */
-bool vpps_text_next_word(const char **at, const char *end, const char **word, size_t *len);
+bool vpps_text_next_word(const char **at, const char *end, vpps_word *word);
+
+static inline bool vpps_word_is(vpps_word w, const char *text) {
+    return w.len == strlen(text) && memcmp(w.at, text, w.len) == 0;
+}
+
+/* Returns the part without the blanks at its ends. */
+static inline vpps_word vpps_word_trimmed(const char *begin, const char *end) {
+    begin = vpps_skip_blanks(begin, end);
+    return (vpps_word){begin, (size_t)(vpps_trim_blanks(begin, end) - begin)};
+}
 
 uint32_t vpps_text_count_words(const char *at, const char *end);
 

@@ -28,13 +28,13 @@ typedef struct sample {
 static sample look_at_first_line(window w) {
     sample s = {0};
     const char *at = w.begin, *lf = at < w.end ? memchr(at, '\n', (size_t)(w.end - at)) : NULL;
-    const char *end = lf ? lf : w.end, *word;
-    size_t len;
+    const char *end = lf ? lf : w.end;
+    vpps_word word;
     float value;
     if (end > at && end[-1] == '\r') end--;
-    while (vpps_text_next_word(&at, end, &word, &len)) {
-        if (s.words == 1) s.second = *word && strchr("+-.0123456789", *word);
-        s.numbers = s.words && vpps_text_number(word, word + len, &value) ? s.numbers + 1 : 0;
+    while (vpps_text_next_word(&at, end, &word)) {
+        if (s.words == 1) s.second = *word.at && strchr("+-.0123456789", *word.at);
+        s.numbers = s.words && vpps_text_number(word.at, word.at + word.len, &value) ? s.numbers + 1 : 0;
         s.words++;
     }
     return s;

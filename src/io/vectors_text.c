@@ -9,18 +9,17 @@
 #include "text.h"
 
 static bool next_whole_number(const char **at, const char *end, uint64_t limit, uint64_t *value) {
-    const char *word;
-    size_t len;
-    return vpps_text_next_word(at, end, &word, &len) && vpps_text_whole_number(word, word + len, limit, value);
+    vpps_word word;
+    return vpps_text_next_word(at, end, &word) && vpps_text_whole_number(word.at, word.at + word.len, limit, value);
 }
 
 bool vpps_vectors_header(const char *line, size_t len, vpps_vectors_info *info) {
-    const char *end = line + len, *word;
-    size_t rest;
+    const char *end = line + len;
+    vpps_word rest;
     uint64_t words, size;
     if (!next_whole_number(&line, end, UINT64_MAX / 32, &words)) return false;
     if (!next_whole_number(&line, end, UINT32_MAX, &size)) return false;
-    if (vpps_text_next_word(&line, end, &word, &rest)) return false;
+    if (vpps_text_next_word(&line, end, &rest)) return false;
     *info = (vpps_vectors_info){VPPS_VECTORS_TEXT, words, (uint32_t)size};
     return true;
 }
@@ -87,10 +86,9 @@ static vpps_status find_numbers(const line_reader *r, const char **numbers) {
 }
 
 static vpps_status read_numbers(const line_reader *r, const char *at, float *values) {
-    const char *word;
-    size_t len;
-    for (uint32_t i = 0; vpps_text_next_word(&at, r->end, &word, &len); i++) {
-        if (!vpps_text_number(word, word + len, &values[i])) return fail_number(r, word);
+    vpps_word word;
+    for (uint32_t i = 0; vpps_text_next_word(&at, r->end, &word); i++) {
+        if (!vpps_text_number(word.at, word.at + word.len, &values[i])) return fail_number(r, word.at);
     }
     return VPPS_OK;
 }
@@ -98,8 +96,8 @@ static vpps_status read_numbers(const line_reader *r, const char *at, float *val
 static vpps_status read_line(line_reader *r) {
     const char *numbers = r->line;
     VPPS_TRY(find_numbers(r, &numbers));
-    const char *word = vpps_skip_blanks(r->line, numbers), *end = vpps_trim_blanks(word, numbers);
-    const uint32_t id = vpps_vectors_wanted(r->t, word, (size_t)(end - word));
+    const vpps_word word = vpps_word_trimmed(r->line, numbers);
+    const uint32_t id = vpps_vectors_wanted(r->t, word.at, word.len);
     if (id == VPPS_NO_WORD) return VPPS_OK;
     r->t->has[id] = true;
     r->t->found.found++;

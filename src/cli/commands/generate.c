@@ -178,20 +178,20 @@ static vpps_status make_batch(generator *g, uint32_t first, uint32_t n) {
 /* ---------------------------------------------------------------- the command */
 
 static vpps_status read_prompt(generator *g) {
-    const char *at = g->s->prompt, *word;
-    size_t len;
+    const char *at = g->s->prompt;
+    vpps_word word;
     const vpps_vocab *words = g->c.vocab[VOCAB_WORDS];
     if (!at) return VPPS_OK;
     g->prompt = malloc((strlen(at) + 1) * sizeof *g->prompt);
     if (!g->prompt) return vpps_fail(VPPS_MEMORY, "no memory for the prompt");
     const char *end = at + strlen(at);
-    while (vpps_text_next_word(&at, end, &word, &len)) {
-        const uint32_t id = vpps_vocab_find(words, word, len);
+    while (vpps_text_next_word(&at, end, &word)) {
+        const uint32_t id = vpps_vocab_find(words, word.at, word.len);
         if (id == VPPS_NO_WORD || id == g->end_word)
             return vpps_fail(VPPS_ARGUMENT,
                              id == VPPS_NO_WORD ? "--prompt: %s does not know the word '%.*s'"
                                                 : "--prompt: in %s the word '%.*s' marks the end of a sentence",
-                             g->s->model, (int)(len < 64 ? len : 64), word);
+                             g->s->model, (int)(word.len < 64 ? word.len : 64), word.at);
         g->prompt[g->n_prompt++] = id;
     }
     return VPPS_OK;

@@ -41,10 +41,10 @@ void corpus_note_reserved(corpus *c, const char *name, const char *text, size_t 
     vpps_line line = {0};
     if (!memmem(t.begin, (size_t)(t.end - t.begin), END_WORD, sizeof END_WORD - 1)) return;
     while (vpps_text_next_line(&t, &line)) {
-        const char *at = line.begin, *word;
-        size_t word_len;
-        while (vpps_text_next_word(&at, line.end, &word, &word_len)) {
-            if (word_len != sizeof END_WORD - 1 || memcmp(word, END_WORD, word_len) != 0) continue;
+        const char *at = line.begin;
+        vpps_word word;
+        while (vpps_text_next_word(&at, line.end, &word)) {
+            if (!vpps_word_is(word, END_WORD)) continue;
             const bool last = vpps_skip_blanks(at, line.end) == line.end;
             if (last && !n_ends++) ends = line.number;
             if (!last && !n_inside++) inside = line.number;

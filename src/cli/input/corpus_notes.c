@@ -49,7 +49,7 @@ void corpus_note_encoding(corpus *c, const char *name, const char *text, size_t 
 }
 
 static bool find_in_file(const char *name, const char *word, char *place, size_t n) {
-    char *text;
+    VPPS_FREED char *text = NULL;
     size_t len, line = 1;
     if (!name || vpps_file_read_all(name, &text, &len) != VPPS_OK) return false;
     const char *found = text ? memmem(text, len, word, strlen(word)) : NULL, *line_begin = text;
@@ -57,7 +57,6 @@ static bool find_in_file(const char *name, const char *word, char *place, size_t
         if (*p == '\n') line++, line_begin = p + 1;
     }
     if (found) snprintf(place, n, "%s:%zu:%zu: ", name, line, (size_t)(found - line_begin) + 1);
-    free(text);
     return found != NULL;
 }
 
@@ -179,7 +178,7 @@ static void describe_odd_label(const corpus *c, const corpus_split *split, const
 void corpus_note_labels(corpus *c, int which) {
     const corpus_split *split = &c->split[which];
     const uint32_t n = n_labels(split);
-    bool *odd = n ? find_known(c, split, n) : NULL;
+    VPPS_FREED bool *odd = n ? find_known(c, split, n) : NULL;
     odd_label found;
     odd_text text;
     for (uint32_t label = 0; odd && label < n; label++) odd[label] = !odd[label];
@@ -188,7 +187,6 @@ void corpus_note_labels(corpus *c, int which) {
         corpus_note(c, "%s: the training part has no label %s%s: it is never right", text.place, text.name,
                     text.others);
     }
-    free(odd);
 }
 
 /* Adds a note if tags include O but none of a known scheme of chunks: b-per, B_PER, PER-B, PER. */
@@ -213,7 +211,7 @@ void corpus_note_tags(corpus *c, int which) {
     const uint32_t n = n_labels(split);
     if (which == SPLIT_TRAIN && split->sentences && !vpps_f1_applies(c->vocab[VOCAB_CLASSES]))
         note_other_scheme(c, split, n);
-    bool *odd = n && vpps_f1_applies(c->vocab[VOCAB_CLASSES]) ? calloc(n, sizeof *odd) : NULL;
+    VPPS_FREED bool *odd = n && vpps_f1_applies(c->vocab[VOCAB_CLASSES]) ? calloc(n, sizeof *odd) : NULL;
     odd_label found;
     odd_text text;
     for (uint32_t label = 0; odd && label < n; label++) {
@@ -226,5 +224,4 @@ void corpus_note_tags(corpus *c, int which) {
         corpus_note(c, "%s: tag '%s' is of no scheme (O, B-X, I-X and so on)%s: F1 takes it for O", text.place,
                     text.name, text.others);
     }
-    free(odd);
 }

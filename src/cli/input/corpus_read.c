@@ -216,7 +216,10 @@ static uint64_t hash_ids(uint64_t h, const uint32_t *ids, uint32_t n) {
 }
 
 /* Hashes an example as the network sees it: equal inputs have equal hashes; others practically never do, at 64 bits. */
-static uint64_t hash_example(const net_example *x) {
+static vpps_status hash_example(corpus *c, net_kind kind, const corpus_split *split, uint32_t i, uint64_t *hash) {
+    net_example example;
+    const net_example *x = &example;
+    VPPS_TRY(corpus_example(c, kind, split, split->examples[i], &example));
     uint64_t h = hash_ids(0, x->sentence.words, x->sentence.n_words);
     for (uint32_t k = 0; x->tree && k < x->tree->n_nodes; k++) {
         const vpps_tree_node *node = &x->tree->nodes[k];
@@ -233,40 +236,30 @@ static uint64_t hash_example(const net_example *x) {
         h = vpps_mix64(h + ((uint64_t)x->edges[e].from << 32 | x->edges[e].to));
         h = vpps_mix64(h + x->edges[e].type);
     }
-    return h;
-}
-
-static vpps_status hash_split(corpus *c, net_kind kind, const corpus_split *split, uint64_t *hashes) {
-    for (uint32_t i = 0; i < split->n_examples; i++) {
-        net_example x;
-        VPPS_TRY(corpus_example(c, kind, split, split->examples[i], &x));
-        hashes[i] = hash_example(&x);
-    }
+    *hash = h;
     return VPPS_OK;
 }
 
 /* Removes training examples from generated dev and test splits, so that only unseen examples are measured. */
 static vpps_status exclude_training_examples(corpus *c, net_kind kind) {
     const corpus_split *train = &c->split[SPLIT_TRAIN];
-    uint64_t *seen = malloc((size_t)train->n_examples * sizeof *seen), *hashes = NULL;
-    vpps_status status = seen ? hash_split(c, kind, train, seen) : vpps_fail(VPPS_MEMORY, "no memory for hashes");
-    if (status == VPPS_OK) qsort(seen, train->n_examples, sizeof *seen, vpps_by_number);
-    for (int which = SPLIT_DEV; which < N_SPLITS && status == VPPS_OK; which++) {
+    VPPS_FREED uint64_t *seen = malloc((size_t)train->n_examples * sizeof *seen);
+    if (!seen) return vpps_fail(VPPS_MEMORY, "no memory for hashes");
+    for (uint32_t i = 0; i < train->n_examples; i++) VPPS_TRY(hash_example(c, kind, train, i, &seen[i]));
+    qsort(seen, train->n_examples, sizeof *seen, vpps_by_number);
+    for (int which = SPLIT_DEV; which < N_SPLITS; which++) {
         corpus_split *split = &c->split[which];
-        if (!split->present) continue;
-        free(hashes);
-        hashes = malloc((size_t)split->n_examples * sizeof *hashes);
-        status = hashes ? hash_split(c, kind, split, hashes) : vpps_fail(VPPS_MEMORY, "no memory for hashes");
         uint32_t kept = 0;
-        for (uint32_t i = 0; status == VPPS_OK && i < split->n_examples; i++) {
-            const bool known = bsearch(&hashes[i], seen, train->n_examples, sizeof *seen, vpps_by_number) != NULL;
+        for (uint32_t i = 0; i < split->n_examples; i++) {
+            uint64_t hash = 0;
+            VPPS_TRY(hash_example(c, kind, split, i, &hash));
+            const bool known = bsearch(&hash, seen, train->n_examples, sizeof *seen, vpps_by_number) != NULL;
             if (!known) split->examples[kept++] = split->examples[i];
         }
         split->n_examples = kept;
         split->present = kept > 0;
     }
-    VPPS_FREE(hashes, seen);
-    return status;
+    return VPPS_OK;
 }
 
 /* ---------------------------------------------------------------- the whole */

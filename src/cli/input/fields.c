@@ -338,7 +338,7 @@ static vpps_status read_words(const field_reader *r, const json_t *value, const 
     if (json_is_array(value)) return VPPS_OK;
     if (!json_is_string(value)) return vpps_fail(VPPS_FORMAT, "%.40s: expected a text, or a list of words", name);
     const bool characters = r->s->network->kind == NET_LATTICES;
-    char *text = tokenize_field(r->s, json_string_value(value));
+    VPPS_FREED char *text = tokenize_field(r->s, json_string_value(value));
     if (!text) return vpps_fail(VPPS_MEMORY, "no memory for words");
     for (size_t at = 0, n; text[at]; at += n) {
         n = characters ? vpps_utf8_character(text + at, strlen(text + at)) : strcspn(text + at, " \t\v\f\r\n");
@@ -348,7 +348,6 @@ static vpps_status read_words(const field_reader *r, const json_t *value, const 
         else
             n = 1;
     }
-    free(text);
     return VPPS_OK;
 }
 
@@ -364,11 +363,9 @@ static vpps_status read_tags(const field_reader *r, json_t *object, size_t n, js
         const json_t *tag = json_array_get(value, i), *label = json_object_get(tag, "label");
         json_array_append(*tags, (json_t *)(uintptr_t)(label ? label : tag));
     }
-    for (const char *at = json_is_string(value) ? json_string_value(value) : "", *word; *at;) {
-        size_t len;
-        if (!vpps_text_next_word(&at, at + strlen(at), &word, &len)) break;
-        json_array_append_new(*tags, json_stringn(word, len));
-    }
+    const char *at = json_is_string(value) ? json_string_value(value) : "";
+    for (vpps_word word; vpps_text_next_word(&at, at + strlen(at), &word);)
+        json_array_append_new(*tags, json_stringn(word.at, word.len));
     if (json_array_size(*tags) == n) return VPPS_OK;
     return vpps_fail(VPPS_FORMAT, "%.40s: expected a tag for each of %zu words, found %zu", name, n,
                      json_array_size(*tags));
@@ -412,13 +409,9 @@ static vpps_status print_line(const field_reader *r, const json_t *value, const 
     const bool list = json_is_array(value);
     if (!list && !json_is_string(value))
         return vpps_fail(VPPS_FORMAT, "%.40s: expected a text, or a list of words", name);
-    char *text = list ? NULL : tokenize_field(r->s, json_string_value(value));
-    if (is_blank(text)) {
-        free(text);
-        return VPPS_OK; /* nothing to predict */
-    }
+    VPPS_FREED char *text = list ? NULL : tokenize_field(r->s, json_string_value(value));
+    if (is_blank(text)) return VPPS_OK; /* nothing to predict */
     if (text) put_flat(f, text);
-    free(text);
     for (size_t i = 0; list && i < json_array_size(value); i++) {
         const char *word = json_string_value(json_array_get(value, i));
         if (!word || !*word || strpbrk(word, " \t\r\n\v\f")) {

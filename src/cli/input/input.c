@@ -53,18 +53,19 @@ static shapes count_shapes(const vpps_text *t) {
     shapes n = {0};
     vpps_line line = {0};
     while (vpps_text_next_line(t, &line)) {
-        const char *at = vpps_skip_blanks(line.begin, line.end), *end = vpps_trim_blanks(at, line.end), *word;
-        size_t len, tabs = 0;
+        const char *at = vpps_skip_blanks(line.begin, line.end), *end = vpps_trim_blanks(at, line.end);
+        vpps_word word;
+        size_t tabs = 0;
         if (at == end) continue;
         n.lines++;
         n.trees += *at == '(' && end[-1] == ')';
         for (const char *p = at; p < end; p++) tabs += *p == '\t';
         n.with_one_tab += tabs == 1;
         n.with_tabs += tabs > 0;
-        while (vpps_text_next_word(&at, end, &word, &len)) {
-            const char *bar = memrchr(word, '|', len);
+        while (vpps_text_next_word(&at, end, &word)) {
+            const char *bar = memrchr(word.at, '|', word.len);
             n.words++;
-            n.barred += bar && bar > word && bar + 1 < word + len;
+            n.barred += bar && bar > word.at && bar + 1 < word.at + word.len;
         }
     }
     return n;

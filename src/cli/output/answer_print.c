@@ -70,17 +70,17 @@ static bool next_row(const char **at, const char *end, tag_row *row) {
 /* Prints a line of columns with the network's tag in place of the tag column, or after all columns. */
 static void print_tagged_line(const answer_printer *p, const asked *q, const char *line, size_t len,
                               const tag_row *row) {
-    const char *column = NULL;
-    size_t n = 0;
+    vpps_word column = {NULL, 0};
     const bool keeps = q->keeps_tags || p->s->gold || !q->tag_column ||
-                       !vpps_columns_find(q->separator, line, len, q->tag_column, &column, &n);
+                       !vpps_columns_find(q->separator, line, len, q->tag_column, &column);
     if (keeps) {
         const bool tabs = q->separator == '\t' || memchr(line, '\t', len);
         printf("%.*s%c%.*s", (int)len, line, tabs ? '\t' : ' ', row->len[TAG], row->part[TAG]);
         return;
     }
-    const char *after = column + n;
-    printf("%.*s%.*s%.*s", (int)(column - line), line, row->len[TAG], row->part[TAG], (int)(line + len - after), after);
+    const char *after = column.at + column.len;
+    printf("%.*s%.*s%.*s", (int)(column.at - line), line, row->len[TAG], row->part[TAG], (int)(line + len - after),
+           after);
 }
 
 /* Prints an example's lines as they were read, with the network's tags; lines without a word stay unchanged. */

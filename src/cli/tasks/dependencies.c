@@ -201,11 +201,10 @@ static bool is_word(const vpps_line *line) {
 /* Prints a word's line with `relation` in place of its DEPREL. */
 static void print_word(FILE *f, const vpps_line *line, const char *relation) {
     enum { DEPREL = 8 };
-    const char *at = line->end;
-    size_t n = 0;
-    vpps_columns_find('\t', line->begin, (size_t)(line->end - line->begin), DEPREL, &at,
-                      &n); /* always finds the column: the line was checked when it was read */
-    fprintf(f, "%.*s%s%.*s", (int)(at - line->begin), line->begin, relation, (int)(line->next - at - n), at + n);
+    vpps_word own = {line->end, 0}; /* the column is always found: the line was checked when it was read */
+    vpps_columns_find('\t', line->begin, (size_t)(line->end - line->begin), DEPREL, &own);
+    const char *end = own.at + own.len;
+    fprintf(f, "%.*s%s%.*s", (int)(own.at - line->begin), line->begin, relation, (int)(line->next - end), end);
 }
 
 /* Prints the lines of a sentence, with the network's labels in place of the labels that the lines have; line ends stay. */

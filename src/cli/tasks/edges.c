@@ -72,22 +72,13 @@ static void print_graph(FILE *f, uint64_t *random, uint32_t numbers) {
     }
 }
 
-static char *generate_graphs(uint64_t seed, uint32_t n, uint32_t numbers, size_t *bytes) {
-    char *text = NULL;
-    FILE *f = open_memstream(&text, bytes);
-    for (uint32_t i = 0; f && i < n; i++) print_graph(f, &seed, numbers);
-    vpps_text_end(f, VPPS_OK, &text);
-    return text;
-}
-
 static vpps_status generate(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n) {
+    VPPS_FREED char *text = NULL;
     size_t bytes;
-    char *text = generate_graphs(seed, n, s->net.numbers, &bytes);
-    if (!text) return vpps_fail(VPPS_MEMORY, "no memory for %u graphs", n);
-    const task_text generated = {"generated", text, bytes};
-    const vpps_status status = read_part(c, s, split, &generated, NULL);
-    free(text);
-    return status;
+    FILE *f = open_memstream(&text, &bytes);
+    for (uint32_t i = 0; f && i < n; i++) print_graph(f, &seed, s->net.numbers);
+    VPPS_TRY(vpps_text_end(f, VPPS_OK, &text));
+    return read_part(c, s, split, &(task_text){"generated", text, bytes}, NULL);
 }
 
 /* ---------------------------------------------------------------- ids */

@@ -40,7 +40,7 @@ vpps_status lattice_generate(corpus *c, const settings *s, corpus_split *split, 
 static vpps_status learn_vocab(corpus *c, const settings *s, int which) {
     const corpus_split *train = &c->split[SPLIT_TRAIN];
     const vpps_vocab *names = lattice_names(c, train, which);
-    uint32_t *counts = calloc((size_t)vpps_vocab_size(names) + 1, sizeof *counts);
+    VPPS_FREED uint32_t *counts = calloc((size_t)vpps_vocab_size(names) + 1, sizeof *counts);
     if (!counts) return vpps_fail(VPPS_MEMORY, "no memory for the words of lattices");
     for (uint32_t i = 0; i < vpps_lattices_size(train->lattices); i++) {
         const vpps_lattice l = vpps_lattices_get(train->lattices, i);
@@ -49,9 +49,7 @@ static vpps_status learn_vocab(corpus *c, const settings *s, int which) {
         }
     }
     task_note_cut(c, names, counts, s->min_count);
-    const vpps_status status = vpps_vocab_cut(&c->vocab[which], names, counts, s->min_count);
-    free(counts);
-    return status;
+    return vpps_vocab_cut(&c->vocab[which], names, counts, s->min_count);
 }
 
 vpps_status lattice_learn(corpus *c, const settings *s) {

@@ -27,15 +27,14 @@ static vpps_status spell_out(const vpps_sentences *words, vpps_sentences *charac
     for (uint32_t i = 0; i < n; i++) {
         for (uint32_t k = 0; k < vpps_sentences_get(words, i).n_words; k++) bytes += strlen(word_at(words, i, k));
     }
-    char *text = malloc(bytes), *at = text;
+    VPPS_FREED char *text = malloc(bytes);
+    char *at = text;
     if (!text) return vpps_fail(VPPS_MEMORY, "no memory for the characters of %u sentences", n);
     for (uint32_t i = 0; i < n; i++) {
         for (uint32_t k = 0; k < vpps_sentences_get(words, i).n_words; k++) at = stpcpy(at, word_at(words, i, k));
         *at++ = '\n';
     }
-    const vpps_status status = task_read_characters(characters, &(task_text){"source", text, (size_t)(at - text)});
-    free(text);
-    return status;
+    return task_read_characters(characters, &(task_text){"source", text, (size_t)(at - text)});
 }
 
 static vpps_status read_words(corpus *c, corpus_split *split, vpps_sentences *source, const task_text *text,
@@ -178,7 +177,8 @@ static vpps_status add_to_bleu(vpps_bleu *b, const corpus_split *split, const ui
 
 static vpps_status measure_bleu(session *x, corpus *c, corpus_split *split, const volatile int *stop, vpps_bleu *b) {
     const uint32_t batch = x->settings->batch;
-    uint32_t *ids, *hypothesis = NULL;
+    VPPS_FREED uint32_t *ids = NULL;
+    uint32_t *hypothesis = NULL;
     VPPS_TRY(vpps_vocab_map(c->vocab[VOCAB_CLASSES], vpps_sentences_vocab(split->target), VPPS_NO_WORD, &ids));
     vpps_status status = VPPS_OK;
     for (uint32_t i = 0; i < split->n_examples && status == VPPS_OK && !(stop && *stop); i += batch) {
@@ -199,7 +199,6 @@ static vpps_status measure_bleu(session *x, corpus *c, corpus_split *split, cons
         decoded_destroy(&d);
     }
     VPPS_FREE_ARRAYS(hypothesis);
-    free(ids);
     return status;
 }
 
@@ -230,14 +229,12 @@ static void put_translation(FILE *f, const corpus *c, const decoded *d, size_t k
 
 /* Returns a translation and its score as JSON, NULL when out of memory. */
 static json_t *translation_json(const corpus *c, const decoded *d, size_t k) {
-    char *text = NULL;
+    VPPS_FREED char *text = NULL;
     size_t bytes = 0;
     FILE *f = open_memstream(&text, &bytes);
     if (f) put_translation(f, c, d, k);
     if (vpps_text_end(f, VPPS_OK, &text) != VPPS_OK) return NULL;
-    json_t *o = json_pack("{so so}", "translation", answer_text(text, bytes), "score", report_number(d->scores[k]));
-    free(text);
-    return o;
+    return json_pack("{so so}", "translation", answer_text(text, bytes), "score", report_number(d->scores[k]));
 }
 
 /* Prints the best translation of source i without its end word. JSON adds the translation's score, with --top the n best translations, and
@@ -257,26 +254,23 @@ static vpps_status answer(answers *a, const corpus *c, const decoded *d, uint32_
 /* Computes the log-probabilities of the given translations, end words included; the caller frees *scores. */
 static vpps_status score_targets(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                                  double **scores) {
-    float *means = malloc((n + (size_t)1) * sizeof *means);
+    VPPS_FREED float *means = malloc((n + (size_t)1) * sizeof *means);
     *scores = malloc((n + (size_t)1) * sizeof **scores);
-    vpps_status status = means && *scores ? session_mean_nll(x, c, split, examples, n, means)
-                                          : vpps_fail(VPPS_MEMORY, "no memory for %u scores", n);
-    for (uint32_t i = 0; i < n && status == VPPS_OK; i++)
+    if (!means || !*scores) return vpps_fail(VPPS_MEMORY, "no memory for %u scores", n);
+    VPPS_TRY(session_mean_nll(x, c, split, examples, n, means));
+    for (uint32_t i = 0; i < n; i++)
         (*scores)[i] = -(double)means[i] * vpps_sentences_get(split->target, examples[i]).n_words;
-    free(means);
-    return status;
+    return VPPS_OK;
 }
 
 static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a) {
     const uint32_t *examples = split->examples + first;
-    decoded d = {0};
-    double *gold = NULL;
-    vpps_status status = translate(x, c, split, examples, n, a->json && a->top > 1 ? a->top : 1, &d);
-    if (status == VPPS_OK && a->gold && a->json) status = score_targets(x, c, split, examples, n, &gold);
-    for (uint32_t i = 0; i < n && status == VPPS_OK; i++) status = answer(a, c, &d, i, gold);
-    decoded_destroy(&d);
-    free(gold);
-    return status;
+    VPPS_CLOSED_BY(decoded_destroy) decoded d = {0};
+    VPPS_FREED double *gold = NULL;
+    VPPS_TRY(translate(x, c, split, examples, n, a->json && a->top > 1 ? a->top : 1, &d));
+    if (a->gold && a->json) VPPS_TRY(score_targets(x, c, split, examples, n, &gold));
+    for (uint32_t i = 0; i < n; i++) VPPS_TRY(answer(a, c, &d, i, gold));
+    return VPPS_OK;
 }
 
 #define PAIRS_METRICS                                                                                                  \

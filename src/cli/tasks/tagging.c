@@ -21,7 +21,7 @@ static vpps_status learn_characters(corpus *c, const vpps_vocab *words) {
     vpps_spellings *spellings;
     VPPS_TRY(vpps_spellings_create(&spellings, words));
     const vpps_vocab *characters = vpps_spellings_vocab(spellings);
-    uint32_t *counts = calloc((size_t)vpps_vocab_size(characters) + 1, sizeof *counts);
+    VPPS_FREED uint32_t *counts = calloc((size_t)vpps_vocab_size(characters) + 1, sizeof *counts);
     for (uint32_t w = 0; counts && w < vpps_vocab_size(words); w++) {
         uint32_t n;
         const uint32_t *ids = vpps_spellings_word(spellings, w, &n);
@@ -29,7 +29,6 @@ static vpps_status learn_characters(corpus *c, const vpps_vocab *words) {
     }
     const vpps_status status = counts ? vpps_vocab_cut(&c->vocab[VOCAB_CHARACTERS], characters, counts, 2)
                                       : vpps_fail(VPPS_MEMORY, "no memory for the characters");
-    free(counts);
     vpps_spellings_destroy(spellings);
     return status;
 }

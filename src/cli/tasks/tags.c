@@ -139,14 +139,12 @@ static vpps_status answer_json(answers *a, const corpus *c, const tags_sentence 
 /* Prints an answer whose scores are the marginal probabilities of the words' tags. */
 static vpps_status answer_chain(answers *a, const corpus *c, const tags_sentence *x, const tag_chain *chain,
                                 const float *const *logits, const int32_t *tags) {
-    float *log_p = malloc(((size_t)x->n * c->classes + 1) * sizeof *log_p);
-    const float **of = malloc(((size_t)x->n + 1) * sizeof *of);
-    vpps_status status = log_p && of ? chain_marginals(chain, x->n, logits, log_p)
-                                     : vpps_fail(VPPS_MEMORY, "no memory for %u tags", x->n);
-    for (uint32_t k = 0; status == VPPS_OK && k < x->n; k++) of[k] = log_p + (size_t)k * c->classes;
-    if (status == VPPS_OK) status = answer_json(a, c, x, of, tags);
-    VPPS_FREE(log_p, of);
-    return status;
+    VPPS_FREED float *log_p = malloc(((size_t)x->n * c->classes + 1) * sizeof *log_p);
+    VPPS_FREED const float **of = malloc(((size_t)x->n + 1) * sizeof *of);
+    if (!log_p || !of) return vpps_fail(VPPS_MEMORY, "no memory for %u tags", x->n);
+    VPPS_TRY(chain_marginals(chain, x->n, logits, log_p));
+    for (uint32_t k = 0; k < x->n; k++) of[k] = log_p + (size_t)k * c->classes;
+    return answer_json(a, c, x, of, tags);
 }
 
 /* Prints an answer in the input's format, or as rows. */
@@ -169,17 +167,13 @@ static vpps_status answer_plain(answers *a, const corpus *c, const tags_sentence
 
 static vpps_status answer(answers *a, const corpus *c, const tags_sentence *sentence, const tag_chain *chain,
                           const float *const *logits) {
-    int32_t *tags = malloc(((size_t)sentence->n + 1) * sizeof *tags);
+    VPPS_FREED int32_t *tags = malloc(((size_t)sentence->n + 1) * sizeof *tags);
     if (!tags) return vpps_fail(VPPS_MEMORY, "no memory for %u tags", sentence->n);
     const bool chained = chain->classes;
     for (uint32_t k = 0; k < sentence->n && !chained; k++) tags[k] = (int32_t)likeliest_class(logits[k], c->classes);
-    vpps_status status = chained ? chain_decode(chain, sentence->n, logits, tags) : VPPS_OK;
-    if (status == VPPS_OK && a->json && chained)
-        status = answer_chain(a, c, sentence, chain, logits, tags);
-    else if (status == VPPS_OK)
-        status = a->json ? answer_json(a, c, sentence, logits, tags) : answer_plain(a, c, sentence, tags);
-    free(tags);
-    return status;
+    if (chained) VPPS_TRY(chain_decode(chain, sentence->n, logits, tags));
+    if (!a->json) return answer_plain(a, c, sentence, tags);
+    return chained ? answer_chain(a, c, sentence, chain, logits, tags) : answer_json(a, c, sentence, logits, tags);
 }
 
 vpps_status tags_predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a,

@@ -69,31 +69,32 @@ static bool looks_like_conllu(const vpps_line *line, bool tabs) {
 }
 
 /* Returns the number of '|' in a word like word|TAG or word|POS|TAG; 0: the word is not of this form. */
-static uint32_t count_bars(const char *word, size_t len) {
+static uint32_t count_bars(vpps_word w) {
     uint32_t n = 0;
-    const char *last = memrchr(word, '|', len);
-    if (!last || last == word || last + 1 == word + len) return 0;
-    for (size_t i = 0; i < len; i++) n += word[i] == '|';
+    const char *last = memrchr(w.at, '|', w.len);
+    if (!last || last == w.at || last + 1 == w.at + w.len) return 0;
+    for (size_t i = 0; i < w.len; i++) n += w.at[i] == '|';
     return vpps_min_u32(n, MOST_BARS - 1);
 }
 
 /* Returns whether a word contains the byte `by` other than at its ends. */
-static bool is_parted(const char *word, size_t len, char by) { return len > 2 && memchr(word + 1, by, len - 2); }
+static bool is_parted(vpps_word w, char by) { return w.len > 2 && memchr(w.at + 1, by, w.len - 2); }
 
 /* Counts the words of a line by their form. Text is word|TAG if its first word has a '|'. The least number of '|' in a word of the
  * first line tells how many columns words have. */
 static void look_at_words(look *l, const vpps_line *line) {
-    const char *at = line->begin, *word;
-    size_t len;
+    const char *at = line->begin;
+    vpps_word word;
     l->lines++;
-    while (vpps_text_next_word(&at, line->end, &word, &len)) {
-        const uint32_t bars = count_bars(word, len);
-        if (l->words == 0) l->bars = memchr(word, '|', len) ? MOST_BARS : 0;
+    while (vpps_text_next_word(&at, line->end, &word)) {
+        const uint32_t bars = count_bars(word);
+        const bool barred = memchr(word.at, '|', word.len);
+        if (l->words == 0) l->bars = barred ? MOST_BARS : 0;
         if (l->lines == 1 && bars) l->bars = vpps_min_u32(l->bars, bars);
-        if (l->lines == 1) l->barred = (l->barred || !l->words) && memchr(word, '|', len);
+        if (l->lines == 1) l->barred = (l->barred || !l->words) && barred;
         l->words++;
-        l->slashed += is_parted(word, len, '/');
-        l->underscored += is_parted(word, len, '_');
+        l->slashed += is_parted(word, '/');
+        l->underscored += is_parted(word, '_');
         if (!l->with_bars[bars]++) l->first_line[bars] = line->number;
     }
 }
@@ -125,18 +126,19 @@ static vpps_status refuse_text(const task_text *text, const look *l) {
 
 /* Checks whether lines begin with running numbers of words; those of multiword tokens, such as 3-4, do not count. */
 static void look_at_number(look *l, const vpps_line *line, bool begins) {
-    const char *at = line->begin, *word;
-    size_t len;
+    const char *at = line->begin;
+    vpps_word word;
     uint64_t value = 0;
-    vpps_text_next_word(&at, line->end, &word, &len);
+    vpps_text_next_word(&at, line->end, &word);
     bool plain = true;
-    for (size_t i = 0; i < len; i++) {
-        const bool digit = word[i] >= '0' && word[i] <= '9';
+    for (size_t i = 0; i < word.len; i++) {
+        const char c = word.at[i];
+        const bool digit = c >= '0' && c <= '9';
         plain = plain && digit;
-        if (!digit && (i == 0 || (word[i] != '-' && word[i] != '.'))) l->numbers = false;
-        value = value * 10 + (uint64_t)(word[i] - '0');
+        if (!digit && (i == 0 || (c != '-' && c != '.'))) l->numbers = false;
+        value = value * 10 + (uint64_t)(c - '0');
     }
-    if (len > 9) l->numbers = false;
+    if (word.len > 9) l->numbers = false;
     if (!l->numbers || !plain) return;
     const bool follows = l->first_number && value == (uint64_t)l->number + 1;
     l->numbers = follows || (begins && value <= 1);

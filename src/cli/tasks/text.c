@@ -121,7 +121,7 @@ static vpps_status count_streams(session *x, corpus *c, const corpus_split *spli
     carry states;
     VPPS_TRY(team_alone(x->team, "carry"));
     VPPS_TRY(carry_open(&states, x->settings->batch));
-    uint32_t *order = malloc(((size_t)split->n_examples + 1) * sizeof *order);
+    VPPS_FREED uint32_t *order = malloc(((size_t)split->n_examples + 1) * sizeof *order);
     vpps_status status = order ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for the order of %u", split->n_examples);
     if (status == VPPS_OK) {
         carry_order(split->examples, split->n_examples, states.n_streams, order);
@@ -129,7 +129,6 @@ static vpps_status count_streams(session *x, corpus *c, const corpus_split *spli
         status = count_text(x, c, split, order, stop, sums);
         x->carry = NULL;
     }
-    free(order);
     carry_free(&states, x->handle);
     return status;
 }
@@ -169,10 +168,7 @@ static vpps_status answer_json(answers *a, const corpus *c, const corpus_split *
         json_t *row =
             json_pack("{so so}", "word", answer_text(word, strlen(word)), "log_probability", report_number(-nll));
         total += nll;
-        if (a->top > 1) {
-            json_t *likely = answer_top(a, logits[k], c->classes);
-            json_object_set_new(row, "top", likely);
-        }
+        if (a->top > 1) json_object_set_new(row, "top", answer_top(a, logits[k], c->classes));
         json_array_append_new(words, row);
     }
     o = json_pack("{so so so}", "perplexity", report_number(exp(total / said.n_words)), "log_probability",
@@ -194,10 +190,10 @@ static vpps_status predict_json(session *x, corpus *c, corpus_split *split, uint
 /* Prints each line after its perplexity. */
 static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a) {
     if (a->json) return predict_json(x, c, split, first, n, a);
-    float *means = malloc(((size_t)n + 1) * sizeof *means);
+    VPPS_FREED float *means = malloc(((size_t)n + 1) * sizeof *means);
     if (!means) return vpps_fail(VPPS_MEMORY, "no memory for %u sentences", n);
-    vpps_status status = session_mean_nll(x, c, split, split->examples + first, n, means);
-    for (uint32_t i = 0; i < n && status == VPPS_OK; i++) {
+    VPPS_TRY(session_mean_nll(x, c, split, split->examples + first, n, means));
+    for (uint32_t i = 0; i < n; i++) {
         const vpps_sentence sentence = vpps_sentences_get(split->sentences, first + i);
         char perplexity[32];
         number_text(exp((double)means[i]), 4, perplexity, sizeof perplexity);
@@ -205,10 +201,9 @@ static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t 
         for (uint32_t k = 0; k + 1 < sentence.n_words; k++) {
             fprintf(a->file, "%s%s", k ? " " : "", word_at(split, &sentence, k));
         }
-        status = answers_end(a);
+        VPPS_TRY(answers_end(a));
     }
-    free(means);
-    return status;
+    return VPPS_OK;
 }
 
 const task task_text_model = {

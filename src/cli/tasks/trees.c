@@ -91,14 +91,12 @@ static vpps_status generate(corpus *c, const settings *s, corpus_split *split, u
 /* Makes the vocabulary of words; the rare words of the training trees train the embedding of <unk>. */
 static vpps_status learn(corpus *c, const settings *s) {
     const vpps_treebank *bank = c->split[SPLIT_TRAIN].bank;
-    uint32_t *counts;
+    VPPS_FREED uint32_t *counts = NULL;
     VPPS_TRY(vpps_treebank_counts(bank, &counts));
     task_note_cut(c, vpps_treebank_vocab(bank), counts, s->min_count);
-    const vpps_status status = vpps_vocab_cut(&c->vocab[VOCAB_WORDS], vpps_treebank_vocab(bank), counts, s->min_count);
-    free(counts);
     /* labels that only dev and test have get the numbers after these classes */
     c->classes = vpps_treebank_classes(bank);
-    return status;
+    return vpps_vocab_cut(&c->vocab[VOCAB_WORDS], vpps_treebank_vocab(bank), counts, s->min_count);
 }
 
 /* Returns the first tree that has a label of `classes` or more; such a tree must exist. */
@@ -195,7 +193,8 @@ static vpps_status print_answer(answers *a, vpps_tree tree, const vpps_vocab *wo
 /* Makes the JSON answer: the root's class, and the class of each classified node with the range of the node's words: begin .. end - 1. */
 static vpps_status answer_json(answers *a, const corpus *c, vpps_tree tree, const vpps_vocab *words,
                                const float *const *logits) {
-    uint32_t *begins = malloc(((size_t)tree.n_nodes + 1) * sizeof *begins), leaves = 0;
+    VPPS_FREED uint32_t *begins = malloc(((size_t)tree.n_nodes + 1) * sizeof *begins);
+    uint32_t leaves = 0;
     if (!begins) return vpps_fail(VPPS_MEMORY, "no memory for a tree of %u nodes", tree.n_nodes);
     const float *root = logits[tree.n_nodes - 1];
     json_t *o = root ? answer_class(a, root, c->classes) : json_object();
@@ -217,7 +216,6 @@ static vpps_status answer_json(answers *a, const corpus *c, vpps_tree tree, cons
     }
     json_object_set_new(o, "words", all_words);
     json_object_set_new(o, "nodes", nodes);
-    free(begins);
     return answers_end_json(a, o);
 }
 

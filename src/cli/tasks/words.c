@@ -4,7 +4,7 @@
 #include "cli/input/corpus_notes.h"
 
 vpps_status task_read_characters(vpps_sentences *out, const task_text *text) {
-    char *spaced = malloc(2 * text->len + 1);
+    VPPS_FREED char *spaced = malloc(2 * text->len + 1);
     if (!spaced) return vpps_fail(VPPS_MEMORY, "no memory for the characters of %s", text->name);
     size_t n = 0;
     for (size_t at = 0; at < text->len;) {
@@ -14,9 +14,7 @@ vpps_status task_read_characters(vpps_sentences *out, const task_text *text) {
         at += bytes;
         if (text->text[at - 1] != '\n' && text->text[at - 1] != '\r') spaced[n++] = ' ';
     }
-    const vpps_status status = vpps_sentences_read_lines_text(out, text->name, spaced, n, NULL);
-    free(spaced);
-    return status;
+    return vpps_sentences_read_lines_text(out, text->name, spaced, n, NULL);
 }
 
 vpps_status task_need_sentences(vpps_sentences **s) { return *s ? VPPS_OK : vpps_sentences_create(s); }
