@@ -6,7 +6,7 @@
 /* Returns the name of a cell: the network's, and `cell` with spaces for '_'. */
 static part_name name_cell(const part_net *net, const char *cell) {
     part_name n;
-    snprintf(n.text, sizeof n.text, "%s %s", net->name, cell);
+    snprintf(n.text, sizeof n.text, "%s %s", net->network->name, cell);
     for (char *at = n.text; (at = strchr(at, '_'));) *at = ' ';
     return n;
 }

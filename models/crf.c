@@ -21,50 +21,39 @@ static void finish(vpps_graph *g, vpps_node a, vpps_node right) {
     vpps_push(g, vpps_sub(g, vpps_log_sum_exp(g, a), right));
 }
 
-static vpps_status record_first(part_crf *c, vpps_model *model) {
+vpps_status part_crf_make(part_crf *c, vpps_model *model, const net_config *config) {
+    static const vpps_init zero = {.kind = VPPS_INIT_CONSTANT};
+    const uint32_t n = c->classes = config->crf ? config->classes : 0;
+    const part_parameter parameters[] = {
+        {&c->transitions, "crf.transitions", 1, n, n, &zero},
+        {&c->begin, "crf.begin", 0, n, 0, &zero},
+        {&c->end, "crf.end", 0, n, 0, &zero},
+    };
     vpps_graph *g;
-    PART_TRY(vpps_cell_begin(model, "crf first", &g));
-    const vpps_node a = vpps_add(g, vpps_pull(g, c->classes, 1), vpps_parameter(g, c->begin));
-    finish(g, a, vpps_dot(g, a, one_hot(c, g, vpps_pull_index(g))));
-    return vpps_cell_end(g, &c->first);
-}
+    if (!n) return VPPS_OK;
+    PART_TRY(parts_declare(model, parameters, PART_COUNT(parameters)));
 
-/* Records the cell of every word but the first. T has the scores of successive tags, a the scores of all ways to tag the words before.
- * Column i of T + a has the scores of each preceding tag if tag i follows it. */
-static vpps_status record_next(part_crf *c, vpps_model *model) {
-    vpps_graph *g;
+    PART_TRY(vpps_cell_begin(model, "crf first", &g));
+    const vpps_node a = vpps_add(g, vpps_pull(g, n, 1), vpps_parameter(g, c->begin));
+    finish(g, a, vpps_dot(g, a, one_hot(c, g, vpps_pull_index(g))));
+    PART_TRY(vpps_cell_end(g, &c->first));
+
+    /* The cell of every word but the first. T has the scores of successive tags, `before` the scores of all ways to tag the words before.
+     * Column i of T + before has the scores of each preceding tag if tag i follows it. */
     PART_TRY(vpps_cell_begin(model, "crf next", &g));
-    const uint32_t n = c->classes;
-    const vpps_node before = vpps_gather(g, 0, 0, n, 1), e = vpps_pull(g, n, 1), T = vpps_lookup(g, c->transitions, 0);
+    vpps_node before = vpps_gather(g, 0, 0, n, 1);
+    const vpps_node e = vpps_pull(g, n, 1), T = vpps_lookup(g, c->transitions, 0);
     const vpps_node left = one_hot(c, g, vpps_pull_index(g)), tag = one_hot(c, g, vpps_pull_index(g));
     const vpps_node paths = vpps_log_sum_exp(g, vpps_add(g, T, vpps_broadcast(g, before, n, n)));
     const vpps_node right = vpps_add(g, vpps_dot(g, e, tag), vpps_dot(g, left, vpps_matmul(g, T, tag)));
     finish(g, vpps_add(g, e, paths), right);
-    return vpps_cell_end(g, &c->next);
-}
+    PART_TRY(vpps_cell_end(g, &c->next));
 
-static vpps_status record_last(part_crf *c, vpps_model *model) {
-    vpps_graph *g;
     PART_TRY(vpps_cell_begin(model, "crf last", &g));
-    const vpps_node before = vpps_gather(g, 0, 0, c->classes, 1), f = vpps_parameter(g, c->end);
-    const vpps_node right = vpps_dot(g, f, one_hot(c, g, vpps_pull_index(g)));
-    vpps_push(g, vpps_sub(g, vpps_log_sum_exp(g, vpps_add(g, before, f)), right));
+    before = vpps_gather(g, 0, 0, n, 1);
+    const vpps_node f = vpps_parameter(g, c->end), ended = vpps_dot(g, f, one_hot(c, g, vpps_pull_index(g)));
+    vpps_push(g, vpps_sub(g, vpps_log_sum_exp(g, vpps_add(g, before, f)), ended));
     return vpps_cell_end(g, &c->last);
-}
-
-vpps_status part_crf_make(part_crf *c, vpps_model *model, const net_config *config) {
-    static const vpps_init zero = {.kind = VPPS_INIT_CONSTANT};
-    const uint32_t classes = c->classes = config->crf ? config->classes : 0;
-    const part_parameter parameters[] = {
-        {&c->transitions, "crf.transitions", 1, classes, classes, &zero},
-        {&c->begin, "crf.begin", 0, classes, 0, &zero},
-        {&c->end, "crf.end", 0, classes, 0, &zero},
-    };
-    if (!classes) return VPPS_OK;
-    PART_TRY(parts_declare(model, parameters, PART_COUNT(parameters)));
-    PART_TRY(record_first(c, model));
-    PART_TRY(record_next(c, model));
-    return record_last(c, model);
 }
 
 static bool knows_all(const part_crf *c, uint32_t n, const uint32_t *tags) {

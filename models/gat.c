@@ -125,14 +125,6 @@ static vpps_status record_node(gat_net *t, vpps_model *model, uint32_t number) {
     return vpps_cell_end(g, &r->node);
 }
 
-static vpps_status record_mean(gat_net *t, vpps_model *model) {
-    vpps_graph *g;
-    PART_TRY(vpps_cell_begin(model, "gat graph", &g));
-    const vpps_node h = vpps_gather_list(g, NODE_H, t->base.config.hidden, 1);
-    vpps_push(g, vpps_average(g, 1, &h));
-    return vpps_cell_end(g, &t->mean);
-}
-
 static vpps_status build(void *net, vpps_model *model) {
     gat_net *t = net;
     const net_config *c = &t->base.config;
@@ -156,8 +148,13 @@ static vpps_status build(void *net, vpps_model *model) {
 }
 
 static vpps_status build_classifier(void *net, vpps_model *model) {
-    PART_TRY(build(net, model));
-    return record_mean(net, model);
+    gat_net *t = net;
+    vpps_graph *g;
+    PART_TRY(build(t, model));
+    PART_TRY(vpps_cell_begin(model, "gat graph", &g));
+    const vpps_node h = vpps_gather_list(g, NODE_H, t->base.config.hidden, 1);
+    vpps_push(g, vpps_average(g, 1, &h));
+    return vpps_cell_end(g, &t->mean);
 }
 
 /* ---------------------------------------------------------------- a graph */

@@ -83,10 +83,6 @@ static vpps_status encode(void *net, vpps_graph *g, const net_example *x, net_de
     return translate_encoded(&t->base, g, at, n, &at[n - 1], d);
 }
 
-static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
-    return translate_add(net, g, x, encode, heads, scores);
-}
-
 static const option_row options[] = {
     PART_HIDDEN("Size of the GRUs' states"),
     PART_EMBED("Size of the embedding of a character or word"),
@@ -104,7 +100,7 @@ const network lattice_gru = {
     .defaults = {.embed = 256, .hidden = 256, .attention = true},
     .bytes = sizeof(lattice_gru_net),
     .build = build,
-    .add = add,
+    .add = translate_add,
     .encode = encode,
     .decode = translate_decode,
     .greedy = translate_greedy,

@@ -43,10 +43,6 @@ static vpps_status encode(void *net, vpps_graph *g, const net_example *x, net_de
     return translate_encoded(&n->base, g, at, n_words + 1, last, d);
 }
 
-static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
-    return translate_add(net, g, x, encode, heads, scores);
-}
-
 static const option_row options[] = {
     PART_HIDDEN("Size of the LSTMs' states"),
     PART_EMBED("Size of a word's embedding"),
@@ -69,7 +65,7 @@ const network lstm_nmt = {
     .defaults = {.embed = 256, .hidden = 256, .layers = 1},
     .bytes = sizeof(lstm_nmt_net),
     .build = build,
-    .add = add,
+    .add = translate_add,
     .encode = encode,
     .decode = translate_decode,
     .greedy = translate_greedy,

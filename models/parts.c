@@ -156,7 +156,7 @@ static uint32_t label_of(const vpps_tree *tree, uint32_t k, net_heads heads) {
 vpps_status network_create(const network *n, void **net, vpps_model *model, const net_config *config) {
     part_net *made = calloc(1, n->bytes);
     if (!made) return VPPS_MEMORY;
-    made->name = n->name;
+    made->network = n;
     made->config = *config;
     const vpps_status s = n->build(made, model);
     if (s == VPPS_OK) {

@@ -125,7 +125,7 @@ void *part_reserve(part_memory *m, size_t n);
 
 /* The first member of every network's struct. A network uses what it needs. */
 typedef struct part_net {
-    const char *name; /* the network's name */
+    const network *network;
     net_config config;
     part_classifier classifier;
     part_crf crf;

@@ -23,23 +23,6 @@ typedef struct rvnn_net {
     vpps_param b_leaf, b;
 } rvnn_net;
 
-static vpps_status record_leaf(rvnn_net *r, vpps_model *model) {
-    vpps_graph *g;
-    PART_TRY(vpps_cell_begin(model, "rvnn leaf", &g));
-    vpps_node x = part_dropout(&r->base.config, g, vpps_lookup(g, r->embedding, vpps_pull_index(g)));
-    const vpps_node h = vpps_tanh(g, vpps_affine1(g, r->b_leaf, r->W_leaf, x));
-    return part_tree_end(&r->base, g, h, &r->base.leaf);
-}
-
-static vpps_status record_inner(rvnn_net *r, vpps_model *model) {
-    const uint32_t d = r->base.config.hidden;
-    vpps_graph *g;
-    PART_TRY(vpps_cell_begin(model, "rvnn inner", &g));
-    vpps_node h_l = vpps_gather(g, 0, 0, d, 1), h_r = vpps_gather(g, 1, 0, d, 1);
-    const vpps_node h = vpps_tanh(g, vpps_affine2(g, r->b, r->W_l, h_l, r->W_r, h_r));
-    return part_tree_end(&r->base, g, h, &r->base.inner[0]);
-}
-
 static vpps_status build(void *net, vpps_model *model) {
     rvnn_net *r = net;
     const net_config *c = &r->base.config;
@@ -52,10 +35,19 @@ static vpps_status build(void *net, vpps_model *model) {
         {&r->b_leaf, "b_leaf", 0, d, 0, NULL},
         {&r->b, "b", 0, d, 0, NULL},
     };
+    vpps_graph *g;
     PART_TRY(parts_declare(model, parameters, PART_COUNT(parameters)));
     PART_TRY(part_classifier_declare(&r->base.classifier, model, c, c->hidden, 0));
-    PART_TRY(record_leaf(r, model));
-    return record_inner(r, model);
+
+    PART_TRY(vpps_cell_begin(model, "rvnn leaf", &g));
+    vpps_node x = part_dropout(c, g, vpps_lookup(g, r->embedding, vpps_pull_index(g)));
+    vpps_node h = vpps_tanh(g, vpps_affine1(g, r->b_leaf, r->W_leaf, x));
+    PART_TRY(part_tree_end(&r->base, g, h, &r->base.leaf));
+
+    PART_TRY(vpps_cell_begin(model, "rvnn inner", &g));
+    vpps_node h_l = vpps_gather(g, 0, 0, d, 1), h_r = vpps_gather(g, 1, 0, d, 1);
+    h = vpps_tanh(g, vpps_affine2(g, r->b, r->W_l, h_l, r->W_r, h_r));
+    return part_tree_end(&r->base, g, h, r->base.inner);
 }
 
 const network rvnn = {

@@ -50,12 +50,11 @@ void part_recurrent_next(const part_recurrent *r, vpps_graph *recorder, vpps_nod
     }
 }
 
-static vpps_status declare(part_recurrent *r, vpps_model *model, const char *name) {
-    return part_gates_declare(&r->gates, model, name, r->unit == PART_LSTM ? "ifou" : "rzu", r->inputs, r->hidden);
-}
-
-static vpps_status record(part_recurrent *r, vpps_model *model, const char *cell) {
+vpps_status part_recurrent_make(part_recurrent *r, vpps_model *model, const char *name, const char *cell) {
     vpps_graph *g;
+    const char *gates = r->unit == PART_LSTM ? "ifou" : "rzu";
+    PART_TRY(part_gates_declare(&r->gates, model, name, gates, r->inputs, r->hidden));
+    if (!cell) return VPPS_OK;
     PART_TRY(vpps_cell_begin(model, cell, &g));
     const uint32_t n = part_recurrent_states(r);
     vpps_node states[2] = {vpps_gather(g, 0, 0, r->hidden, 1)};
@@ -65,11 +64,6 @@ static vpps_status record(part_recurrent *r, vpps_model *model, const char *cell
     part_recurrent_next(r, g, x, states);
     for (uint32_t i = 0; i < n; i++) vpps_scatter(g, states[i]);
     return vpps_cell_end(g, &r->cell);
-}
-
-vpps_status part_recurrent_make(part_recurrent *r, vpps_model *model, const char *name, const char *cell) {
-    PART_TRY(declare(r, model, name));
-    return record(r, model, cell);
 }
 
 vpps_vertex part_recurrent_start(const part_recurrent *r, vpps_graph *g) {
@@ -98,8 +92,8 @@ vpps_status part_stack_make(part_stack *s, vpps_model *model, const char *name, 
                                         .inputs = l ? shape.between : shape.inputs,
                                         .hidden = shape.hidden,
                                         .dropout = l ? shape.dropout : NULL};
-        PART_TRY(declare(&s->layers[l], model, part_layer_name(name, l).text));
-        if (cell) PART_TRY(record(&s->layers[l], model, part_layer_name(cell, l).text));
+        const part_name of_cell = part_layer_name(cell ? cell : "", l);
+        PART_TRY(part_recurrent_make(&s->layers[l], model, part_layer_name(name, l).text, cell ? of_cell.text : NULL));
     }
     return VPPS_OK;
 }

@@ -20,22 +20,6 @@ typedef struct td_rnn_net {
     vpps_param W_l, W_r, b; /* d x d matrices for the left and the right neighbour; a vector of d */
 } td_rnn_net;
 
-static vpps_status record_leaf(td_rnn_net *t, vpps_model *model) {
-    vpps_graph *g;
-    PART_TRY(vpps_cell_begin(model, "td-rnn leaf", &g));
-    vpps_scatter(g, part_dropout(&t->base.config, g, vpps_lookup(g, t->embedding, vpps_pull_index(g))));
-    return vpps_cell_end(g, &t->base.leaf);
-}
-
-static vpps_status record_inner(td_rnn_net *t, vpps_model *model) {
-    const uint32_t d = t->base.config.hidden;
-    vpps_graph *g;
-    PART_TRY(vpps_cell_begin(model, "td-rnn inner", &g));
-    vpps_node h_l = vpps_gather(g, 0, 0, d, 1), h_r = vpps_gather(g, 1, 0, d, 1);
-    vpps_scatter(g, vpps_tanh(g, vpps_affine2(g, t->b, t->W_l, h_l, t->W_r, h_r)));
-    return vpps_cell_end(g, &t->base.inner[0]);
-}
-
 static vpps_status build(void *net, vpps_model *model) {
     td_rnn_net *t = net;
     const uint32_t d = t->base.config.hidden;
@@ -45,9 +29,17 @@ static vpps_status build(void *net, vpps_model *model) {
         {&t->W_r, "W_r", 0, d, d, NULL},
         {&t->b, "b", 0, d, 0, NULL},
     };
+    vpps_graph *g;
     PART_TRY(parts_declare(model, parameters, PART_COUNT(parameters)));
-    PART_TRY(record_leaf(t, model));
-    PART_TRY(record_inner(t, model));
+
+    PART_TRY(vpps_cell_begin(model, "td-rnn leaf", &g));
+    vpps_scatter(g, part_dropout(&t->base.config, g, vpps_lookup(g, t->embedding, vpps_pull_index(g))));
+    PART_TRY(vpps_cell_end(g, &t->base.leaf));
+
+    PART_TRY(vpps_cell_begin(model, "td-rnn inner", &g));
+    vpps_node h_l = vpps_gather(g, 0, 0, d, 1), h_r = vpps_gather(g, 1, 0, d, 1);
+    vpps_scatter(g, vpps_tanh(g, vpps_affine2(g, t->b, t->W_l, h_l, t->W_r, h_r)));
+    PART_TRY(vpps_cell_end(g, t->base.inner));
     return part_classifier_make(&t->base.classifier, model, &t->base.config, d, d);
 }
 

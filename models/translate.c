@@ -171,13 +171,12 @@ static vpps_node read_word(const translate_net *t, vpps_graph *g, uint32_t word,
         0);
 }
 
-vpps_status translate_add(void *net, vpps_graph *g, const net_example *x, translate_encode *encode, net_heads heads,
-                          const net_scores *scores) {
+vpps_status translate_add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
     translate_net *t = net;
     const vpps_sentence *target = &x->target;
     net_decoding d;
     place p;
-    PART_TRY(encode(net, g, x, &d));
+    PART_TRY(t->base.network->encode(net, g, x, &d));
     PART_TRY(begin(t, g, &d, &p));
     for (uint32_t k = 0; k + 1 < target->n_words; k++) {
         const vpps_node output = read_word(t, g, target->words[k], &p);

@@ -26,11 +26,8 @@ vpps_status translate_make(translate_net *t, vpps_model *model, part_stack_shape
 vpps_status translate_encoded(translate_net *t, vpps_graph *g, const vpps_vertex *at, uint32_t n,
                               const vpps_vertex *last, net_decoding *d);
 
-typedef vpps_status translate_encode(void *net, vpps_graph *g, const net_example *x, net_decoding *d);
-
-/* A network's `add`: adds the encoder by `encode`, then the decoder, which reads the target's words; position k predicts word k + 1. */
-vpps_status translate_add(void *net, vpps_graph *g, const net_example *x, translate_encode *encode, net_heads heads,
-                          const net_scores *scores);
+/* A network's `add`: adds the encoder by the network's `encode`, then the decoder, which reads the target's words; position k predicts word k + 1. */
+vpps_status translate_add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores);
 /* translate_decode and translate_greedy are a translating network's functions `decode` and `greedy` (models.h). */
 vpps_status translate_decode(void *net, vpps_graph *g, uint32_t word, net_decoding *d);
 vpps_status translate_greedy(void *net, vpps_graph *g, const net_decoding *d, net_greedy *out);

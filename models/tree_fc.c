@@ -16,22 +16,6 @@ typedef struct tree_fc_net {
     vpps_param W_l, W_r, b; /* d x d matrices for the left and the right child; a vector of d */
 } tree_fc_net;
 
-static vpps_status record_leaf(tree_fc_net *t, vpps_model *model) {
-    vpps_graph *g;
-    PART_TRY(vpps_cell_begin(model, "tree-fc leaf", &g));
-    const vpps_node h = part_dropout(&t->base.config, g, vpps_lookup(g, t->embedding, vpps_pull_index(g)));
-    return part_tree_end(&t->base, g, h, &t->base.leaf);
-}
-
-static vpps_status record_inner(tree_fc_net *t, vpps_model *model) {
-    const uint32_t d = t->base.config.hidden;
-    vpps_graph *g;
-    PART_TRY(vpps_cell_begin(model, "tree-fc inner", &g));
-    vpps_node h_l = vpps_gather(g, 0, 0, d, 1), h_r = vpps_gather(g, 1, 0, d, 1);
-    const vpps_node h = vpps_relu(g, vpps_affine2(g, t->b, t->W_l, h_l, t->W_r, h_r));
-    return part_tree_end(&t->base, g, h, &t->base.inner[0]);
-}
-
 static vpps_status build(void *net, vpps_model *model) {
     tree_fc_net *t = net;
     const uint32_t d = t->base.config.hidden;
@@ -41,10 +25,18 @@ static vpps_status build(void *net, vpps_model *model) {
         {&t->W_r, "W_r", 0, d, d, NULL},
         {&t->b, "b", 0, d, 0, NULL},
     };
+    vpps_graph *g;
     PART_TRY(parts_declare(model, parameters, PART_COUNT(parameters)));
     PART_TRY(part_classifier_declare(&t->base.classifier, model, &t->base.config, d, 0));
-    PART_TRY(record_leaf(t, model));
-    return record_inner(t, model);
+
+    PART_TRY(vpps_cell_begin(model, "tree-fc leaf", &g));
+    vpps_node h = part_dropout(&t->base.config, g, vpps_lookup(g, t->embedding, vpps_pull_index(g)));
+    PART_TRY(part_tree_end(&t->base, g, h, &t->base.leaf));
+
+    PART_TRY(vpps_cell_begin(model, "tree-fc inner", &g));
+    vpps_node h_l = vpps_gather(g, 0, 0, d, 1), h_r = vpps_gather(g, 1, 0, d, 1);
+    h = vpps_relu(g, vpps_affine2(g, t->b, t->W_l, h_l, t->W_r, h_r));
+    return part_tree_end(&t->base, g, h, t->base.inner);
 }
 
 static const option_row options[] = {

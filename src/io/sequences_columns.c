@@ -46,7 +46,7 @@ static uint32_t count_columns(char separator, const vpps_line *line) {
     return n;
 }
 
-static vpps_word trim(vpps_word c) { return vpps_word_trimmed(c.at, c.at + c.len); }
+static vpps_word trim(vpps_word c) { return vpps_word_trimmed(c.at, vpps_trim_blanks(c.at, c.at + c.len)); }
 
 /* ---------------------------------------------------------------- kinds of lines */
 

@@ -89,17 +89,18 @@ vpps_status vpps_sentences_check_end_word(const char *end_word) {
 }
 
 vpps_status vpps_sentences_add_line(vpps_sentences *s, const vpps_line *line, const char *end_word) {
+    const vpps_word end = {end_word, end_word ? strlen(end_word) : 0};
     const char *at = line->begin;
     vpps_word word;
     while (vpps_text_next_word(&at, line->end, &word)) {
-        if (end_word && vpps_word_is(word, end_word)) {
+        if (end_word && word.len == end.len && memcmp(word.at, end_word, end.len) == 0) {
             /* Leaves out an end word that the text itself has at the end of the line, since an end word is added after the loop. */
             if (vpps_skip_blanks(at, line->end) == line->end) break;
             word = (vpps_word){"<unk>", 5};
         }
         VPPS_TRY(vpps_sentences_add_word(s, word.at, word.len, NULL, 0));
     }
-    if (end_word) VPPS_TRY(vpps_sentences_add_word(s, end_word, strlen(end_word), NULL, 0));
+    if (end_word) VPPS_TRY(vpps_sentences_add_word(s, end.at, end.len, NULL, 0));
     return vpps_sentences_end(s, line->number, VPPS_NO_WORD);
 }
 

@@ -19,9 +19,8 @@ uint32_t vpps_vectors_wanted(const vpps_vectors_target *t, const char *word, siz
 /* Recognises the format at the beginning of a stream and describes it, without taking bytes. Fails as vpps_vectors_describe does. */
 vpps_status vpps_vectors_look(vpps_stream *s, vpps_vectors_info *info);
 
-/* vpps_vectors_read_text, _word2vec and _fasttext read a stream in one format from its beginning; `info` comes from vpps_vectors_look. */
+/* vpps_vectors_read_text and _fasttext read a stream in one format from its beginning, as `info` describes it. */
 vpps_status vpps_vectors_read_text(vpps_stream *s, const vpps_vectors_info *info, vpps_vectors_target *t);
-vpps_status vpps_vectors_read_word2vec(vpps_stream *s, const vpps_vectors_info *info, vpps_vectors_target *t);
 vpps_status vpps_vectors_read_fasttext(vpps_stream *s, const vpps_vectors_info *info, vpps_vectors_target *t);
 
 /* Reads vectors from a stream as vpps_vectors_read does from a file. */

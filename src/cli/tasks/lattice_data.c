@@ -48,8 +48,7 @@ static vpps_status learn_vocab(corpus *c, const settings *s, int which) {
             if (l.arcs[a].is_character == (which == VOCAB_CHARACTERS)) counts[l.arcs[a].id]++;
         }
     }
-    task_note_cut(c, names, counts, s->min_count);
-    return vpps_vocab_cut(&c->vocab[which], names, counts, s->min_count);
+    return task_cut(c, &c->vocab[which], names, counts, s->min_count);
 }
 
 vpps_status lattice_learn(corpus *c, const settings *s) {

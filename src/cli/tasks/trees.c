@@ -93,10 +93,9 @@ static vpps_status learn(corpus *c, const settings *s) {
     const vpps_treebank *bank = c->split[SPLIT_TRAIN].bank;
     VPPS_FREED uint32_t *counts = NULL;
     VPPS_TRY(vpps_treebank_counts(bank, &counts));
-    task_note_cut(c, vpps_treebank_vocab(bank), counts, s->min_count);
     /* labels that only dev and test have get the numbers after these classes */
     c->classes = vpps_treebank_classes(bank);
-    return vpps_vocab_cut(&c->vocab[VOCAB_WORDS], vpps_treebank_vocab(bank), counts, s->min_count);
+    return task_cut(c, &c->vocab[VOCAB_WORDS], vpps_treebank_vocab(bank), counts, s->min_count);
 }
 
 /* Returns the first tree that has a label of `classes` or more; such a tree must exist. */

@@ -43,7 +43,7 @@ vpps_status task_copy_vocab(vpps_vocab **out, const vpps_vocab *from) {
     return task_add_words(*out, from);
 }
 
-void task_note_cut(corpus *c, const vpps_vocab *words, const uint32_t *counts, uint32_t min_count) {
+static void note_cut(corpus *c, const vpps_vocab *words, const uint32_t *counts, uint32_t min_count) {
     enum { MUCH = 5 }; /* the user is told if at least a fifth of the text becomes <unk>, since its words are rare */
     uint64_t all = 0, cut = 0;
     uint32_t rare = 0, n = 0;
@@ -59,13 +59,18 @@ void task_note_cut(corpus *c, const vpps_vocab *words, const uint32_t *counts, u
                 rare, n, min_count);
 }
 
+vpps_status task_cut(corpus *c, vpps_vocab **out, const vpps_vocab *words, const uint32_t *counts, uint32_t min_count) {
+    note_cut(c, words, counts, min_count);
+    return vpps_vocab_cut(out, words, counts, min_count);
+}
+
 vpps_status task_cut_words(corpus *c, vpps_vocab **out, const vpps_sentences *sentences, uint32_t min_count,
                            bool ends) {
     VPPS_FREED uint32_t *counts = NULL;
     VPPS_TRY(vpps_sentences_counts(sentences, &counts));
     const vpps_vocab *words = vpps_sentences_vocab(sentences);
     const uint32_t end = vpps_vocab_find(words, END_WORD, sizeof END_WORD - 1);
-    task_note_cut(c, words, counts, min_count);
+    note_cut(c, words, counts, min_count);
     if (end != VPPS_NO_WORD && ends) counts[end] = UINT32_MAX;
     return vpps_vocab_cut(out, words, counts, min_count);
 }

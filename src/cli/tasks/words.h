@@ -17,11 +17,9 @@ vpps_status task_generate_sentences(corpus *c, const settings *s, corpus_split *
 vpps_status task_add_words(vpps_vocab *to, const vpps_vocab *from);
 vpps_status task_copy_vocab(vpps_vocab **out, const vpps_vocab *from);
 
-/* Adds a note about the number of rare words that are cut, if a fifth of the text or more becomes <unk>. */
-void task_note_cut(corpus *c, const vpps_vocab *words, const uint32_t *counts, uint32_t min_count);
-
-/* Makes a vocabulary of <unk> and the words that occur at least min_count times. `ends`: sentences end in END_WORD,
- * which is kept however rare it is. */
+/* Makes a vocabulary of <unk> and the words that occur at least min_count times. Adds a note if a fifth of the text or more becomes <unk>. */
+vpps_status task_cut(corpus *c, vpps_vocab **out, const vpps_vocab *words, const uint32_t *counts, uint32_t min_count);
+/* Does so with the words of sentences. `ends`: sentences end in END_WORD, which is kept however rare it is. */
 vpps_status task_cut_words(corpus *c, vpps_vocab **out, const vpps_sentences *sentences, uint32_t min_count, bool ends);
 
 /* Sets split->ids[which], which translates ids of words in `from` to the words' ids in `to`. Words that `to` lacks get
