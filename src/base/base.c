@@ -1,4 +1,5 @@
 #include "base.h"
+#include "scratch.h"
 #undef vpps_fail
 
 #include <errno.h>
@@ -94,6 +95,8 @@ void vpps_free_arrays(void *const *arrays, size_t n) {
 void vpps_free_all(void *const *pointers, size_t n) {
     for (size_t i = 0; i < n; i++) free(pointers[i]);
 }
+
+void *vpps_scratch(size_t bytes) { return calloc(1, bytes); }
 
 void vpps_free_at(void *pointer) {
     void *memory;

@@ -2,6 +2,7 @@
 #include "constituents.h"
 
 #include "base/base.h"
+#include "base/scratch.h"
 #include "brackets.h"
 #include "file.h"
 
@@ -96,7 +97,7 @@ vpps_status vpps_constituents_cut(vpps_constituents *c) {
     VPPS_NEED(c);
     vpps_vocab *labels;
     VPPS_TRY(vpps_vocab_create(&labels));
-    VPPS_FREED uint32_t *ids = malloc(((size_t)vpps_vocab_size(c->labels) + 1) * sizeof *ids);
+    VPPS_FREED uint32_t *ids = vpps_scratch(((size_t)vpps_vocab_size(c->labels) + 1) * sizeof *ids);
     const vpps_status status =
         ids ? cut_all(c->labels, labels, ids)
             : vpps_fail(VPPS_MEMORY, "constituents: out of memory for %u labels", vpps_vocab_size(c->labels));

@@ -2,6 +2,7 @@
 #include "vpps_data.h"
 
 #include "base/base.h"
+#include "base/scratch.h"
 
 #include <math.h>
 
@@ -37,7 +38,7 @@ vpps_status vpps_bleu_add(vpps_bleu *b, uint32_t n_hypothesis, const uint32_t *h
     VPPS_NEED(b);
     if (n_hypothesis) VPPS_NEED(hypothesis);
     if (n_reference) VPPS_NEED(reference);
-    VPPS_FREED bool *taken = malloc(n_reference ? n_reference : 1);
+    VPPS_FREED bool *taken = vpps_scratch(n_reference ? n_reference : 1);
     if (!taken) return vpps_fail(VPPS_MEMORY, "BLEU: out of memory for a sentence of %u words", n_reference);
     for (uint32_t n = 1; n <= ORDERS; n++) {
         b->matches[n - 1] += count_matches(n, n_hypothesis, hypothesis, n_reference, reference, taken);

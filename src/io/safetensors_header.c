@@ -2,6 +2,7 @@
 #include "safetensors_file.h"
 
 #include "base/base.h"
+#include "base/scratch.h"
 #include "file.h"
 
 /* The format's dtypes and their widths (safetensors/src/tensor.rs, enum Dtype and Dtype::bitsize). */
@@ -183,7 +184,7 @@ static vpps_status keep_tensors(vpps_safetensors *file, const placed *tensors, s
 static vpps_status read_tensors(vpps_safetensors *file, uint64_t data_bytes) {
     const vpps_json_value *root = &file->header.values[0];
     size_t n = 0;
-    VPPS_FREED placed *tensors = calloc(root->n + 1u, sizeof *tensors);
+    VPPS_FREED placed *tensors = vpps_scratch((root->n + 1u) * sizeof *tensors);
     if (!tensors) return vpps_fail(VPPS_MEMORY, "%s%s: out of memory", VPPS_PATH_ARGS(file->path));
     for (const vpps_json_value *v = NULL; (v = vpps_json_next(&file->header, root, v));) {
         if (strcmp(v->key, "__metadata__") == 0) continue;

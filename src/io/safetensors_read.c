@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 #include "base/hash.h"
+#include "base/scratch.h"
 #include "file.h"
 
 #include <errno.h>
@@ -160,7 +161,7 @@ static vpps_status read_at(const vpps_safetensors *file, uint64_t at, size_t n, 
 
 static vpps_status hash_data(const vpps_safetensors *file, unsigned long long *hash) {
     enum { PIECE = 1 << 20 };
-    VPPS_FREED unsigned char *piece = malloc(PIECE);
+    VPPS_FREED unsigned char *piece = vpps_scratch(PIECE);
     vpps_hash state;
     if (!piece) return vpps_fail(VPPS_MEMORY, "%s%s: out of memory", VPPS_PATH_ARGS(file->path));
     vpps_hash_begin(&state, 0);

@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 #include "base/hash.h"
+#include "base/scratch.h"
 #include "descriptor.h"
 #include "output.h"
 
@@ -28,7 +29,7 @@ static vpps_status check_names(const char *path, const char *what, const char **
 
 static vpps_status check_all_names(const char *path, const vpps_safetensors_tensor *tensors, size_t n,
                                    const vpps_metadata *metadata, size_t m) {
-    VPPS_FREED const char **names = malloc((n + m + 1) * sizeof *names);
+    VPPS_FREED const char **names = vpps_scratch((n + m + 1) * sizeof *names);
     if (!names) return no_memory(path);
     for (size_t i = 0; i < m; i++) names[i] = metadata[i].key;
     VPPS_TRY(check_names(path, "metadata key", names, m));
@@ -148,7 +149,7 @@ static vpps_status give_bytes(const char *path, const vpps_safetensors_tensor *t
     if (t->data || !n_bytes || !source) return n_bytes ? take(to, t->data, n_bytes) : VPPS_OK;
     const uint64_t elems = n_bytes / sizeof(float);
     const size_t room = piece_elems(t);
-    VPPS_FREED float *piece = malloc(room * sizeof *piece);
+    VPPS_FREED float *piece = vpps_scratch(room * sizeof *piece);
     if (!piece) return no_memory(path);
     for (uint64_t at = 0; at < elems;) {
         size_t got = 0;

@@ -3,6 +3,7 @@
 #include "sequences.h"
 
 #include "base/base.h"
+#include "base/scratch.h"
 #include "file.h"
 
 #include <strings.h>
@@ -272,7 +273,7 @@ static vpps_status read_columns(column_reader *r) {
 static vpps_status find_odd_line(column_reader *r, size_t first_word) {
     const uint32_t n = vpps_vocab_size(r->s->tag_vocab);
     if (!r->n_hash) return VPPS_OK;
-    VPPS_FREED uint32_t *all = calloc(2 * (size_t)n, sizeof *all);
+    VPPS_FREED uint32_t *all = vpps_scratch(2 * (size_t)n * sizeof *all);
     if (!all) return vpps_fail(VPPS_MEMORY, "sentences: out of memory for %u tags", n);
     uint32_t *begun = all + n;
     for (size_t i = first_word; i < r->s->n_words; i++) all[r->s->tags[i]]++;

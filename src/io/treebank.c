@@ -2,6 +2,7 @@
 #include "treebank.h"
 
 #include "base/base.h"
+#include "base/scratch.h"
 #include "brackets.h"
 #include "file.h"
 
@@ -94,7 +95,7 @@ void vpps_tree_print_label(FILE *file, int32_t label, const vpps_vocab *names) {
  * node and a bracket per level, and one more child. */
 vpps_status vpps_tree_print(FILE *file, vpps_tree tree, const vpps_vocab *words, const int32_t *labels,
                             const vpps_vocab *names) {
-    VPPS_FREED int64_t *stack = malloc((2 * (size_t)tree.n_nodes + 2) * sizeof *stack);
+    VPPS_FREED int64_t *stack = vpps_scratch((2 * (size_t)tree.n_nodes + 2) * sizeof *stack);
     if (!stack) return vpps_fail(VPPS_MEMORY, "no memory for printing a tree of %u nodes", tree.n_nodes);
     size_t n = 0;
     stack[n++] = tree.n_nodes - 1;

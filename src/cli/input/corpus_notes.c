@@ -1,6 +1,7 @@
 /* corpus_notes.c - collects notes for the user about oddities in data files, such as bytes that are not UTF-8. */
 #include "cli/input/corpus_notes.h"
 #include "base/base.h"
+#include "base/scratch.h"
 #include "io/chunks.h"
 #include "io/file.h"
 
@@ -126,7 +127,7 @@ void corpus_label_name(const corpus *c, const corpus_split *split, uint32_t labe
  * tree's label is less than the number of classes. NULL: out of memory. */
 static bool *find_known(const corpus *c, const corpus_split *split, uint32_t n) {
     const corpus_split *train = &c->split[SPLIT_TRAIN];
-    bool *known = calloc((size_t)n + 1, sizeof *known);
+    bool *known = vpps_scratch(((size_t)n + 1) * sizeof *known);
     for (uint32_t label = 0; known && label < n; label++) {
         known[label] =
             split->bank ? !train->present && label < c->classes : split->ids[VOCAB_CLASSES][label] != VPPS_NO_WORD;
@@ -211,7 +212,7 @@ void corpus_note_tags(corpus *c, int which) {
     const uint32_t n = n_labels(split);
     if (which == SPLIT_TRAIN && split->sentences && !vpps_f1_applies(c->vocab[VOCAB_CLASSES]))
         note_other_scheme(c, split, n);
-    VPPS_FREED bool *odd = n && vpps_f1_applies(c->vocab[VOCAB_CLASSES]) ? calloc(n, sizeof *odd) : NULL;
+    VPPS_FREED bool *odd = n && vpps_f1_applies(c->vocab[VOCAB_CLASSES]) ? vpps_scratch(n * sizeof *odd) : NULL;
     odd_label found;
     odd_text text;
     for (uint32_t label = 0; odd && label < n; label++) {

@@ -2,6 +2,7 @@
 #include "cli/input/corpus_read.h"
 #include "base/base.h"
 #include "base/hash.h"
+#include "base/scratch.h"
 #include "cli/input/corpus_form.h"
 #include "cli/input/corpus_notes.h"
 #include "cli/input/corpus_records.h"
@@ -243,7 +244,7 @@ static vpps_status hash_example(corpus *c, net_kind kind, const corpus_split *sp
 /* Removes training examples from generated dev and test splits, so that only unseen examples are measured. */
 static vpps_status exclude_training_examples(corpus *c, net_kind kind) {
     const corpus_split *train = &c->split[SPLIT_TRAIN];
-    VPPS_FREED uint64_t *seen = malloc((size_t)train->n_examples * sizeof *seen);
+    VPPS_FREED uint64_t *seen = vpps_scratch((size_t)train->n_examples * sizeof *seen);
     if (!seen) return vpps_fail(VPPS_MEMORY, "no memory for hashes");
     for (uint32_t i = 0; i < train->n_examples; i++) VPPS_TRY(hash_example(c, kind, train, i, &seen[i]));
     qsort(seen, train->n_examples, sizeof *seen, vpps_by_number);

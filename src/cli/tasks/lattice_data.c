@@ -1,6 +1,7 @@
 /* lattice_data.c - ids of the characters and words on the arcs of lattices. */
 #include "cli/tasks/lattice_data.h"
 #include "base/base.h"
+#include "base/scratch.h"
 #include "cli/tasks/words.h"
 
 static vpps_status name_numbers(vpps_vocab **out, uint32_t n) {
@@ -40,7 +41,7 @@ vpps_status lattice_generate(corpus *c, const settings *s, corpus_split *split, 
 static vpps_status learn_vocab(corpus *c, const settings *s, int which) {
     const corpus_split *train = &c->split[SPLIT_TRAIN];
     const vpps_vocab *names = lattice_names(c, train, which);
-    VPPS_FREED uint32_t *counts = calloc((size_t)vpps_vocab_size(names) + 1, sizeof *counts);
+    VPPS_FREED uint32_t *counts = vpps_scratch(((size_t)vpps_vocab_size(names) + 1) * sizeof *counts);
     if (!counts) return vpps_fail(VPPS_MEMORY, "no memory for the words of lattices");
     for (uint32_t i = 0; i < vpps_lattices_size(train->lattices); i++) {
         const vpps_lattice l = vpps_lattices_get(train->lattices, i);

@@ -2,6 +2,7 @@
  *
  * A lattice is made from a source sentence's characters; its lexicon is the words of the training split's sources. */
 #include "base/base.h"
+#include "base/scratch.h"
 #include "cli/input/corpus_form.h"
 #include "cli/input/corpus_notes.h"
 #include "cli/input/corpus_read.h"
@@ -27,7 +28,7 @@ static vpps_status spell_out(const vpps_sentences *words, vpps_sentences *charac
     for (uint32_t i = 0; i < n; i++) {
         for (uint32_t k = 0; k < vpps_sentences_get(words, i).n_words; k++) bytes += strlen(word_at(words, i, k));
     }
-    VPPS_FREED char *text = malloc(bytes);
+    VPPS_FREED char *text = vpps_scratch(bytes);
     char *at = text;
     if (!text) return vpps_fail(VPPS_MEMORY, "no memory for the characters of %u sentences", n);
     for (uint32_t i = 0; i < n; i++) {
@@ -254,8 +255,8 @@ static vpps_status answer(answers *a, const corpus *c, const decoded *d, uint32_
 /* Computes the log-probabilities of the given translations, end words included; the caller frees *scores. */
 static vpps_status score_targets(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                                  double **scores) {
-    VPPS_FREED float *means = malloc((n + (size_t)1) * sizeof *means);
-    *scores = malloc((n + (size_t)1) * sizeof **scores);
+    VPPS_FREED float *means = vpps_scratch((n + (size_t)1) * sizeof *means);
+    *scores = vpps_scratch((n + (size_t)1) * sizeof **scores);
     if (!means || !*scores) return vpps_fail(VPPS_MEMORY, "no memory for %u scores", n);
     VPPS_TRY(session_mean_nll(x, c, split, examples, n, means));
     for (uint32_t i = 0; i < n; i++)

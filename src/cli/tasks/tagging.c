@@ -2,6 +2,7 @@
  *
  * Files hold word|TAG lines (WikiNER), or the columns of the CoNLL shared tasks. */
 #include "base/base.h"
+#include "base/scratch.h"
 #include "cli/output/answers.h"
 #include "cli/session/session.h"
 #include "cli/tasks/tags.h"
@@ -21,7 +22,7 @@ static vpps_status learn_characters(corpus *c, const vpps_vocab *words) {
     vpps_spellings *spellings;
     VPPS_TRY(vpps_spellings_create(&spellings, words));
     const vpps_vocab *characters = vpps_spellings_vocab(spellings);
-    VPPS_FREED uint32_t *counts = calloc((size_t)vpps_vocab_size(characters) + 1, sizeof *counts);
+    VPPS_FREED uint32_t *counts = vpps_scratch(((size_t)vpps_vocab_size(characters) + 1) * sizeof *counts);
     for (uint32_t w = 0; counts && w < vpps_vocab_size(words); w++) {
         uint32_t n;
         const uint32_t *ids = vpps_spellings_word(spellings, w, &n);

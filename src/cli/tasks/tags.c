@@ -1,6 +1,7 @@
 /* tags.c - makes a network's vocabulary of tags, and measures and prints predicted tags. */
 #include "cli/tasks/tags.h"
 #include "base/base.h"
+#include "base/scratch.h"
 #include "cli/output/answers.h"
 #include "cli/session/chain.h"
 #include "cli/session/measure.h"
@@ -139,8 +140,8 @@ static vpps_status answer_json(answers *a, const corpus *c, const tags_sentence 
 /* Prints an answer whose scores are the marginal probabilities of the words' tags. */
 static vpps_status answer_chain(answers *a, const corpus *c, const tags_sentence *x, const tag_chain *chain,
                                 const float *const *logits, const int32_t *tags) {
-    VPPS_FREED float *log_p = malloc(((size_t)x->n * c->classes + 1) * sizeof *log_p);
-    VPPS_FREED const float **of = malloc(((size_t)x->n + 1) * sizeof *of);
+    VPPS_FREED float *log_p = vpps_scratch(((size_t)x->n * c->classes + 1) * sizeof *log_p);
+    VPPS_FREED const float **of = vpps_scratch(((size_t)x->n + 1) * sizeof *of);
     if (!log_p || !of) return vpps_fail(VPPS_MEMORY, "no memory for %u tags", x->n);
     VPPS_TRY(chain_marginals(chain, x->n, logits, log_p));
     for (uint32_t k = 0; k < x->n; k++) of[k] = log_p + (size_t)k * c->classes;
@@ -167,7 +168,7 @@ static vpps_status answer_plain(answers *a, const corpus *c, const tags_sentence
 
 static vpps_status answer(answers *a, const corpus *c, const tags_sentence *sentence, const tag_chain *chain,
                           const float *const *logits) {
-    VPPS_FREED int32_t *tags = malloc(((size_t)sentence->n + 1) * sizeof *tags);
+    VPPS_FREED int32_t *tags = vpps_scratch(((size_t)sentence->n + 1) * sizeof *tags);
     if (!tags) return vpps_fail(VPPS_MEMORY, "no memory for %u tags", sentence->n);
     const bool chained = chain->classes;
     for (uint32_t k = 0; k < sentence->n && !chained; k++) tags[k] = (int32_t)likeliest_class(logits[k], c->classes);

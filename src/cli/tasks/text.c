@@ -1,6 +1,7 @@
 /* text.c - the task of language models, measured by perplexity. An example is a line's sentence, or (--steps) a piece of equal length. */
 #include "cli/tasks/text.h"
 #include "base/base.h"
+#include "base/scratch.h"
 #include "cli/common/number.h"
 #include "cli/input/corpus_form.h"
 #include "cli/input/corpus_read.h"
@@ -121,7 +122,7 @@ static vpps_status count_streams(session *x, corpus *c, const corpus_split *spli
     carry states;
     VPPS_TRY(team_alone(x->team, "carry"));
     VPPS_TRY(carry_open(&states, x->settings->batch));
-    VPPS_FREED uint32_t *order = malloc(((size_t)split->n_examples + 1) * sizeof *order);
+    VPPS_FREED uint32_t *order = vpps_scratch(((size_t)split->n_examples + 1) * sizeof *order);
     vpps_status status = order ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for the order of %u", split->n_examples);
     if (status == VPPS_OK) {
         carry_order(split->examples, split->n_examples, states.n_streams, order);
@@ -190,7 +191,7 @@ static vpps_status predict_json(session *x, corpus *c, corpus_split *split, uint
 /* Prints each line after its perplexity. */
 static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a) {
     if (a->json) return predict_json(x, c, split, first, n, a);
-    VPPS_FREED float *means = malloc(((size_t)n + 1) * sizeof *means);
+    VPPS_FREED float *means = vpps_scratch(((size_t)n + 1) * sizeof *means);
     if (!means) return vpps_fail(VPPS_MEMORY, "no memory for %u sentences", n);
     VPPS_TRY(session_mean_nll(x, c, split, split->examples + first, n, means));
     for (uint32_t i = 0; i < n; i++) {

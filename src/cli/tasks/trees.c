@@ -3,6 +3,7 @@
  * Files hold trees with numbers as labels (the Stanford Sentiment Treebank's format), or constituents with names
  * (the Penn Treebank's), which are made binary, with a class for every phrase and part of speech. */
 #include "base/base.h"
+#include "base/scratch.h"
 #include "cli/input/corpus_notes.h"
 #include "cli/output/answers.h"
 #include "cli/session/measure.h"
@@ -192,7 +193,7 @@ static vpps_status print_answer(answers *a, vpps_tree tree, const vpps_vocab *wo
 /* Makes the JSON answer: the root's class, and the class of each classified node with the range of the node's words: begin .. end - 1. */
 static vpps_status answer_json(answers *a, const corpus *c, vpps_tree tree, const vpps_vocab *words,
                                const float *const *logits) {
-    VPPS_FREED uint32_t *begins = malloc(((size_t)tree.n_nodes + 1) * sizeof *begins);
+    VPPS_FREED uint32_t *begins = vpps_scratch(((size_t)tree.n_nodes + 1) * sizeof *begins);
     uint32_t leaves = 0;
     if (!begins) return vpps_fail(VPPS_MEMORY, "no memory for a tree of %u nodes", tree.n_nodes);
     const float *root = logits[tree.n_nodes - 1];

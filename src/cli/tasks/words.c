@@ -1,10 +1,11 @@
 /* words.c - reads words and maps them to ids. */
 #include "cli/tasks/words.h"
 #include "base/base.h"
+#include "base/scratch.h"
 #include "cli/input/corpus_notes.h"
 
 vpps_status task_read_characters(vpps_sentences *out, const task_text *text) {
-    VPPS_FREED char *spaced = malloc(2 * text->len + 1);
+    VPPS_FREED char *spaced = vpps_scratch(2 * text->len + 1);
     if (!spaced) return vpps_fail(VPPS_MEMORY, "no memory for the characters of %s", text->name);
     size_t n = 0;
     for (size_t at = 0; at < text->len;) {
