@@ -243,8 +243,8 @@ static inline uint32_t last_of_input(const placer *p, const vpps_ordered_vertex 
     return last;
 }
 
-/* Sets last_reads, zero on entry, for a block: for each level, the last phase (time between two barriers) that reads the gradients which the level's
- * vertices compute for their inputs. */
+/* Sets last_reads, zero on entry, for a block of vertices of one type: for each level of the block, the last phase (time between two
+ * barriers) that reads the gradients which the level's vertices compute for their inputs. */
 static void note_last_reads(placer *p, uint32_t block) {
     const vpps_step_block *b = &p->s->blocks[block];
     const vpps_compiled_cell *c = cell_of(p, block);

@@ -196,7 +196,8 @@ static vpps_status read_vertices(reader *r) {
 
 /* ---------------------------------------------------------------- the loss */
 
-/* Returns whether a vertex (record) is a weighted sum of its arguments. Gives the weights of the first (*first) and of each other argument. */
+/* Returns whether a vertex (record) is a weighted sum of its arguments. Sets *first to the weight of the first argument, and
+ * *others to the one weight that all other arguments have. */
 static bool is_linear(const vpps_graph *g, uint32_t record, float *first, float *others) {
     if (g->records[record].cell != VPPS_NODE_RECORD) return false;
     const vpps_op_node *node = &g->record_nodes[g->records[record].at];
