@@ -312,7 +312,9 @@ const char *episode_check(const episode *x, const expectation *e, const vpps_opt
     size_t count;
     FREED float *before = model_values(x->model, &count);
     const uint64_t batches = x->model->batches;
-    const bool good = fine(vpps_handle_create(&h, x->model, o), "vpps_handle_create") && run(h, x, e, ways);
+    bool good = fine(vpps_handle_create(&h, x->model, o), "vpps_handle_create");
+    if (good && (ways & EPISODE_ROWS)) share_rows(h);
+    good = good && run(h, x, e, ways);
     vpps_handle_destroy(h);
     restore(x->model, before, batches);
     return good ? NULL : finding;

@@ -15,6 +15,9 @@ training training_of(uint64_t seed);
 void training_start(training *t, const vpps_options *options);
 void training_end(training *t);
 
+/* From now on, virtual processors of a CPU share out the rows of every matrix that has at least 16, as they do those of large ones. */
+void share_rows(vpps_handle *h);
+
 vpps_options default_options(void);
 
 /* begin_cell begins to record a cell in the graph that it returns; end_cell ends the recording. */

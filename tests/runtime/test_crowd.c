@@ -26,7 +26,7 @@ static float *train(uint32_t number, bool by_rows, vpps_caller caller, uint64_t 
     AT_END(sn_close) small_network net = sn_with(5, &o);
     vpps_cpu *cpu = (vpps_cpu *)net.h->device;
     const uint32_t top = vpps_rung_of(o.vps - 1);
-    if (by_rows) cpu->target.rows.split_elems = 0;
+    if (by_rows) share_rows(net.h);
     for (uint32_t b = 0; b < 10; b++) {
         const vpps_node loss = sn_build(&net, b, 1);
         const uint32_t rung = random ? vpps_random_below(&random, top + 1) : top;

@@ -158,7 +158,7 @@ static float *train_wide(uint32_t vps, size_t *count) {
     o.groups = 1;
     o.verify = vps > 2;
     OWNED(vpps_handle) *h = new_handle(model, &o);
-    ((vpps_cpu *)h->device)->target.rows.split_elems = 0; /* rows are shared out, however few they are */
+    share_rows(h);
     for (uint32_t step = 0; step < 3; step++) {
         vpps_graph_clear(g);
         vpps_node y = vpps_input(g, WIDE, 1, x);

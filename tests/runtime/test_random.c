@@ -36,7 +36,7 @@ static configuration configuration_of(const rg_case *c, uint32_t k) {
     const vpps_optimizer optimizer = draw_optimizer(&random);
     const uint64_t bits = vpps_random(&random) + k * 11;
     configuration f = {.ways = (bits / 4 % 2 ? EPISODE_FORWARD : 0) | (bits >> 18 & 1 ? EPISODE_PARTS : 0) |
-                               (bits >> 19 & 1 ? EPISODE_REQUEST : 0) |
+                               (bits >> 19 & 1 ? EPISODE_REQUEST : 0) | (bits >> 20 & 1 ? EPISODE_ROWS : 0) |
                                (vpps_mix64(c->seed + 6) % 4 ? 0 : EPISODE_HALVES)}; /* equal for every k */
     vpps_options *o = &f.options;
     vpps_options_default(o);
@@ -112,14 +112,14 @@ static void check_case(uint64_t number, const rg_case *c, const configuration *f
     failing(&small, f, 1);
     fprintf(stderr,
             "%u VPs, %u groups, %u waves of %u slices, by %s, precision %d, %s%s%s, optimiser %d, lr %g, decay %g, "
-            "clip %g%s%s%s%s; a smaller case, which fails by\n    %s\n",
+            "clip %g%s%s%s%s%s; a smaller case, which fails by\n    %s\n",
             o->vps, o->groups, o->waves, o->slices, o->policy, (int)o->precision,
             o->gradients == VPPS_GRADIENTS_DEFERRED ? "deferred" : "accumulate", o->portable ? ", portable" : "",
             o->caller == VPPS_CALLER_WORKS ? ", caller works" : ", caller free", (int)o->optimizer.kind,
             (double)o->optimizer.lr, (double)o->optimizer.weight_decay, (double)o->optimizer.clip,
             f->ways & EPISODE_FORWARD ? ", vpps_forward first" : "", f->ways & EPISODE_PARTS ? ", in parts" : "",
             f->ways & EPISODE_REQUEST ? ", with a request" : "", f->ways & EPISODE_HALVES ? ", in halves" : "",
-            finding);
+            f->ways & EPISODE_ROWS ? ", rows shared out" : "", finding);
     rg_build(&built, &small, stderr);
     ck_abort_msg("case %llu: %s", (unsigned long long)number, finding);
 }
