@@ -1,4 +1,4 @@
-/* bilstm.c - records bidirectional LSTMs and runs them over a sequence. */
+/* bilstm.c - adds the cells of bidirectional LSTMs to a model, and applies them to the words of a sequence. */
 #include "bilstm.h"
 
 #include <string.h>

@@ -17,10 +17,11 @@
 typedef struct reader {
     const char *root;
     vpps_core_place *by_cpu;
-    bool *there, *known; /* there: whether the CPU is online and allowed; known: whether a property of it is known */
-    bool *listed;        /* whether the list of CPUs that was read last, from a file, contains the CPU */
-    bool *nodes;         /* whether the memory node is online */
-    uint32_t n;          /* number of CPUs */
+    bool *there;  /* whether the CPU is online and the process may use it */
+    bool *known;  /* whether the property that is being read, such as the memory node, is known of the CPU */
+    bool *listed; /* whether the list of CPUs that was read last, from a file, contains the CPU */
+    bool *nodes;  /* whether the memory node is online */
+    uint32_t n;   /* number of CPUs */
 } reader;
 
 /* Folders in /sys: a CPU's or memory node's number is appended to the name; NO_NUMBER: no number is appended. */

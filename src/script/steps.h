@@ -28,9 +28,9 @@ typedef struct vpps_steps {
     const vpps_batching *batching;
     const vpps_batch_needs *needs; /* vertices and gradients that must be computed (batching->needs) */
     const vpps_reading *reading;
-    /* For each vertex: number of its slice times n_groups, plus number of its group of virtual processors. A wave is a part of the batch;
-     * its n_slices slices run one after the other, numbered through all waves. Vertices of classifier heads are distributed over a wave's
-     * slices. All other vertices belong to the wave's last slice: their forward runs in the wave's first slice, their backward in its last. */
+    /* For each vertex: number of its slice (deal.h) times n_groups, plus number of its group of virtual processors. Slices are numbered
+     * through all waves. Vertices that only the losses read are shared out to the slices of their wave. The others have the number of the
+     * wave's last slice, in which their backward runs; their forward runs before all slices of the wave. */
     const uint32_t *place;
     /* blocks of vertices, sorted by strongly connected component of the types' graph, by type, by slice (part of the batch), by group */
     const vpps_step_block *blocks;

@@ -227,7 +227,8 @@ static void run_over_lists(const vpps_tile *t, const vpps_program_step *s, vpps_
     vpps_operands o = {0};
     for (uint32_t i = 0; i < t->n[0]; i++) {
         const uint32_t vertex = t->first[0] + i, n = members_of(t, s->axis, vertex);
-        const uint32_t first = t->view->lists[s->axis][vertex] - t->first[s->axis]; /* member's index in the tile */
+        /* number of the vertex's first list member among those that are computed together */
+        const uint32_t first = t->view->lists[s->axis][vertex] - t->first[s->axis];
         for (uint32_t k = 0; k < s->n; k++) o.t[k] = vpps_slot_of(t, vpps_operands_of(t, s) + k) + first;
         if (n) kernel(n, vpps_slot_of(t, &s->to) + first, &o);
     }

@@ -284,7 +284,7 @@ static uint32_t run_part(const derivative *d, uint32_t k) {
     vpps_run run = {.opcode = op->backward[which], .operands = operands};
     shape_of(f, args[k], &run.rows, &run.cols);
     set_numbers(f, d->t, op->backward_operands[which], &run);
-    /* an op on all members of a list of scalars takes them as one vector */
+    /* an op such as softmax over a list input takes the numbers of all members as one vector */
     const uint32_t list = d->node->over_list ? d->node->axis : 0;
     if (list) run.axis = (uint8_t)list;
     for (const char *letter = op->backward_operands[which]; *letter; letter++) {
