@@ -162,10 +162,18 @@ TEST(without_any_pool_the_parameters_stay_on_the_host) {
     folder_make();
     train_freely(losses, 3);
     gpu_trees t = open_trained();
+    vpps_value kept;
+    vpps_param table;
+    t.h->options.keep_bytes = 1024;
+    TEST_OK(vpps_keep_data(t.h, 1, 1, (const float[]){1}, &kept)); /* reserves room */
+    for (table = 0; t.model->params[table].kind != VPPS_LOOKUP;) table++;
     float *before = handle_values(t.model, t.h, &n);
     memory.limit = memory.used - gpu_of(&t)->pool.bytes;
     TEST_FAILS(run_large(&t, &sum), VPPS_MEMORY, "is full");
     ck_assert_uint_eq(gpu_of(&t)->pool.bytes, 0);
+    const vpps_node loss = trees_build(&t, 2);
+    TEST_OK(vpps_keep(t.h, t.g, vpps_lookup(t.g, table, 1), &kept)); /* to be copied before the launch */
+    TEST_FAILS(vpps_fb(t.h, t.g, loss, NULL), VPPS_MEMORY, "is full");
     TEST_FAILS(vpps_save(t.h, folder_path("run"), NULL, 0), VPPS_MEMORY, "is full");
     TEST_FAILS(vpps_fb(t.h, t.g, trees_build(&t, 2), NULL), VPPS_MEMORY, "is full");
     memory.limit = SIZE_MAX;
