@@ -81,3 +81,6 @@ vpps_status vpps_c_write_cell(vpps_c_cell *x, FILE *declarations);
 
 /* Writes the parameters that the cells' functions use. Fails with ARGUMENT (a weight that is not finite), MEMORY, IO. */
 vpps_status vpps_c_write_weights(const vpps_c_writer *w);
+
+/* Rounds a parameter, in the host's copy of it, to the values that a C file of this precision holds. */
+void vpps_c_round(const vpps_model *model, vpps_param param, vpps_c_precision precision);

@@ -109,6 +109,18 @@ static void put_values(array *a, const vpps_parameter_data *p, const float *scal
     }
 }
 
+void vpps_c_round(const vpps_model *model, vpps_param param, vpps_c_precision precision) {
+    const vpps_parameter_data *p = &model->params[param];
+    const size_t words = p->kind == VPPS_MATRIX ? p->cols : (size_t)p->rows * p->cols;
+    for (size_t i = 0; i < vpps_param_elems(p) && p->kind != VPPS_VECTOR; i += words) {
+        const float scale = scale_of(p->values + i, words);
+        for (float *x = p->values + i; x < p->values + i + words; x++) {
+            if (precision == VPPS_C_BF16) *x = vpps_bits_float(bf16_of(*x) << 16);
+            if (precision == VPPS_C_INT8) *x = scale > 0 ? scale * rintf(*x / scale) : 0;
+        }
+    }
+}
+
 /* ---------------------------------------------------------------- arrays */
 
 /* Begins an array of weights: in the C file, or in the file of weights, with its C name defined as an offset there. */

@@ -84,7 +84,7 @@ if [ -r "$data/sst/dev.txt" ] && [ -r "$data/wikiner/dev.txt" ]; then
     }' "$data/wikiner/dev.txt" >tags_dev.txt
     for part in trees tags labels; do head -n 60 ${part}_dev.txt >${part}_first.txt; done
     trees+=(trees_dev.txt) tags+=(tags_dev.txt) labels=(empty.txt words.txt labels.jsonl labels_dev.txt)
-    trees_with=(--train trees_first.txt) tags_with=(--train tags_first.txt) labels_with=(--train labels_first.txt)
+    trees_with=(--train trees_first.txt --dev trees_first.txt) tags_with=(--train tags_first.txt) labels_with=(--train labels_first.txt)
 else
     skip "whole dev parts" "no data"
 fi
@@ -255,8 +255,11 @@ rm -f net.c net.h
 
 # ---------------------------------------------------------------- files
 
-check "a prefix, a header, weights beside" exits 0 "$vpps" export --model tree-lstm.ckpt --c parts.c --header parts.h --weights parts.bin --prefix Tree_ \
-    --precision int8
+parts_and_error() {
+    "$vpps" export --model tree-lstm.ckpt --c parts.c --header parts.h --weights parts.bin --prefix Tree_ --precision int8 2>err &&
+        grep -qE "^parts.c: on dev root .* by int8, root .* by fp32" err
+}
+check "a prefix, a header, weights beside, and what rounding costs" parts_and_error
 uses_parts() {
     cat >use.c <<'END'
 #include "parts.h"

@@ -1,9 +1,12 @@
 /* export_c.c - writes a checkpoint's network as C. The text is made in memory first; then each file is written atomically. */
 #include "cli/commands/export_c.h"
 #include "base/base.h"
+#include "cli/commands/open_network.h"
+#include "cli/output/report.h"
 #include "cli/session/checkpoint.h"
+#include "cli/session/measure.h"
+#include "export/export.h"
 #include "io/output.h"
-#include "vpps_export.h"
 
 /* An output file while its text is made in memory. */
 typedef struct made {
@@ -120,6 +123,49 @@ static vpps_status make(const settings *s, session *x, const corpus *c, const ma
     return s->main_program ? export_main(x, c, files[0].file) : VPPS_OK;
 }
 
+/* ---------------------------------------------------------------- the error of rounded weights */
+
+/* Evaluates the network on the checkpoint's dev data: m[0] with its fp32 weights, m[1] with the rounded weights of the C file. */
+static vpps_status compare(const settings *of, session *x, corpus *c, measures m[2]) {
+    corpus_split *const dev = &c->split[SPLIT_DEV];
+    settings s = *of;
+    s.command = COMMAND_EVAL;
+    s.quiet = true;
+    s.split = SPLIT_DEV;
+    VPPS_TRY(open_trained(x, &s, c, true));
+    vpps_status status = measure_part(x, c, dev, NULL, &m[0]);
+    for (vpps_param p = 0; p < vpps_param_count(x->model); p++)
+        vpps_c_round(x->model, p, (vpps_c_precision)s.c_precision);
+    if (status == VPPS_OK) status = vpps_write_parameters(x->handle);
+    if (status == VPPS_OK) status = measure_part(x, c, dev, NULL, &m[1]);
+    session_close(x);
+    *x = (session){0}; /* emptied, since a session must not outlive its settings s */
+    return status;
+}
+
+/* Prints the metrics on dev by fp32 and by rounded weights, or why they cannot be measured, e.g. since the data have moved. */
+static void tell_error(const settings *s) {
+    static const char *const names[] = {"fp32", "bf16", "int8"};
+    VPPS_CLOSED_BY(corpus_close) corpus c = {0};
+    VPPS_CLOSED_BY(session_close) session x = {0};
+    measures m[2];
+    const metric *kinds = task_for(s)->metrics;
+    if (compare(s, &x, &c, m) != VPPS_OK) {
+        fprintf(stderr, "%s: the error of %s is not known: %s\n", s->c_file, names[s->c_precision],
+                vpps_error_message());
+        return;
+    }
+    fprintf(stderr, "%s: on dev", s->c_file);
+    for (int i = 0; i < MAX_METRICS && kinds[i].name; i++) {
+        char exact[64], rounded[64];
+        report_metric(&kinds[i], m[0].value[i], exact, sizeof exact);
+        report_metric(&kinds[i], m[1].value[i], rounded, sizeof rounded);
+        if (m[0].value[i] == m[0].value[i])
+            fprintf(stderr, "%s %s by %s, %s by fp32", i ? ";" : "", rounded, names[s->c_precision], exact);
+    }
+    fputc('\n', stderr);
+}
+
 /* Loads the checkpoint's network. Processor speed is not measured for tuning, since nothing is computed. */
 static vpps_status open_network(session *x, settings *s, corpus *c) {
     VPPS_TRY(checkpoint_describe(s->model, s, c, NULL));
@@ -154,5 +200,6 @@ vpps_status export_as_c(settings *s) {
     made files[3] = {0};
     const vpps_status status = make_and_write(s, &x, &c, files);
     drop(files);
+    if (status == VPPS_OK && s->c_precision) tell_error(s);
     return status;
 }
