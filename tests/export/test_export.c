@@ -52,7 +52,8 @@ static void check_network(int i, vpps_c_precision precision, bool beside, int tu
     open_trained(&f, &h, i);
     build(&f, NET_HEADS_ALL);
     /* another test checks rounded weights: here, that products read what was written */
-    const double tolerances[] = {[VPPS_C_FP32] = 1e-6, [VPPS_C_BF16] = 0.05, [VPPS_C_INT8] = 0.05};
+    /* through all layers of a transformer; the engine's order of sums is that of the processor's vectors */
+    const double tolerances[] = {[VPPS_C_FP32] = 4e-6, [VPPS_C_BF16] = 0.05, [VPPS_C_INT8] = 0.05};
     const replay r = {f.g,       h,      folder_path(""),          "NET",
                       precision, beside, precision == VPPS_C_FP32, tolerances[precision]};
     run_replay(&r, f.name, turn);
