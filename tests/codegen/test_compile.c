@@ -53,6 +53,7 @@ static compiled c; /* what was compiled last */
 
 static vpps_status compile(const char *source, const char *name, uint32_t arch, bool use_cache) {
     free(c.cubin);
+    c.cubin = &c; /* which a failure replaces by NULL */
     return vpps_compile(source, name, arch, "a small kernel", use_cache, &c.cubin, &c.bytes, &c.report);
 }
 

@@ -158,6 +158,7 @@ TEST(null_elements_are_left_out) {
     ck_assert_str_eq(written, "(ROOT (S (VP (VBD fell) (S (VP (TO to))))))\n(-NONE- (A a))\n(NONE b)\n");
     ck_assert_uint_eq(vpps_constituents_size(c), 3);
     ck_assert_uint_eq(vpps_constituents_tree(c, 0).n_leaves, 2);
+    ck_assert_ptr_null(vpps_constituents_tree(c, 3).nodes); /* out of range */
     ck_assert_uint_eq(vpps_vocab_size(vpps_constituents_vocab(c)), 4);
 }
 

@@ -78,6 +78,17 @@ static const struct hand_case {
     {"B-X L-X U-Y O W-Y", "B-X E-X S-Y O U-Y", 3, 3, 3}, /* the same chunks in BILOU and IOBES */
     {"B-X M-X M-X E-X M-X", "B-X I-X I-X E-X I-X", 2, 2, 2},
     {"B M E S B E", "B M E B E S", 3, 3, 1}, /* words of characters */
+    /* drawn sentences, as seqeval 1.2.2 counts them in strict mode: IOB1, IOB2, IOBES, BILOU and BMES, two of each */
+    {"O O O I-X I-Y I-Y B-Y I-Y I-Y O O", "O O O O I-Y I-Y B-Y I-Y I-Y O O", 3, 2, 2},
+    {"O O O O I-Y I-Y I-Y B-Y I-Y", "O O O O I-X I-X I-X I-Y I-Y", 2, 2, 1},
+    {"O O O B-X B-Y I-Y B-Y I-Y I-Y O O", "O O O O B-Y I-Y B-Y I-Y I-Y O O", 3, 2, 2},
+    {"O O O O B-Y I-Y I-Y B-Y I-Y", "O O O O B-X I-X I-X B-Y I-Y", 2, 2, 1},
+    {"O O S-Y B-X I-X E-X B-X I-X E-X O O", "O O O B-X I-X E-X B-X I-X E-X O O", 3, 2, 2},
+    {"O O O O B-X I-X E-X B-Y I-Y E-Y S-X S-Y", "O O O O O O O B-X I-X E-X S-Y S-X", 4, 3, 0},
+    {"B-Y I-Y L-Y B-Y I-Y L-Y B-X L-X B-X I-X L-X", "O O O B-Y I-Y L-Y U-X O B-X L-X O", 4, 3, 1},
+    {"B-Y I-Y L-Y B-X L-X B-Y I-Y L-Y B-Y L-Y", "B-Y I-Y L-Y B-X L-X B-X I-X L-X U-Y O", 4, 4, 2},
+    {"B-Y E-Y S-X B-Y E-Y O O O B-X E-X", "B-Y E-Y O S-Y O O O O S-X O", 4, 3, 1},
+    {"B-X M-X E-X B-Y E-Y B-Y M-Y E-Y B-Y M-Y E-Y", "B-X E-X O B-Y E-Y B-Y M-Y E-Y O O O", 4, 3, 2},
 };
 
 TEST_EACH(by_hand, 0, VPPS_COUNT(hand_cases)) {

@@ -257,5 +257,6 @@ char *form_text(const form *f, const char *path, const char *text, size_t n) {
     char *shown;
     uint32_t n_words;
     TEST_OK(form_try(&r, &shown, &n_words));
+    ck_assert_str_ne(shown, "");
     return shown;
 }

@@ -80,6 +80,7 @@ TEST(built_from_characters) {
     TEST_OK(vpps_lattices_build(l, s, v));
     ck_assert_str_eq(lattices_shown(l), "0[ ] 0[ 0:0c ] 1[ 1:1c 0:1w ] 2[ 2:2c 1:3w 0:2w ] 0[ 3:0c 2:4w ] \n"
                                         "0[ ] 2[ 0:1c ] \n");
+    ck_assert_ptr_null(vpps_lattices_get(l, 2).tags); /* out of range */
     ck_assert_uint_eq(vpps_lattices_tags(l), 3);
     ck_assert_uint_eq(vpps_lattices_characters(l), 3);
     ck_assert_uint_eq(vpps_lattices_words(l), 5);

@@ -194,6 +194,7 @@ TEST(sentences_know_their_lines) {
     TEST_OK(vpps_sentences_generate(s, NULL, NULL, NULL, 1));
     ck_assert_uint_eq(vpps_sentences_line(s, 0), 0);
     ck_assert_uint_eq(vpps_sentences_label(s, 0), VPPS_NO_WORD);
+    ck_assert_ptr_null(vpps_sentences_get(s, 1).words); /* out of range */
 }
 
 /* Words of tagged sentences have lines, too. */
@@ -317,4 +318,20 @@ TEST(parallel_text) {
     TEST_OK(vpps_sentences_read_lines_text(a, "t", "m\n", 2, NULL));
     TEST_FAILS(read_pair(a, b, "a", "b", NULL), VPPS_STATE,
                "expected as many sentences before on both sides, found 5 and 4");
+}
+
+TEST(parallel_files) {
+    OWNED(vpps_sentences) *a = new_sentences(), *b = new_sentences();
+    folder_make();
+    const char *one = folder_path("one.txt"), *two = folder_path("two.txt"), *absent = folder_path("absent");
+    folder_store(one, "a b", 3);
+    folder_store(two, "", 0);
+    TEST_FAILS(vpps_sentences_read_parallel_files(a, b, absent, two, NULL), VPPS_IO, "absent: cannot be opened");
+    TEST_FAILS(vpps_sentences_read_parallel_files(a, b, two, absent, NULL), VPPS_IO, "absent: cannot be opened");
+    TEST_FAILS(vpps_sentences_read_parallel_files(a, b, one, two, NULL), VPPS_FORMAT, "one.txt and 0 in ");
+    CHECK_MESSAGE("two.txt");
+    folder_store(two, "c", 1);
+    TEST_OK(vpps_sentences_read_parallel_files(a, b, one, two, NULL));
+    ck_assert_str_eq(sentences_shown(a), "[a] [b] \n");
+    ck_assert_str_eq(sentences_shown(b), "[c] \n");
 }

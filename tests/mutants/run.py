@@ -85,14 +85,22 @@ def target_of(test):
     return [program], program
 
 
+def left_out():
+    """Returns the paths that a copy of the tree is without: what git ignores, except what was built, and the copies themselves."""
+    ignored = subprocess.run(["git", "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"], cwd=TOP, check=True,
+                             stdout=subprocess.PIPE, text=True).stdout
+    return {TOP / name for name in ignored.split("\0")} - {TOP, TOP / "build"} | {TOP / ".git", TOP / "build/mutants"}
+
+
 class Worker:
     """A copy of the tree in which mutants are built and run, one after the other, with what was built there before."""
 
     def __init__(self, folder, original):
         self.folder = folder
         shutil.rmtree(folder, ignore_errors=True)
+        out = left_out()
         # With their times, by which make decides what to build.
-        shutil.copytree(original, folder, symlinks=True, ignore=shutil.ignore_patterns(".git", "build-*", "mutants"))
+        shutil.copytree(original, folder, symlinks=True, ignore=lambda at, names: [n for n in names if pathlib.Path(at, n) in out])
 
     def call(self, command, seconds):
         """Runs a command. Returns its exit status (124: it took too long) and its output."""

@@ -171,6 +171,7 @@ vpps_options sn_options_on(const sn_setting *s) {
     o.optimizer.clip = s->clip;
     if (s->optimizer == VPPS_SGD) o.optimizer.weight_decay = 0; /* the plain one */
     o.gradients = s->gradients;
+    o.portable = s->portable;
     return o;
 }
 

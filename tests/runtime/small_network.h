@@ -68,6 +68,7 @@ typedef struct sn_setting {
     vpps_caller caller;
     float clip;
     vpps_gradients gradients;
+    bool portable;
 } sn_setting;
 
 /* Settings for tests of what no device, precision, optimizer or way to take a batch apart changes. Such a test defines `settings` as sn_usual. */

@@ -319,7 +319,10 @@ TEST(pool_too_small_for_a_batch) {
     vpps_node terms[64];
     for (int i = 0; i < 64; i++) terms[i] = vpps_sum_elements(g, vpps_tanh(g, vpps_input(g, 4096, 1, data)));
     const vpps_node all = vpps_square(g, vpps_sum(g, 64, terms)); /* waves cannot divide the batch */
+    unsigned long long needed = 0;
     TEST_FAILS(vpps_fb(n.h, g, all, NULL), VPPS_POOL, "pool_bytes is 262144");
+    ck_assert_int_eq(sscanf(vpps_error_message(), "the batch needs %llu bytes", &needed), 1);
+    ck_assert_uint_gt(needed, o.pool_bytes);
     const float loss = sn_step(&n, 1); /* a smaller batch runs */
     ck_assert(isfinite(loss) && loss > 0);
 }

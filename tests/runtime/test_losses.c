@@ -4,7 +4,11 @@
 #include "runtime/small_network.h"
 
 static const sn_setting settings[] = {
-    {.device = "cpu", .vps = 1}, {.device = "cpu", .vps = 3}, {.device = "simt", .vps = 2}};
+    {.device = "cpu", .vps = 1},
+    {.device = "cpu", .vps = 3},
+    {.device = "cpu", .vps = 2, .portable = true},
+    {.device = "simt", .vps = 2},
+};
 
 enum { MOST = 300 };
 typedef enum weighting { UNWEIGHTED, CONSTANT, VECTOR, WEIGHTINGS } weighting;

@@ -114,9 +114,11 @@ SN_EACH(gradients_are_those_of_the_reference) {
         FREED float *got = need(calloc(all, sizeof *got)); /* 0 for entries without a gradient */
         double of_param = 0;
         ck_assert_int_eq(gradient.entries != NULL, p == n.E);
-        for (uint32_t i = 0; i < gradient.n; i++)
+        for (uint32_t i = 0; i < gradient.n; i++) {
+            if (gradient.entries && i) ck_assert_uint_gt(gradient.entries[i], gradient.entries[i - 1]);
             memcpy(got + (gradient.entries ? gradient.entries[i] : 0) * words, gradient.values + i * words,
                    words * sizeof *got);
+        }
         for (size_t k = 0; k < all; k++) {
             const double x = want[m->first[p] + k];
             ck_assert_double_eq_tol(x, (double)got[k], 1e-5);

@@ -1,5 +1,5 @@
 /* cublas_api.h - declarations of the cuBLAS functions that VPPS calls, so that it builds without cuBLAS (cuBLAS Library, "Using the cuBLAS
- * API"). tests/runtime/cublas_declarations.c compares them with cuBLAS's header if there is one. The library is opened at run time. */
+ * API"). tests/runtime/cuda_declarations.c compares them with cuBLAS's header if there is one. The library is opened at run time. */
 #pragma once
 
 #include "base/base.h"
