@@ -109,7 +109,9 @@ def ask(vpps, answers, *options):
             p.stdin.write(text.encode())
             got = b""
             while len(got) < len(wanted) and select.select([p.stdout], [], [], 60)[0]:
-                got += p.stdout.read(len(wanted) - len(got))
+                read = p.stdout.read(len(wanted) - len(got))
+                assert read, ("vpps predict ended", text, got, wanted)
+                got += read
             assert got.decode() == wanted and not select.select([p.stdout], [], [], 0.1)[0], (text, got, wanted)
         p.stdin.close()
         rest = p.stdout.read().decode()

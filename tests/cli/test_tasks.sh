@@ -331,6 +331,12 @@ same_tags() { # what predict prints is what eval counts
         tells "o['metrics']['accuracy'] == o['metrics']['f1'] == 1" "$vpps" eval --model bars.ckpt --vps 1 --test own.txt --json
 }
 check "tags that are printed" same_tags
+measured() { # of three entities that are predicted, one is one of the two
+    printf 'ada|B-PER ng|O sees|O oslo|B-LOC\nbob|O sees|O rain|O\n' >two.txt &&
+        tells "[round(o['metrics'][k], 3) for k in ('precision', 'recall', 'f1', 'accuracy')] == [0.333, 0.5, 0.4, 0.714]" \
+            "$vpps" eval --model bars.ckpt --vps 1 --test two.txt --json
+}
+check "precision, recall, F1 and accuracy" measured
 check "tags, empty lines, CR LF, no line end" answers \
     '\nada ng sees oslo\n\n  the old   man visits rome \r\n\nbob sees rain' \
     '\nada|B-PER ng|I-PER sees|O oslo|B-LOC\n\nthe|O old|O man|O visits|O rome|B-LOC\r\n\nbob|B-PER sees|O rain|O\n' \

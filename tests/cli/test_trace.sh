@@ -62,6 +62,7 @@ for text in "batch 3" "VP 1" "host" "tree-lstm inner, forward" "gradients of par
 done
 check "of a batch that is not there" fails_with 1 "batches 1 to 10, not 11 to 11" "$svg" t.json --batch 11
 check "the documents show one" says "$repository/doc/how-it-works.md" "trace.svg"
+check "that is well-formed" well_formed "$repository/doc/trace.svg"
 check "that names no machine's paths" sh -c "! grep -E '/(home|root|work|tmp|usr)/' '$repository/doc/trace.svg'"
 
 summary

@@ -128,6 +128,10 @@ def is_zero(result):
     return result in (0, None, ffi.NULL)
 
 
+def test_what_may_be_null_is_a_pointer():
+    assert ALLOWED <= {name for f in functions() for p in f.pointers for name in (p, f"{f.name} {p}")}
+
+
 @pytest.mark.parametrize("f", functions(), ids=lambda f: f.name)
 def test_functions(f, objects, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

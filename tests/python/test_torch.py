@@ -103,6 +103,8 @@ def test_values_and_gradients_are_pytorchs(data):
         y, _ = m(x, lengths=lengths)
         near(y, twin(x.double(), lengths)[0])
         assert not y.requires_grad
+    near(*[torch.nn.utils.clip_grad_norm_(n.parameters(), 0.1) for n in (m, twin)])
+    same_gradients(m, twin)
 
 
 def test_calls_interleave(data):
