@@ -45,11 +45,10 @@ static uint32_t sum_words(const work *w) { return is_wide(w) ? 1 : vpps_sum_word
 /* Returns whether a value's vectors begin and end at multiples of four words in memory, so that loads of four words are possible. */
 static bool has_quads(const work *w, uint32_t v) { return vpps_has_quads(vpps_stage_value(w, v)); }
 
-/* Returns whether a value's vectors in memory begin at multiples of four words. */
+/* Returns whether a value's vectors in memory begin at multiples of four words. Those of inputs may be entries of a table, which follow each other
+ * without gaps. */
 static bool begins_at_quads(const work *w, uint32_t v) {
-    const vpps_place in = w->s.memory[v]->place;
-    return has_quads(w, v) ||
-           (vpps_is_long(vpps_stage_value(w, v)) && (in == VPPS_PLACE_INPUT || in == VPPS_PLACE_RECORD));
+    return has_quads(w, v) || (vpps_is_long(vpps_stage_value(w, v)) && w->s.memory[v]->place == VPPS_PLACE_RECORD);
 }
 
 /* Writes an operand's last template argument: a function that returns the address of the operand's vector of a vertex or list member. */

@@ -38,7 +38,7 @@ void vpps_put_matrix(const vpps_generation *g, vpps_param matrix, bool transpose
 
 enum { VPPS_COPY_ITEMS = 4 /* VPPS_COPY_ITEMS: number of vertices or members copied together */ };
 
-/* Returns whether a value is a vector of so many words that the pool aligns it. */
+/* Returns whether a value is a vector of so many words that it begins at a multiple of 16 where a vertex keeps it. */
 static inline bool vpps_is_long(const vpps_operand *x) {
     enum { ALIGNED = 16 };
     return x->cols == 1 && x->rows >= ALIGNED;

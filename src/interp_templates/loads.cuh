@@ -62,8 +62,8 @@ template <class MATRIX, unsigned ROWS, unsigned COLUMNS, unsigned RUN, unsigned 
     }
 
     /* A thread's words are runs of RUN adjacent elements of a row. Calls body(i, at, there, column) for each run: i is the number of its
-     * first word, `at` that word's address, `column` its place in the row. For padding, `there` is false, and `at` is the address of any
-     * element of the matrix. */
+     * first word, `at` that word's address, `column` its place in the row. After a row's end stand copies of its last
+     * element, which zeros multiply; for all other padding, `there` is false, and `at` is the address of any element of the matrix. */
     template <class BODY> __device__ __forceinline__ void each_run(const BODY &body) const {
 #pragma unroll
         for (unsigned i = 0; i < ROWS * COLUMNS; i += RUN) {

@@ -116,7 +116,8 @@ __device__ __forceinline__ void vpps_sum_vectors(const SUM &sum) {
 }
 
 /* Computes the gradient of a matrix that cells read as a value, not to multiply with it: the sum of value DY over the task's vertices, or
- * over all members of their lists, stored at word MATRIX of the gradients. Each thread computes one element; adjacent threads have elements of one column. */
+ * over all members of their lists, stored at word MATRIX of the gradients. Each thread computes one element; adjacent threads have elements
+ * of one column. */
 template <class DY, unsigned MATRIX, unsigned PARAM, class SUM>
 __device__ __forceinline__ void vpps_sum_values(const SUM &sum) {
     VPPS_READ_PLACE;

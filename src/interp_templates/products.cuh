@@ -103,7 +103,7 @@ template <unsigned ROWS, unsigned COLUMNS, unsigned FROM, unsigned TO_ROW, unsig
     /* Loads RUN elements of a row, from number `column` on; `from` is the address of the first. */
     template <unsigned RUN>
     static __device__ __forceinline__ void load(float (&to)[RUN], const float *from, unsigned column) {
-        if constexpr (WORDS == 1) {
+        if constexpr (WORDS == 1 && LENGTH % RUN == 0) {
             vpps_load_run<true>(to, from);
         } else {
 #pragma unroll
@@ -524,7 +524,7 @@ template <int BLOCKS, int N> struct vpps_step_operands {
 
 /* A vector of LENGTH words of each item (vertex or list member), which FRAGMENTS (eight rows of weights each) multiply; place(item) returns the
  * vector's address. A warp multiplies STEPS times 16 elements. IN_PARTS: an element is stored as the bf16 numbers whose sum it is. ALIGNED: vectors
- * begin and end at a multiple of four words. Either all FRAGMENTS are in memory, or none is. */
+ * begin at a multiple of four words. Either all FRAGMENTS are in memory, or none is. */
 template <unsigned LENGTH, unsigned STEPS, bool IN_PARTS, bool ALIGNED, class PLACE, class... FRAGMENTS>
 struct vpps_tile_operand {
     PLACE place;
