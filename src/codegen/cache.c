@@ -1,6 +1,6 @@
 /* cache.c - the folder of compiled kernels: finds it, reads and writes entries, and limits its size.
  *
- * Processes read and write the folder without locks. A reader's open file keeps its contents when another process replaces or removes the
+ * Processes read the folder without locks, and lock only the temporary files that they write. A reader's open file keeps its contents when another process replaces or removes the
  * file; a writer's file gets its final name only when it is complete. Entries are recognised by their names alone, so other files are never
  * touched. */
 #include "codegen/cache.h"
@@ -187,10 +187,12 @@ static vpps_status size_limit(uint64_t *limit) {
 static vpps_status write_entry(const char *path, const char *digits, const char *header, size_t header_bytes,
                                const void *payload, size_t payload_bytes) {
     char file[PATH_MAX + VPPS_ENTRY_NAME_BYTES];
+    struct stat info;
     vpps_output o;
     snprintf(file, sizeof file, "%s/%s.vpps", path, digits);
+    if (lstat(file, &info) == 0 && (!S_ISREG(info.st_mode) || is_foreign(&info))) unlink(file); /* is no entry */
     VPPS_TRY(vpps_output_open(&o, file));
-    fchmod(o.fd, 0644); /* whatever the umask: entries that other users may write to are not read */
+    if (fstat(o.fd, &info) == 0) fchmod(o.fd, info.st_mode & 0755); /* an entry that others may write to is not read */
     vpps_status status = vpps_output_write(&o, header, header_bytes);
     if (status == VPPS_OK) status = vpps_output_write(&o, payload, payload_bytes);
     if (status == VPPS_OK) return vpps_output_commit(&o);
