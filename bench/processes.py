@@ -53,7 +53,7 @@ def main():
     parser.add_argument("--batches", default="32,128,512", metavar="A,B")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.5)
-    o = parser.parse_args()
+    o = parser.parse_args(namespace=argparse.Namespace(hidden=None))
     o.batches = [int(x) for x in o.batches.split(",")]
     o.data = os.environ.get("VPPS_DATA", "../shared/data")
     if shutil.which("mpirun"):

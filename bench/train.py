@@ -182,6 +182,7 @@ def find_peers(o, networks):
         if have and not found[name]:
             left_out.append(f"{name} ({option} PYTHON names a Python that has it{', and a GPU' if on_gpu else ''})")
     sst = os.path.join(o.data, "sst")
+    left_out += ["VPPS from Python and DyNet, which have hidden 256 alone"] if o.hidden is not None and not on_gpu else []
     if "tree-lstm" in have and found["vpps"] and o.hidden is None:
         worker = Worker([found["vpps"][0], os.path.join(HERE, "peers.py"), "vpps", "--data", sst], package)
         ways.append(Way("tree-lstm", "VPPS from Python", worker, "bulk"))

@@ -17,13 +17,15 @@ typedef struct bilstm {
     vpps_vertex *forward_at, *backward_at;
 } bilstm;
 
-/* Declares the parameters of LSTMs that read `inputs` elements (FORWARD.W_i, BACKWARD.W_i, ..., in layer 2 FORWARD2.W_i, ...), and records their
- * cells NAME FORWARD and NAME BACKWARD; if `join` is not NULL, also the cell `join` with the network's dropout, named NAME JOIN. */
+/* What bilstm_make makes: names that parameters and cells begin with (`join` NULL: no cell of that name), and sizes. */
 typedef struct bilstm_shape {
     const char *forward, *backward, *join;
     uint32_t inputs, forward_hidden, backward_hidden; /* elements of x, and of each LSTM's state */
     uint32_t layers;                                  /* 0: one */
 } bilstm_shape;
+
+/* Declares the parameters of LSTMs that read `inputs` elements (FORWARD.W_i, BACKWARD.W_i, ..., in layer 2 FORWARD2.W_i, ...), and records their
+ * cells NAME FORWARD and NAME BACKWARD; if `join` is not NULL, also the cell `join` with the network's dropout, named NAME JOIN. */
 vpps_status bilstm_make(bilstm *b, const part_net *net, vpps_model *model, bilstm_shape shape);
 
 /* Makes room for n entries of x, forward_at and backward_at in `memory`; the caller then fills x. Fails with MEMORY. */

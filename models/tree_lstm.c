@@ -117,7 +117,6 @@ static vpps_status build(void *net, vpps_model *model) {
     return tree_lstm_record_inner(&t->inner, config, c, model, "tree-lstm inner", t->base.inner);
 }
 
-const network tree_lstm;
 const network tree_lstm = {
     .name = "tree-lstm",
     .summary = "binary Tree-LSTM: labels trees and their nodes",

@@ -32,7 +32,7 @@
 #                  a small training run under compute-sanitizer
 #     full         agreement, all cases
 #     peers        bench/train.py: other networks beside every way of PyTorch, torch.compile and CUDA graphs included
-#     peers-512, peers-1024, peers-2048: likewise with these hidden sizes, whose weights exceed registers, and tree-lstm too
+#     large-512, large-1024, large-2048: likewise tree-lstm, lstm-lm and transformer-tagger of this hidden size
 # A step whose tool is not installed (python3, ncu, mpirun, compute-sanitizer) is skipped with that reason, which is no failure.
 #
 # All together may take BUDGET seconds (540): a step is ended when they are over, and those after it are skipped. STEP_LIMIT: seconds
@@ -117,8 +117,8 @@ each_step() {
     "$each" peers 480 alone python3 env BUILD="$from" VPPS="$from/vpps" python3 bench/train.py --device cuda --rounds 1 --limit 420 \
         --networks transformer-tagger,gat,lstm-lm,lstm-nmt,bilstm-tagger --details --json "$steps_out/peers.json"
     for n in 512 1024 2048; do
-        "$each" "peers-$n" 300 alone python3 env BUILD="$from" VPPS="$from/vpps" python3 bench/train.py --device cuda --rounds 1 --limit 240 \
-            --networks tree-lstm,lstm-lm,transformer-tagger --hidden "$n" --details --json "$steps_out/peers-$n.json"
+        "$each" "large-$n" 300 alone python3 env BUILD="$from" VPPS="$from/vpps" python3 bench/train.py --device cuda --rounds 1 --limit 240 \
+            --networks tree-lstm,lstm-lm,transformer-tagger --hidden "$n" --details --json "$steps_out/large-$n.json"
     done
 }
 
@@ -171,7 +171,7 @@ json_string() {
 # The benchmarks' objects.
 objects() {
     local line separator=
-    cat "$steps_out"/{training.json,bench.out,peers*.json} 2> /dev/null | while read -r line; do
+    cat "$steps_out"/{training.json,bench.out,peers.json,large-*.json} 2> /dev/null | while read -r line; do
         if [[ $line == '{'*'}' ]]; then
             printf '%s    %s' "$separator" "$line"
             separator=$',\n'

@@ -164,7 +164,7 @@ class CharacterTagger(Tagger):
 
 
 class FieldTagger(Tagger):
-    """With a conditional random field (models/crf.h): the forward algorithm word by word, over all sentences."""
+    """With a conditional random field (models/crf.c): the forward algorithm word by word, over all sentences."""
 
     COMPILED = ()  # torch.compile would unroll the loop over words once for each length
 

@@ -42,7 +42,7 @@ void vpps_add_value_flops(const vpps_model *model, const vpps_compiled_cell *c, 
     }
 }
 
-void vpps_add_outer_flops(const vpps_model *model, const vpps_compiled_cell *c, uint32_t i, vpps_cell_flops *sum) {
+static void add_outer_flops(const vpps_model *model, const vpps_compiled_cell *c, uint32_t i, vpps_cell_flops *sum) {
     const vpps_outer o = vpps_outer_of(c, i);
     const uint64_t words = vpps_operand_words(o.dy);
     if (!o.x) sum->other[o.dy->axis] += words;
@@ -53,7 +53,7 @@ vpps_cell_cost vpps_cost_of_cell(const vpps_model *model, const vpps_compiled_ce
     vpps_cell_cost cost = {0};
     for (uint32_t v = 0; v < c->n_values; v++)
         vpps_add_value_flops(model, c, v, v < c->n_forward ? &cost.forward : &cost.backward);
-    for (uint32_t i = 0; i < vpps_n_outers(c); i++) vpps_add_outer_flops(model, c, i, &cost.parameters);
+    for (uint32_t i = 0; i < vpps_n_outers(c); i++) add_outer_flops(model, c, i, &cost.parameters);
     return cost;
 }
 

@@ -24,8 +24,6 @@ typedef struct vpps_cell_stack {
 } vpps_cell_stack;
 
 void vpps_add_value_flops(const vpps_model *model, const vpps_compiled_cell *c, uint32_t v, vpps_cell_flops *sum);
-/* Adds the flops of the cell's step number i of the kind OUTER, which computes a parameter's gradient. */
-void vpps_add_outer_flops(const vpps_model *model, const vpps_compiled_cell *c, uint32_t i, vpps_cell_flops *sum);
 vpps_cell_cost vpps_cost_of_cell(const vpps_model *model, const vpps_compiled_cell *c);
 
 /* Sets `work`, the relative cost per vertex and list member, of each of the cell's stages. */

@@ -8,8 +8,7 @@ enum { VPPS_MOST_TRIALS = 8, VPPS_TRIAL_BATCHES = 9, VPPS_CANDIDATE_BYTES = 64 }
 
 /* Identifies a text, such as the name of the fastest kernel, that is stored on disk for later runs of the program. */
 typedef struct vpps_memory {
-    const char *
-        what; /* the meaning of the stored text, such as "the fastest kernel": one of the things by which it is found again */
+    const char *what;  /* the meaning of the stored text, such as "the fastest kernel" */
     char machine[512]; /* the machine on which the stored text is valid */
     const vpps_model
         *model; /* the stored text is valid for models with matrices of these names and shapes; NULL: for all */

@@ -111,7 +111,7 @@ vpps_status vpps_compiled_for(vpps_history *h, const vpps_model *model, uint32_t
 /* Chooses the cells of the GPU kernel for a batch that needs these n cells. Writes them, at most h->n_compiled, to `out`; returns their
  * number. If the kernel in use has the n cells, the choice is all cells of that kernel. Else the choice is the n cells and, so that one kernel
  * serves many batches, the LOADED and EXPECTED cells (vpps_cell_place) that are compiled for groups of the same size. A cell that a later one
- * of its type replaces is left out. If these are more than `most`, the choice is the n cells alone. */
+ * of its type replaces is left out, unless it is one of the n. If these are more than `most`, the choice is the n cells alone. */
 uint32_t vpps_kernel_set(const vpps_history *h, uint32_t n, vpps_compiled_cell *const *cells, uint32_t most,
                          vpps_compiled_cell **out);
 

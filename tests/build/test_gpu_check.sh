@@ -92,7 +92,7 @@ check "its file" json $file "o['gpu'] == 'NVIDIA H200 (1)' and o['machine']['dev
 check "its steps" json $file "list(s) == ['doctor', 'train', *('agreement-' + x for x in [*(f'random-{i}' for i in range(1, 7)), *(f'shapes-{i}' for i in range(1, 5)), \
     'levels-1', 'levels-2', 'long', *(f'optimizers-{i}' for i in range(1, 6)), 'lists', 'trees-1', 'trees-2', 'same-bits-1', 'same-bits-2', 'same-bits-3']), \
     'precision', 'cublas-1', 'cublas-2', 'cublas-3', 'networks', 'handle', 'calls', 'arrays', 'loops', 'training', 'bench', 'profile-1', 'profile-16', 'profile-128', 'processes', 'hidden-1024', \
-    'hidden-2048', 'memcheck', 'racecheck', 'synccheck', 'initcheck', 'full', 'peers', 'peers-512', 'peers-1024', 'peers-2048'] \
+    'hidden-2048', 'memcheck', 'racecheck', 'synccheck', 'initcheck', 'full', 'peers', 'large-512', 'large-1024', 'large-2048'] \
     and all(x['exit_status'] == 0 and x['seconds'] >= 0 for x in o['steps'])"
 check "its benchmarks" json $file "[x.get('n') for x in o['bench']] == [None, '', 2, *4 * [None]] and o['bench'][0]['build'] == 'build' \
     and o['bench'][0]['speed'].startswith('--device cuda --networks tree-lstm')"

@@ -275,8 +275,8 @@ static uint32_t operand(builder *b, uint32_t rows, uint32_t cols, uint32_t pick)
 static uint32_t probability(builder *b, uint32_t x) { return unary(b, "sigmoid", vpps_sigmoid, tame(b, x, 2), 1); }
 
 static uint32_t affine(builder *b, uint32_t rows, uint32_t n, const uint32_t *xs, uint32_t pick) {
-    vpps_param matrices[4], bias = VPPS_NO_PARAM;
-    vpps_node nodes[4];
+    vpps_param matrices[4] = {0}, bias = VPPS_NO_PARAM;
+    vpps_node nodes[4] = {0};
     double size = 0;
     for (uint32_t k = 0; k < n; k++) {
         matrices[k] = find_param(b, VPPS_MATRIX, rows, b->items[xs[k]].rows, (pick >> k) % 2);

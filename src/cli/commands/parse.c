@@ -165,7 +165,10 @@ static void parse_line(settings *s, const command *c, int argc, char **argv) {
             refuse(s, c, "unrecognized option '-%c'", optopt);
         default:
             for (const cli_option *o = options_rows(s); o->row.help; o++)
-                if (o->key == key && options_apply(s, o)) take(s, c, o, optarg);
+                if (o->key == key && options_apply(s, o)) {
+                    take(s, c, o, optarg);
+                    break;
+                }
         }
     }
     if (c->operand == OPERAND_ACTION && !s->action && optind < argc) s->action = argv[optind++];

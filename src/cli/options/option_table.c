@@ -333,7 +333,7 @@ const cli_option *options_rows(const settings *s) {
     if (s->network) {
         rows[n++] = (cli_option)HEADING("Network:");
         /* eval and predict take the network's own options from a checkpoint only */
-        for (const option_row *r = s->network->options; r->name; r++)
+        for (const option_row *r = s->network->options; r->name && n < OPTIONS_MAX - VPPS_COUNT(table) - 1; r++)
             rows[n++] = (cli_option){*r, 0, SHAPED, r->fixed ? FIXED : SAVED, true, 0, 0};
     }
     memcpy(rows + n, table, sizeof table);

@@ -27,7 +27,8 @@ enum { CLASSES_OF_ROOT, CLASSES_OF_NODES };
 enum { SUBTYPES_KEEP, SUBTYPES_CUT };
 enum { FUNCTION_TAGS_AUTO, FUNCTION_TAGS_CUT, FUNCTION_TAGS_KEEP };
 
-#define OPTIONS_MAX 128 /* room for the rows of the table of options, twice their number */
+#define OPTIONS_MAX                                                                                                    \
+    256 /* room for the rows of the table of options, with those of a network and the last row: twice their number */
 
 /* The values of --lr-schedule, in the order of the option's words. */
 enum { SCHEDULE_CONSTANT, SCHEDULE_LINEAR, SCHEDULE_COSINE, SCHEDULE_STEP, SCHEDULE_PLATEAU };
