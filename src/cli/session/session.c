@@ -305,7 +305,7 @@ vpps_status session_logits(session *x, corpus *c, const corpus_split *split, con
     out->n = x->n_positions;
     out->of = calloc((size_t)out->n + 1, sizeof *out->of);
     for (uint32_t k = 0; out->of && k < out->n; k++) n_heads += nodes[k] != VPPS_NO_NODE;
-    out->values = malloc(((size_t)n_heads * classes + 1) * sizeof *out->values);
+    out->values = calloc((size_t)n_heads * classes + 1, sizeof *out->values);
     if (!out->of || !out->values) return vpps_fail(VPPS_MEMORY, "no memory for the scores of %u positions", n_heads);
     for (uint32_t k = 0, j = 0; k < out->n; k++)
         if (nodes[k] != VPPS_NO_NODE) out->of[k] = out->values + (size_t)j++ * classes;
