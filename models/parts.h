@@ -44,9 +44,9 @@ vpps_status part_gates_declare(part_gates *p, vpps_model *model, const char *nam
 /* Records a gate. x or h may be a list, such as of children's states; then the result is a list, too. */
 vpps_node part_gate(const part_gates *p, vpps_graph *g, int k, vpps_node x, vpps_node h);
 
-/* The matrices of a gate of a vertex with two children, of which each multiplies the h of one. */
+/* Two matrices of a gate in a vertex with two children: the first multiplies the h of the left child, the second that of the right child. */
 typedef vpps_param part_pair[2];
-/* Declares n pairs of `size` rows and columns; gate "i_" has U_i_lSUFFIX for the left child and U_i_rSUFFIX for the right one. */
+/* Declares n pairs of matrices of `size` rows and columns. The pair of gate "i_" is named U_i_lSUFFIX and U_i_rSUFFIX. */
 vpps_status part_pairs_declare(part_pair *U, vpps_model *model, const char *const *gates, size_t n, uint32_t size,
                                const char *suffix);
 

@@ -12,7 +12,7 @@ bool gpu_is_simulated(void);
 /* Asks software SIMT's compiler for its version now, so that the tests, each a process of its own, need not ask. */
 void gpu_ask_compiler(void);
 
-/* Returns why tests on a GPU are left out here; NULL: they are not, and the compiler was asked. */
+/* Returns the reason why no test can run on a GPU, or on its simulation, here; NULL if tests can. Calls gpu_ask_compiler for the simulation. */
 const char *gpu_left_out(void);
 
 /* Calls test_main for a program whose tests all run on a GPU, which ThreadSanitizer leaves out. */
@@ -31,7 +31,8 @@ int gpu_end(const char *name, int everyday, int n);
 void gpu_drive_by(vpps_handle *h, const vpps_driver_table *driver, const vpps_options *options);
 
 /* Loads a kernel as software SIMT's driver does, but by the cache of kernels that the program began with. A test with a cache of its own
- * (cache_folder_make), for what tuning remembers, then compiles no kernel anew. The call changes the environment, which no other thread may read then. */
+ * (cache_folder_make), in which tuning stores its results, thus does not compile kernels again. The call sets environment variables for its duration: no
+ * other thread may read the environment meanwhile. */
 vpps_status gpu_load_shared(vpps_driver *d, const char *source, const char *description, const vpps_launch_shape *shape,
                             vpps_kernel **out, vpps_cubin_report *report);
 

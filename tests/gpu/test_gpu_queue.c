@@ -18,7 +18,7 @@ enum { LATE_MOST = 64 };
 
 /* What has happened, and what a test wants to happen. */
 static struct {
-    uint32_t asked, done;       /* launches that were queued, and that were done */
+    uint32_t asked, done;       /* number of launches that were put into the queue, and that have run */
     uint32_t products;          /* number of cuBLAS calls that were done */
     uint32_t released;          /* number of allocations that were given back */
     uint32_t failed[LATE_MOST]; /* outcome of each launch that was done: a vpps_failure_kind */
