@@ -1,5 +1,4 @@
 #include "base.h"
-#include "scratch.h"
 #undef vpps_fail
 
 #include <errno.h>

@@ -111,10 +111,12 @@ void vpps_free_arrays(void *const *arrays, size_t n);
 void vpps_free_all(void *const *pointers, size_t n);
 
 /* VPPS_FREED marks a pointer variable whose memory is freed at the end of the variable's scope; VPPS_CLOSED_BY(close) a variable for which
- * close(&variable) is called there. clang's analyzer ignores both and reports such memory as leaked. */
+ * close(&variable) is called there. clang's analyzer ignores both and reports malloc's memory as leaked, but not that of vpps_scratch. */
 #define VPPS_FREED VPPS_CLOSED_BY(vpps_free_at)
 #define VPPS_CLOSED_BY(close) __attribute__((cleanup(close)))
 void vpps_free_at(void *pointer);
+/* Returns zeroed memory, which free() frees; NULL: out of memory. */
+void *vpps_scratch(size_t bytes);
 
 /* Closes the stream of open_memstream (NULL: it failed) that wrote *text, which must begin as NULL. Returns `status`; but MEMORY if that is OK
  * and the text is not whole. After a failure *text is freed and NULL. */

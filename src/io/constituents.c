@@ -2,7 +2,6 @@
 #include "constituents.h"
 
 #include "base/base.h"
-#include "base/scratch.h"
 #include "brackets.h"
 #include "file.h"
 

@@ -2,7 +2,6 @@
 #include "vpps_data.h"
 
 #include "base/base.h"
-#include "base/scratch.h"
 
 #include <math.h>
 

@@ -2,7 +2,6 @@
 #include "safetensors_file.h"
 
 #include "base/base.h"
-#include "base/scratch.h"
 #include "file.h"
 
 /* The format's dtypes and their widths (safetensors/src/tensor.rs, enum Dtype and Dtype::bitsize). */

@@ -3,7 +3,6 @@
 
 #include "base/base.h"
 #include "base/hash.h"
-#include "base/scratch.h"
 #include "file.h"
 
 #include <errno.h>

@@ -3,7 +3,6 @@
 #include "sequences.h"
 
 #include "base/base.h"
-#include "base/scratch.h"
 #include "file.h"
 
 #include <strings.h>

@@ -39,8 +39,8 @@ static vpps_status list_tensors(const vpps_safetensors *file, const char *path, 
 static vpps_status write_parameters(const settings *s, const vpps_safetensors *file, size_t *n) {
     char checksum[VPPS_CHECKSUM_BYTES];
     const size_t most = vpps_safetensors_count(file), n_metadata = vpps_safetensors_metadata_count(file);
-    VPPS_FREED vpps_safetensors_tensor *tensors = calloc(most + 1, sizeof *tensors);
-    VPPS_FREED vpps_metadata *metadata = calloc(n_metadata + 1, sizeof *metadata);
+    VPPS_FREED vpps_safetensors_tensor *tensors = vpps_scratch((most + 1) * sizeof *tensors);
+    VPPS_FREED vpps_metadata *metadata = vpps_scratch((n_metadata + 1) * sizeof *metadata);
     size_t m = 0;
     if (!tensors || !metadata) return vpps_fail(VPPS_MEMORY, "no memory for %zu tensors", most);
     VPPS_TRY(list_tensors(file, s->model, tensors, n));

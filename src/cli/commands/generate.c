@@ -155,8 +155,8 @@ static vpps_status print_sentence(generator *g, const sentence *s) {
 
 static vpps_status make_batch(generator *g, uint32_t first, uint32_t n) {
     sentence *sentences = calloc(n, sizeof *sentences);
-    VPPS_FREED vpps_node *nodes = malloc((size_t)n * (NET_STATES + 1) * sizeof *nodes);
-    VPPS_FREED float **outs = malloc((size_t)n * (NET_STATES + 1) * sizeof *outs);
+    VPPS_FREED vpps_node *nodes = vpps_scratch((size_t)n * (NET_STATES + 1) * sizeof *nodes);
+    VPPS_FREED float **outs = vpps_scratch((size_t)n * (NET_STATES + 1) * sizeof *outs);
     bool ok = sentences && nodes && outs;
     for (uint32_t i = 0; ok && i < n; i++) {
         sentence *s = &sentences[i];

@@ -20,7 +20,7 @@ vpps_status open_first_batch(session *x, settings *s, corpus *c, bool shuffled, 
     VPPS_TRY(session_open_on(x, s, c));
 
     const corpus_split *train = &c->split[SPLIT_TRAIN];
-    VPPS_FREED uint32_t *order = malloc(train->n_examples * sizeof *order);
+    VPPS_FREED uint32_t *order = vpps_scratch(train->n_examples * sizeof *order);
     if (!order) return vpps_fail(VPPS_MEMORY, "no memory for the order of %u examples", train->n_examples);
     memcpy(order, train->examples, train->n_examples * sizeof *order);
     if (shuffled) corpus_shuffle(train, s->seed, 0, order);

@@ -21,7 +21,7 @@ typedef struct counts {
 
 static vpps_status count(vpps_handle *h, counts *n) {
     const vpps_typed_graph *g = &n->scope.graph;
-    VPPS_FREED uint32_t *steps = malloc((g->n + 1u) * sizeof *steps);
+    VPPS_FREED uint32_t *steps = vpps_scratch((g->n + 1u) * sizeof *steps);
     n->automaton = steps ? vpps_learned_for(&h->learned, g, &n->scope.kind) : NULL;
     bool ok = n->automaton && vpps_batches_bound(g, &n->bound);
     for (uint32_t i = 0; vpps_policies[i].name && i < MAX_POLICIES && ok; i++)

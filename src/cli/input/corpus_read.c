@@ -2,7 +2,6 @@
 #include "cli/input/corpus_read.h"
 #include "base/base.h"
 #include "base/hash.h"
-#include "base/scratch.h"
 #include "cli/input/corpus_form.h"
 #include "cli/input/corpus_notes.h"
 #include "cli/input/corpus_records.h"

@@ -99,7 +99,7 @@ static vpps_status take_strings(json_t **array, const char *strings, size_t n) {
 /* Sets *fields to an array of a table's fields, which the caller frees. */
 static vpps_status split(const char *text, size_t len, bool tabs, json_t **fields) {
     size_t n;
-    VPPS_FREED char *all = malloc(len + 1);
+    VPPS_FREED char *all = vpps_scratch(len + 1);
     if (!all) return vpps_fail(VPPS_MEMORY, "no memory for a record");
     VPPS_TRY(csv_split(text, len, tabs, all, &n));
     *fields = json_array();
@@ -269,7 +269,7 @@ static vpps_status fail_missing(const json_t *object, const char *wanted, const 
 /* Replaces a table's cell that holds a list as text by the list. */
 static vpps_status take_list(const field_reader *r, json_t *object, const char *name, const json_t **value) {
     const char *text = fields_are_table(r->form) ? json_string_value(*value) : NULL;
-    VPPS_FREED char *items = text ? malloc(strlen(text) + 1) : NULL;
+    VPPS_FREED char *items = text ? vpps_scratch(strlen(text) + 1) : NULL;
     bool cut = false;
     size_t n;
     if (text && !items) return vpps_fail(VPPS_MEMORY, "no memory for a record");

@@ -51,7 +51,7 @@ const char *answers_get(const answers *a, size_t i, size_t *len) {
 
 char *answer_utf8(const char *text, size_t len) {
     static const char replacement[] = "\xef\xbf\xbd";
-    char *copy = malloc(3 * len + 1);
+    char *copy = vpps_scratch(3 * len + 1);
     size_t n = 0;
     for (size_t at = 0; copy && at < len;) {
         const uint32_t bytes = vpps_utf8_character(text + at, len - at);
@@ -60,7 +60,6 @@ char *answer_utf8(const char *text, size_t len) {
         n += bad ? 3 : bytes;
         at += bytes;
     }
-    if (copy) copy[n] = '\0';
     return copy;
 }
 

@@ -51,8 +51,9 @@ static vpps_status find_output(place *p) {
 /* Finds an input file. Does not report a file that cannot be examined, since the code that reads the file will. */
 static vpps_status find_input(place *p) {
     const size_t n = (size_t)(basename(p->path) - p->path);
-    VPPS_FREED char *folder = n ? strndup(p->path, n) : strdup(".");
+    VPPS_FREED char *folder = vpps_scratch(n + 2);
     if (!folder) return vpps_fail(VPPS_MEMORY, "no memory for the name of %s", p->path);
+    memcpy(folder, n ? p->path : ".", n ? n : 1);
     p->exists = stat(p->path, &p->file) == 0;
     p->in_folder = stat(folder, &p->folder) == 0;
     return VPPS_OK;
@@ -210,8 +211,10 @@ static vpps_status check_checkpoint(const settings *s, const char *option, const
 
 /* Checks the checkpoint files of all epochs still to come, whose names contain "{epoch}". */
 static vpps_status check_epochs(const settings *s, const char *option, const char *name, uint32_t done) {
-    VPPS_FREED char *folder = strndup(name, (size_t)(basename(name) - name));
+    const size_t n = (size_t)(basename(name) - name);
+    VPPS_FREED char *folder = vpps_scratch(n + 1);
     if (!folder) return vpps_fail(VPPS_MEMORY, "no memory for the name of %s", name);
+    memcpy(folder, name, n);
     DIR *list = opendir(*folder ? folder : ".");
     if (!list && errno == ENOENT) return VPPS_OK;
     if (!list) return vpps_fail(VPPS_IO, "%s: its folder cannot be read: %s", name, strerror(errno));

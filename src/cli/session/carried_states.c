@@ -60,7 +60,7 @@ static vpps_status write_stream(const carry *c, vpps_handle *h, const carry_stre
     for (uint32_t k = 0; k < c->n_states; k++) {
         uint32_t rows, cols;
         VPPS_TRY(vpps_kept_shape(h, s->states[k], &rows, &cols));
-        VPPS_FREED float *values = malloc(((size_t)rows * cols + 1) * sizeof *values);
+        VPPS_FREED float *values = vpps_scratch(((size_t)rows * cols + 1) * sizeof *values);
         if (!values) return vpps_fail(VPPS_MEMORY, "no memory for a state of %u numbers", rows);
         VPPS_TRY(vpps_read_kept(h, s->states[k], values));
         fprintf(f, " %" PRIu32 ":", rows);
@@ -98,7 +98,7 @@ static bool take_number(const char **at, char end, uint32_t *out) {
 static vpps_status read_state(vpps_handle *h, const char *path, const char **at, vpps_value *out) {
     uint32_t rows;
     if (!take_number(at, ':', &rows) || !rows) return fail_text(path);
-    VPPS_FREED float *values = malloc(rows * sizeof *values);
+    VPPS_FREED float *values = vpps_scratch(rows * sizeof *values);
     if (!values) return vpps_fail(VPPS_MEMORY, "no memory for a state of %u numbers", rows);
     for (uint32_t i = 0; i < rows; i++, *at += 8) {
         uint32_t bits;

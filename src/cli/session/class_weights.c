@@ -12,7 +12,7 @@
 /* Weighs classes as scikit-learn's compute_class_weight("balanced") does. */
 static vpps_status balance(session *x, corpus *c, float *weights) {
     const uint32_t classes = x->settings->net.classes;
-    VPPS_FREED uint64_t *counts = calloc(classes + 1u, sizeof *counts);
+    VPPS_FREED uint64_t *counts = vpps_scratch((classes + 1u) * sizeof *counts);
     uint64_t all = 0, present = 0;
     if (!counts) return vpps_fail(VPPS_MEMORY, "no memory for the counts of %u classes", classes);
     VPPS_TRY(session_count_labels(x, c, &c->split[SPLIT_TRAIN], counts));
@@ -67,8 +67,8 @@ static vpps_status read_file(const session *x, const corpus *c, float *weights) 
     char place[4200], *line;
     size_t n;
     VPPS_TRY(vpps_file_read_all(path, &text, &n));
-    VPPS_FREED bool *seen = calloc(classes + 1u, sizeof *seen);
-    VPPS_FREED char *copy = malloc(n + 1);
+    VPPS_FREED bool *seen = vpps_scratch((classes + 1u) * sizeof *seen);
+    VPPS_FREED char *copy = vpps_scratch(n + 1);
     if (!seen || !copy) return vpps_fail(VPPS_MEMORY, "%s: no memory", path);
     *(char *)mempcpy(copy, text, n) = '\0';
     if (strlen(copy) != n) return vpps_fail(VPPS_FORMAT, "%s: expected text, found a byte of 0", path);

@@ -42,9 +42,9 @@ vpps_status team_deal(const team *t, const uint32_t *costs, const uint32_t *exam
                       uint32_t *n_own) {
     *n_own = t->c ? 0 : n;
     if (!t->c) return memcpy(own, examples, n * sizeof *own), VPPS_OK;
-    VPPS_FREED dealt *order = malloc(((size_t)n + 1) * sizeof *order);
-    VPPS_FREED uint64_t *loads = calloc(t->size, sizeof *loads);
-    VPPS_FREED bool *mine = calloc((size_t)n + 1, sizeof *mine);
+    VPPS_FREED dealt *order = vpps_scratch(((size_t)n + 1) * sizeof *order);
+    VPPS_FREED uint64_t *loads = vpps_scratch(t->size * sizeof *loads);
+    VPPS_FREED bool *mine = vpps_scratch(((size_t)n + 1) * sizeof *mine);
     if (!order || !loads || !mine) return vpps_fail(VPPS_MEMORY, "no memory to deal %u examples", n);
     for (uint32_t i = 0; i < n; i++) order[i] = (dealt){costs[examples[i]], i};
     qsort(order, n, sizeof *order, dearest_first);

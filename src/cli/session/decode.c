@@ -390,8 +390,8 @@ static vpps_status no_memory(uint32_t n) { return vpps_fail(VPPS_MEMORY, "no mem
 
 static vpps_status speak(spoken *s, uint32_t n, decode_example *example, void *context) {
     const decoder *d = s->d;
-    s->first = calloc((size_t)n + 1, sizeof *s->first);
-    s->log_p = calloc((size_t)n + 1, sizeof *s->log_p);
+    s->first = vpps_scratch(((size_t)n + 1) * sizeof *s->first);
+    s->log_p = vpps_scratch(((size_t)n + 1) * sizeof *s->log_p);
     if (!s->first || !s->log_p) return no_memory(n);
     vpps_graph_clear(d->graph);
     for (uint32_t i = 0; i < n; i++) {
@@ -413,8 +413,8 @@ static vpps_status speak(spoken *s, uint32_t n, decode_example *example, void *c
 /* Runs all of it, and collects each translation's words without the end word. */
 static vpps_status run(const spoken *s, uint32_t n, decoded *out) {
     const size_t all = s->n + n;
-    VPPS_FREED float *values = malloc((all + 1) * sizeof *values);
-    VPPS_FREED float **outs = malloc((all + 1) * sizeof *outs);
+    VPPS_FREED float *values = vpps_scratch((all + 1) * sizeof *values);
+    VPPS_FREED float **outs = vpps_scratch((all + 1) * sizeof *outs);
     if (!values || !outs || !decoded_create(out, n, n) || !(out->words = calloc(s->n + 1, sizeof *out->words)))
         return no_memory(n);
     if (!n) return VPPS_OK;

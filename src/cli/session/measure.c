@@ -17,7 +17,7 @@ static vpps_status measure_split(session *x, corpus *c, corpus_split *split, con
 static vpps_status measure_own(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m) {
     if (!x->team) return measure_split(x, c, split, stop, m);
     corpus_split own = *split;
-    VPPS_FREED uint32_t *costs = NULL, *examples = malloc(((size_t)split->n_examples + 1) * sizeof *examples);
+    VPPS_FREED uint32_t *costs = NULL, *examples = vpps_scratch(((size_t)split->n_examples + 1) * sizeof *examples);
     if (!examples) return vpps_fail(VPPS_MEMORY, "no memory for the order of %u examples", split->n_examples);
     own.examples = examples;
     VPPS_TRY(team_costs(x->team, c, x->settings->network->kind, split, &costs));

@@ -35,8 +35,10 @@ static char *trim(char *text) {
 /* Calls `take` for every item NAME or NAME=VALUE of a list, with the parameter, its name, and the text after the first '=' or NULL. */
 static vpps_status for_each(session *x, const char *option, const char *list,
                             vpps_status (*take)(session *x, vpps_param param, const char *name, const char *value)) {
-    VPPS_FREED char *items = list && *list ? strdup(list) : NULL;
-    if (list && *list && !items) return vpps_fail(VPPS_MEMORY, "no memory for --%s", option);
+    const size_t n = list ? strlen(list) : 0;
+    VPPS_FREED char *items = n ? vpps_scratch(n + 1) : NULL;
+    if (n && !items) return vpps_fail(VPPS_MEMORY, "no memory for --%s", option);
+    if (n) memcpy(items, list, n + 1);
     for (char *rest = items, *name; rest && (name = strsep(&rest, ","));) {
         vpps_param param;
         char *value = strchr(name, '=');

@@ -208,7 +208,7 @@ static uint32_t close_up(vpps_node *nodes, uint32_t n) {
 
 /* Runs the graph forward, and copies the values of n nodes, each of `elems` elements, to `values`, one after the other. */
 static vpps_status forward(session *x, uint32_t n, const vpps_node *nodes, size_t elems, float *values) {
-    VPPS_FREED float **outs = malloc((n + 1u) * sizeof *outs);
+    VPPS_FREED float **outs = vpps_scratch((n + 1u) * sizeof *outs);
     if (!outs) return vpps_fail(VPPS_MEMORY, "no memory for %u values", n);
     for (uint32_t k = 0; k < n; k++) outs[k] = values + k * elems;
     return n ? vpps_forward(x->handle, x->graph, n, nodes, outs) : VPPS_OK;
@@ -236,8 +236,8 @@ vpps_status session_backward(session *x, vpps_node loss, double counts[2]) {
         nodes[n] = nodes[k];
         labels[n++] = labels[k];
     }
-    VPPS_FREED float *values = malloc(((size_t)n * classes + 1) * sizeof *values);
-    VPPS_FREED float **outs = malloc((n + 1u) * sizeof *outs);
+    VPPS_FREED float *values = vpps_scratch(((size_t)n * classes + 1) * sizeof *values);
+    VPPS_FREED float **outs = vpps_scratch((n + 1u) * sizeof *outs);
     if (!values || !outs) return vpps_fail(VPPS_MEMORY, "no memory for the scores of %u positions", n);
     for (uint32_t k = 0; k < n; k++) outs[k] = values + (size_t)k * classes;
     const vpps_request request = {.size = sizeof request, .n_values = n, .values = nodes, .value_outs = outs};
@@ -264,7 +264,7 @@ vpps_status session_nll(session *x, corpus *c, const corpus_split *split, const 
     *nll = 0;
     VPPS_TRY(add_examples(x, c, split, examples, n, NET_HEADS_LABELLED, false));
     const uint32_t n_losses = close_up(x->scores.nll, x->n_positions);
-    VPPS_FREED float *losses = malloc((n_losses + 1u) * sizeof *losses);
+    VPPS_FREED float *losses = vpps_scratch((n_losses + 1u) * sizeof *losses);
     if (!losses) return vpps_fail(VPPS_MEMORY, "no memory for the losses of %u positions", n_losses);
     VPPS_TRY(forward(x, n_losses, x->scores.nll, 1, losses));
     for (uint32_t k = 0; k < n_losses; k++) *nll += (double)losses[k];
@@ -303,9 +303,9 @@ vpps_status session_logits(session *x, corpus *c, const corpus_split *split, con
     VPPS_TRY(add_examples(x, c, split, examples, n, heads, false));
     vpps_node *nodes = x->scores.logits; /* reuses the array of x->scores, which is free here */
     out->n = x->n_positions;
-    out->of = calloc((size_t)out->n + 1, sizeof *out->of);
+    out->of = vpps_scratch(((size_t)out->n + 1) * sizeof *out->of);
     for (uint32_t k = 0; out->of && k < out->n; k++) n_heads += nodes[k] != VPPS_NO_NODE;
-    out->values = calloc((size_t)n_heads * classes + 1, sizeof *out->values);
+    out->values = vpps_scratch(((size_t)n_heads * classes + 1) * sizeof *out->values);
     if (!out->of || !out->values) return vpps_fail(VPPS_MEMORY, "no memory for the scores of %u positions", n_heads);
     for (uint32_t k = 0, j = 0; k < out->n; k++)
         if (nodes[k] != VPPS_NO_NODE) out->of[k] = out->values + (size_t)j++ * classes;
@@ -362,8 +362,8 @@ vpps_status session_mean_nll(session *x, corpus *c, const corpus_split *split, c
                              float *means) {
     uint32_t n_nodes = 0, at = 0;
     VPPS_TRY(add_examples(x, c, split, examples, n, NET_HEADS_LABELLED, false));
-    VPPS_FREED vpps_node *nodes = malloc(((size_t)n + 1) * sizeof *nodes);
-    VPPS_FREED float **outs = malloc(((size_t)n + 1) * sizeof *outs);
+    VPPS_FREED vpps_node *nodes = vpps_scratch(((size_t)n + 1) * sizeof *nodes);
+    VPPS_FREED float **outs = vpps_scratch(((size_t)n + 1) * sizeof *outs);
     if (!nodes || !outs) return vpps_fail(VPPS_MEMORY, "no memory for %u losses", n);
     for (uint32_t i = 0; i < n; i++) {
         net_example example;

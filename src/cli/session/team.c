@@ -45,7 +45,7 @@ static vpps_status share_cores(team *t) {
         cpu_set_t set; /* the cores that a process may run on */
         uint32_t n;    /* how many of them it may use at once */
     } own;
-    VPPS_FREED struct own_cores *all = malloc(t->size * sizeof *all);
+    VPPS_FREED struct own_cores *all = vpps_scratch(t->size * sizeof *all);
     if (!all) return vpps_fail(VPPS_MEMORY, "no memory for %u processes", t->size);
     memset(&own, 0, sizeof own);
     if (sched_getaffinity(0, sizeof own.set, &own.set)) CPU_SET(0, &own.set);

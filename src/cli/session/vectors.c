@@ -30,7 +30,7 @@ vpps_status vectors_set_size(settings *s) {
  * memory for a moment. */
 static vpps_status read_shard(session *x, const corpus *c, const vpps_param_info *info, uint32_t size, float *values) {
     const size_t bytes = size * sizeof *values;
-    VPPS_FREED float *whole = malloc((size_t)info->count * bytes);
+    VPPS_FREED float *whole = vpps_scratch((size_t)info->count * bytes);
     if (!whole) return vpps_fail(VPPS_MEMORY, "no memory for vectors of %u words", info->count);
     for (uint32_t i = info->first; i < info->count; i += info->step)
         memcpy(whole + (size_t)i * size, values + (size_t)(i / info->step) * size, bytes);

@@ -1,7 +1,6 @@
 /* lattice_data.c - ids of the characters and words on the arcs of lattices. */
 #include "cli/tasks/lattice_data.h"
 #include "base/base.h"
-#include "base/scratch.h"
 #include "cli/tasks/words.h"
 
 static vpps_status name_numbers(vpps_vocab **out, uint32_t n) {

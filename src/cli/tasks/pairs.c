@@ -2,7 +2,6 @@
  *
  * A lattice is made from a source sentence's characters; its lexicon is the words of the training split's sources. */
 #include "base/base.h"
-#include "base/scratch.h"
 #include "cli/input/corpus_form.h"
 #include "cli/input/corpus_notes.h"
 #include "cli/input/corpus_read.h"

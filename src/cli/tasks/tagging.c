@@ -2,7 +2,6 @@
  *
  * Files hold word|TAG lines (WikiNER), or the columns of the CoNLL shared tasks. */
 #include "base/base.h"
-#include "base/scratch.h"
 #include "cli/output/answers.h"
 #include "cli/session/session.h"
 #include "cli/tasks/tags.h"

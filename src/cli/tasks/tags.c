@@ -1,7 +1,6 @@
 /* tags.c - makes a network's vocabulary of tags, and measures and prints predicted tags. */
 #include "cli/tasks/tags.h"
 #include "base/base.h"
-#include "base/scratch.h"
 #include "cli/output/answers.h"
 #include "cli/session/chain.h"
 #include "cli/session/measure.h"

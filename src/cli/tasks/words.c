@@ -1,7 +1,6 @@
 /* words.c - reads words and maps them to ids. */
 #include "cli/tasks/words.h"
 #include "base/base.h"
-#include "base/scratch.h"
 #include "cli/input/corpus_notes.h"
 
 vpps_status task_read_characters(vpps_sentences *out, const task_text *text) {
