@@ -95,8 +95,8 @@ struct vpps_weights {
 template <unsigned ROWS, unsigned COLUMNS, unsigned FROM, unsigned TO_ROW, unsigned TO_ELEMENT> struct vpps_matrix {
     static constexpr unsigned HEIGHT = ROWS, LENGTH = COLUMNS, AT = FROM, ROW_WORDS = TO_ROW, WORDS = TO_ELEMENT;
 
-    /* Returns how many words after element number `column` of a row the row's element k after it lies: one of RUN that are loaded together.
-     * After the row's end the last element is loaded, which zeros of the vector multiply. */
+    /* Returns the distance, in words, of a row's element number `column` + k from element number `column`, the first of RUN that are loaded
+     * together. For an element after the row's end, returns the distance of the row's last element: a zero multiplies it. */
     template <unsigned RUN> static __device__ __forceinline__ unsigned word_of(unsigned k, unsigned column) {
         return (LENGTH % RUN == 0 ? k : vpps_least(k, LENGTH - 1 - column)) * WORDS;
     }

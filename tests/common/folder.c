@@ -81,6 +81,7 @@ char *folder_load(const char *path, size_t *n) {
     char *bytes = need(malloc(*n + 1));
     ck_assert_uint_eq(fread(bytes, 1, *n, f), *n);
     fclose(f);
+    bytes[*n] = '\0';
     return bytes;
 }
 

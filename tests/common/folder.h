@@ -9,7 +9,7 @@ const char *folder_make(void);
 /* Returns the path of a name in the folder, in one of four static buffers used in turn. */
 const char *folder_path(const char *name);
 
-/* Read and write whole files; the caller frees the memory. */
+/* Read and write whole files; the caller frees the memory. A NUL byte follows the *n bytes read. */
 char *folder_load(const char *path, size_t *n);
 void folder_store(const char *path, const void *bytes, size_t n);
 
