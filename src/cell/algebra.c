@@ -1,5 +1,5 @@
-/* algebra.c - folds sums and products of constants, and 1 - x, and replaces operations by simpler ones or none. Every rule keeps the result's bits, with two
- * exceptions: joining two factors into one rounds once less, and a zero may change its sign. */
+/* algebra.c - computes operations on constants in advance, and replaces others by simpler operations or by none. Every rule keeps the
+ * result's bits, with two exceptions: joining two factors into one rounds once less, and a zero may change its sign. */
 #include "cell/cell.h"
 
 #include <math.h>
@@ -24,7 +24,7 @@ static bool constant(const operation *o, uint32_t k, float *f) {
     return true;
 }
 
-/* Returns argument 0 of the operation that makes argument k. Its value is VPPS_NONE if the two have different axes (vertex, list). */
+/* Returns argument 0 of the operation that makes argument k; field `value` is VPPS_NONE if both arguments' axes (vertex, list) differ. */
 static vpps_cell_arg below(const operation *o, uint32_t k) {
     const vpps_cell_value *x = arg(o, k);
     vpps_cell_arg a = o->c->args[x->first_arg];

@@ -44,8 +44,8 @@ static bool lies_in_order(const uint32_t *place, const uint32_t *values, uint32_
     return true;
 }
 
-/* Returns the operand of a batch that sets the order of the batch's operations: the order in which that operand's values lie in memory.
- * This order suits most operands; at a tie the present order wins. NONE: no operand's values are adjacent. */
+/* Returns the operand whose order of values in memory becomes the order of the batch's operations: the order that most operands share; at a
+ * tie, the present order. NONE: no operand's values are adjacent. */
 static uint32_t leader(const uint32_t *place, const vpps_layout_batch *b) {
     uint32_t best = NONE, most = 0;
     for (uint32_t o = 0; o < b->n_operands; o++) {
@@ -93,7 +93,7 @@ void vpps_count_copies(uint32_t n, const uint32_t *order, const vpps_layout_batc
  * the order in which the values of some operand of the batch lie. From the order of creation and from random orders, moves are made as
  * long as they save copies. */
 
-/* STARTS: the number of first orders of the values, most of them random, that the search improves. MOST_WIDTH, MOST_OPERANDS: the search
+/* STARTS: number of orders of the values, most of them random, from which the search starts. MOST_WIDTH, MOST_OPERANDS: the search
  * skips batches with more operations or operands. */
 enum { STARTS = 64, MOST_WIDTH = 64, MOST_OPERANDS = 16 };
 

@@ -10,11 +10,11 @@ typedef struct vpps_layout_batch {
     const uint32_t *operands; /* operand o of operation i is operands[o * width + i] */
 } vpps_layout_batch;
 
-/* The number of copies that put the values of each operand side by side, given an order of all values. An operand needs at most one copy. */
+/* The copies that batches need for one order of all values in memory. An operand is copied once, or not at all. */
 typedef struct vpps_layout_copies {
     /* operands (gathers) and results (scatters) that must be copied, since their values are not adjacent in memory in the order of the operations */
     uint32_t gathers, scatters;
-    /* number of operands that contain a value twice, and are copied in every order of the values in memory */
+    /* number of operands that contain a value twice, so that no order of the values avoids the copy */
     uint32_t broadcasts;
     uint64_t gathered, scattered, broadcast; /* words copied by gathers, scatters and broadcasts */
 } vpps_layout_copies;
@@ -42,5 +42,5 @@ typedef struct vpps_cell_layout {
 /* Counts the copies that a compiled cell would need so that its equal operations could run as one. Fails with MEMORY. */
 vpps_status vpps_arrange_cell(const vpps_compiled_cell *c, vpps_cell_layout *out);
 
-/* Returns the number of words that are copied for a vertex, in forward and backward together. */
+/* Returns how many words the copies of x move for a vertex, in forward and backward together. */
 uint64_t vpps_copied_words(const vpps_cell_copies *x);

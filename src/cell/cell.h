@@ -71,7 +71,7 @@ static inline bool vpps_by_levels(uint32_t pass) { return pass == VPPS_PASS_MAIN
 /* An operand of an instruction: a value of the cell, or one element of a value where the instruction takes a scalar. */
 typedef struct vpps_cell_arg {
     uint32_t value;
-    uint32_t element;  /* for a scalar operand (letter s): number of the value's element */
+    uint32_t element;  /* if the instruction takes one element of the value, a scalar: the element's number */
     vpps_param matrix; /* the matrix by which a PRODUCT or PRODUCT_T multiplies the value; VPPS_NO_PARAM: none */
 } vpps_cell_arg;
 
@@ -98,7 +98,7 @@ typedef enum vpps_number_kind {
     VPPS_NUMBER_INVERSE, /* the operand is the float 1 / count, or 0 if the field `count` is 0 */
     /* the operand is the field `count` + the number of the list member (its position in the list) */
     VPPS_NUMBER_POSITION,
-    /* the operand is: integer `word` of the vertex in the batch's program, + `count`, + member's number * value's size */
+    /* the operand numbers a value's first element, for dropout: vertex's integer `word` + `count` + member's number * value's elements */
     VPPS_NUMBER_ELEMENT
 } vpps_number_kind;
 
@@ -116,13 +116,13 @@ static inline vpps_cell_number vpps_whole_number(uint32_t u) {
     return (vpps_cell_number){.kind = VPPS_NUMBER_CONSTANT, .whole = u};
 }
 
-/* The instruction that makes a value, and its number operands. */
+/* The instruction that makes a value, and its operands that are numbers instead of values. */
 typedef struct vpps_cell_run {
     uint8_t opcode; /* the instruction, a row of isa.def */
-    uint8_t op;     /* the graph's op (vpps_op) whose forward instruction this is */
+    uint8_t op;     /* the graph's op (vpps_op) that a forward instruction computes */
     /* Whether the instruction takes all members of a list input at once: SOFTMAX of the members' scalars, and its gradient; WEIGHTED_SUM,
-     * with a weight for each member; STACK of all members' vectors, with zeros below; SLICE, which takes one member's rows of a stack of
-     * all members. */
+     * with a weight for each member; STACK of all members' vectors, with zeros in the rows that are left over; SLICE, which
+     * takes one member's rows of such a stack. */
     bool over_list;
     bool recompute;        /* whether backward recomputes the value by this instruction instead of keeping it */
     vpps_param table;      /* ENTRY instruction: the lookup table; MATRIX instruction: the matrix */
@@ -138,7 +138,7 @@ typedef struct vpps_cell_value {
     /* number of the area of memory (record) that holds a kept value: its axis, or VPPS_RECORD_FORWARD or ..._BACKWARD */
     uint8_t record;
     uint32_t rows, cols;
-    /* arguments: n_args elements of the cell's `args`, from number first_arg on; a RUN's are in the order of isa.def's operands */
+    /* arguments: n_args elements of the cell's `args`, from number first_arg on; of a RUN, in the order of the operands in isa.def */
     uint32_t first_arg, n_args;
     /* number of the stage (part of the cell's program) that makes the value; VPPS_NONE: none */
     uint32_t stage;
@@ -150,7 +150,7 @@ typedef struct vpps_cell_value {
         vpps_param vector; /* PARAMETER: the vector */
         vpps_cell_run run; /* RUN: the instruction */
         vpps_param bias;   /* PRODUCT: the bias vector that is added to the product; VPPS_NO_PARAM: none */
-        /* PRODUCT_T: true: each processor owns columns of the matrices and computes whole rows; false: it computes a partial sum */
+        /* PRODUCT_T: true: a processor owns columns of the matrices and computes some rows of the result; false: a partial sum */
         bool by_columns;
     };
 } vpps_cell_value;
@@ -167,7 +167,7 @@ typedef struct vpps_cell_contribution {
     uint32_t vector, scalar;
 } vpps_cell_contribution;
 
-/* A parameter's gradient: matrix += dy x^T, summed over all vertices. x VPPS_NONE: vector += sum of dy's columns, or matrix += dy. */
+/* A parameter's gradient, a sum over all vertices: of dy x^T; if x is VPPS_NONE: of dy for a matrix, of dy's columns for a vector. */
 typedef struct vpps_cell_outer {
     vpps_param param;
     uint32_t dy, x;
@@ -182,7 +182,7 @@ typedef struct vpps_cell_stage {
     uint8_t pass, split;
     bool backward;
     bool uses_pass_record; /* whether the stage accesses memory that holds values in one pass only (pass record) */
-    /* Relative costs, by which virtual processors divide vertices: [0] per vertex, [d] per member of list d - 1. All 0: no lists. */
+    /* Relative costs, by which processors divide the vertices: [0] per vertex, [d] per member of list d - 1. All are 0 without lists. */
     uint32_t work[VPPS_AXES];
     uint32_t owner;    /* if one virtual processor alone runs the stage: 1 + the processor's number; else 0 */
     uint32_t first, n; /* the stage computes n values: order[first] to order[first + n - 1] */
@@ -210,9 +210,9 @@ static inline vpps_rows vpps_rows_of(uint32_t rows, uint32_t row_block, uint32_t
 /* How a device divides the rows of a cell's matrices among its virtual processors (VPs: CTAs of a GPU, threads of a CPU). */
 typedef struct vpps_row_rule {
     uint32_t unit; /* number of rows in a block; each virtual processor owns whole blocks */
-    /* rows of a matrix with fewer rows than this are not divided among processors; 0: fewer than `unit` for each processor */
+    /* a matrix is divided among processors if it has at least `least` rows; if `least` is 0: at least `unit` rows for each processor */
     uint32_t least;
-    /* if `least` is 0: rows of a matrix with at least this many rows are always divided; 0: no such rule */
+    /* used if `least` is 0: a matrix with at least `enough` rows is divided, too; not used if `enough` is 0 */
     uint32_t enough;
     uint32_t columns; /* whether processors own columns of matrices too, so that transposed products need no sums */
     /* if a cell's matrices have fewer elements than this in all: processors divide the vertices, not the rows of matrices */
@@ -237,7 +237,7 @@ typedef struct vpps_cell_needs {
     uint32_t scales;
     uint32_t in_place; /* whether the device's instructions can read inputs and write results in memory (in_place.c) */
     uint32_t group;    /* number of virtual processors (VPs) of a group; if 1, it owns all rows */
-    /* 1 + number of the only processor of a group that runs the stages level by level; 0: all processors do */
+    /* 1 + number of the one processor of a group that runs all stages of the main passes; 0: all processors run them */
     uint32_t owner;
     vpps_row_rule rows; /* the device's rule */
 } vpps_cell_needs;
@@ -245,8 +245,8 @@ _Static_assert(sizeof(vpps_cell_needs) == 7 * sizeof(uint64_t) + 14 * sizeof(uin
 
 /* The meaning of an integer that the batch's program (script) has for each vertex of a cell, beside the places of the vertex's inputs. */
 typedef enum vpps_word_kind {
-    VPPS_WORD_INDEX, /* number `value` of the indices that the caller gave for the vertex (vpps_pull_index) */
-    VPPS_WORD_IMM,   /* for a vertex that is one op: the op's integer, such as a class or the bits of a factor */
+    VPPS_WORD_INDEX, /* index number vpps_cell_word.value that the caller gave for the vertex (vpps_pull_index) */
+    VPPS_WORD_IMM,   /* for a vertex that is one op: the op's integer, such as a class, or the bits of the op's float */
     /* under dropout, whose mask depends on an element's number in the batch: the number of the vertex's first element */
     VPPS_WORD_DROPOUT
 } vpps_word_kind;
@@ -259,7 +259,7 @@ typedef struct vpps_cell_word {
 typedef struct vpps_cell_lookup {
     /* the table; VPPS_NO_PARAM: the entry is a value kept by vpps_keep, and its number is the value's offset in the pool */
     vpps_param table;
-    /* VPPS_WORD_DROPOUT: `value` is the entry's number; else the vertex's integer of this kind in the batch's program is */
+    /* VPPS_WORD_DROPOUT: `value` is the entry's number; other kinds: the script has the number, as the vertex's integer of this kind */
     uint8_t kind;
     uint32_t value;
 } vpps_cell_lookup;
@@ -375,7 +375,7 @@ static inline bool vpps_condition_holds(const vpps_condition_data *condition, fl
     return off < 0.5f && off > -0.5f;
 }
 
-/* Returns the rows of a value that processor m of a group owns; if rows are not divided among processors, 0 to rows * cols. */
+/* Returns the words of a value that processor m of a group owns: its rows of a vector; all words if rows are not divided. */
 static inline vpps_rows vpps_own_rows(const vpps_cell_needs *needs, uint32_t rows, uint32_t cols, uint32_t m) {
     if (!vpps_rows_dealt(needs, rows)) return (vpps_rows){0, rows * cols};
     return vpps_rows_of(rows, needs->rows.unit, needs->group, m);

@@ -324,7 +324,7 @@ static void backward_of(work *w, uint32_t v) {
     if (!w->ok || (product == VPPS_NONE && rest == VPPS_NONE)) return;
     if (product != VPPS_NONE) product = if_taken(w, product);
     const bool comes_in = value.kind <= VPPS_VALUE_LOOKUP;
-    /* the stage that sums up the gradient of an input also adds up the virtual processors' partial sums */
+    /* both terms stay apart: the stage that sums up an input's gradient also adds up the processors' partial sums */
     if (comes_in && c->needs.group > 1 && !asked) {
         contribute(w, &value, product);
         contribute(w, &value, rest);

@@ -18,8 +18,8 @@ typedef struct vpps_cell_cost {
 /* A stack: products of one stage that multiply the same operands. A device runs a stack as one product, with one matrix: the products'
  * matrices on top of each other. A product alone is a stack of one. */
 typedef struct vpps_cell_stack {
-    uint32_t first,
-        n; /* first: number of the cell's value that is the first product; n: how many products the stack has */
+    /* first: number of the cell's value that is the stack's first product; n: number of products */
+    uint32_t first, n;
     uint32_t rows, cols;
 } vpps_cell_stack;
 

@@ -27,7 +27,7 @@ typedef struct lowering {
     uint32_t axis;
     bool over_list, drops;
     uint32_t imm;
-    /* Where the op's integer comes from. STATIC: it is `imm`. PULLED: it is index `imm` of the vertex's list. OWN: the batch's program has it. */
+    /* The op's integer. STATIC: `imm`. PULLED: the vertex's index (vpps_pull_index) number `imm`. OWN: an integer that the script has. */
     enum { IMM_STATIC, IMM_PULLED, IMM_OWN } imm_kind;
 } lowering;
 
@@ -43,7 +43,7 @@ static uint32_t word_of(vpps_compiled_cell *c, vpps_word_kind kind, uint32_t val
     return c->n_words++;
 }
 
-/* Adds the product of an affine op's matrices and those of its arguments that have this axis, or all of them. */
+/* Adds the product of an affine op's matrices and arguments: with `all`, of all arguments; else of those with this axis. */
 static uint32_t product_of(const lowering *l, uint32_t axis, bool all, vpps_param bias) {
     vpps_cell_value v = value_of(l, VPPS_VALUE_PRODUCT);
     v.axis = (uint8_t)axis;
@@ -164,7 +164,7 @@ static uint32_t lower_source(const lowering *l) {
 }
 
 static uint32_t lower(const lowering *l) {
-    /* memory ran out if the op has arguments and no value has been made */
+    /* arguments are values: if the cell has no values, memory ran out */
     if (l->n_args && !l->c->values) return VPPS_NONE;
     switch (vpps_ops[l->s->op].op_class) {
     case VPPS_CLASS_SOURCE: return lower_source(l);
@@ -234,7 +234,7 @@ vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool drops, vpps_compile
     }
     for (uint32_t k = 0; ok && k < cell->n_outputs; k++) {
         const uint32_t otherwise =
-            /* in a cell with a condition, outputs[k] is the node of output k, whose substitute is otherwise[k] */
+            /* number of the input that replaces output k where the cell's condition does not hold */
             cell->condition.there ? cell->otherwise[k] : VPPS_NONE;
         c->outputs[c->n_outputs++] =
             (vpps_cell_output){.value = of_node[cell->outputs[k]], .node = cell->outputs[k], .otherwise = otherwise};

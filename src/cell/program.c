@@ -70,8 +70,8 @@ static vpps_operand kept_place(builder *b, uint32_t v) {
     return o;
 }
 
-/* Returns an operand that reads value v where it lies in memory: among inputs, parameters or kept values. The stage that makes the value of
- * an input op reads its numbers in the script (the batch's program). */
+/* Returns an operand that reads value v where it lies in memory: among inputs, parameters or kept values. The stage that makes an input
+ * op's value reads the op's numbers in the script (the batch's program). */
 static vpps_operand in_memory(builder *b, uint32_t v) {
     const vpps_cell_value *x = value_at(b, v);
     vpps_operand o = shape_of(b, v);
@@ -222,7 +222,7 @@ static vpps_operand place_of_product(builder *b, uint32_t v, uint32_t place) {
 }
 
 /* Returns whether a product may read value v, to which it is added, in memory instead of in a slot (buffer). No other step of the stage may
- * read v. A product must have made v, so that the vertices' vectors lie at equal distances in memory. */
+ * read v. A product of an earlier stage must have made v: such vectors of consecutive vertices lie at equal distances in memory. */
 static bool starts_in_memory(const builder *b, const vpps_cell_value *x, uint32_t v, uint32_t place) {
     const vpps_cell_value *from = value_at(b, v);
     return !made_here(b, v) && b->last[v] == place && b->slot[v] == VPPS_NONE && from->kind == VPPS_VALUE_PRODUCT &&

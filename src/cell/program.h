@@ -23,11 +23,11 @@ typedef enum vpps_place {
     VPPS_PLACE_GRADIENT /* the gradient of parameter number `at` */
 } vpps_place;
 
-/* Which elements of an operand a step needs to compute element e of its result; c is the column of element e. */
+/* Which elements of an operand a step needs to compute element e of its result. */
 typedef enum vpps_access {
     VPPS_ACCESS_OWN,    /* element e */
     VPPS_ACCESS_SCALAR, /* element `element` */
-    VPPS_ACCESS_COLUMN, /* element c: the operand has one element for each column */
+    VPPS_ACCESS_COLUMN, /* the element for e's column: the operand has one element for each column */
     VPPS_ACCESS_WHOLE,  /* all elements */
     VPPS_ACCESS_MEMBERS /* element e of every member of the vertex's list input */
 } vpps_access;
@@ -102,7 +102,7 @@ typedef struct vpps_program {
     vpps_slots slots;
     /* true: each processor computes the rows it owns, for all vertices; false: all rows of its vertices */
     bool rows;
-    /* list of row counts: how many rows a value has whose rows are divided among processors; each count once */
+    /* numbers of rows of the values whose rows are divided among processors, each number once */
     uint32_t *dealt;
     uint32_t n_dealt;
 } vpps_program;
@@ -166,8 +166,8 @@ static inline vpps_outer vpps_outer_product_of(const vpps_compiled_cell *c, uint
 
 static inline uint32_t vpps_operand_words(const vpps_operand *o) { return o->rows * o->cols; }
 
-/* Returns in how many separate columns a step computes: for an instruction of the form ROW, the columns of the result; for REDUCE, the
- * elements of the result, each made from one column; else 1. */
+/* Returns how many columns a step computes one by one. By the instruction's form in isa.def: ROW: the columns of the result; REDUCE: one
+ * for each element of the result; all others: 1. */
 static inline uint32_t vpps_step_columns(const vpps_program_step *s) {
     const vpps_form form = vpps_instructions[s->run.of.opcode].form;
     return form == VPPS_FORM_ROW ? s->to.cols : form == VPPS_FORM_REDUCE ? vpps_operand_words(&s->to) : 1;

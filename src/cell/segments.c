@@ -135,7 +135,7 @@ static uint32_t elements_for(builder *b, uint32_t v, bool apart) {
     return add_segment(b, VPPS_SEGMENT_ELEMENTS, v);
 }
 
-/* Notes that `step` in a segment (between two barriers) reads operand o: when o's value was last read, whether it needs a slot (buffer). */
+/* Records that `step` of a segment reads operand o: the last segment that reads o's value, and whether the value needs a slot (buffer). */
 static void note_read(builder *b, const vpps_program_step *step, const vpps_operand *o, uint32_t segment) {
     const uint32_t u = o->value;
     vpps_segments *s = b->s;

@@ -95,7 +95,7 @@ static inline const vpps_operand *vpps_start_of(const vpps_program_step *product
     return start->place && start->value != product->to.value ? start : NULL;
 }
 
-/* Returns number i of the operands that a step reads: its operands, then the one that is added to its product; NULL: there are no more. */
+/* Returns operand number i that a step reads: the step's own operands, then the operand that is added to a product; NULL: there is none. */
 static inline const vpps_operand *vpps_read_of(const vpps_segments *s, const vpps_program_step *step, uint32_t i) {
     if (step->kind < VPPS_STEP_RUN || i > step->n) return NULL;
     if (i < step->n) return vpps_operand_of(s, step, i);

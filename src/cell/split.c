@@ -138,13 +138,13 @@ bool vpps_reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *x, uin
     const char *types = vpps_instructions[x->run.opcode].operands;
     uint32_t at = 0;
     for (; *types; types++) {
-        if (*types == '*') return false; /* operands of letter * in isa.def are read row by row */
+        if (*types == '*') return false; /* tensors of a list (letter * in isa.def): own rows suffice */
         if (strchr("tsv", *types) && at++ == i) return *types != 't';
     }
     return false;
 }
 
-/* Divides the work on a value as an argument of its pass is divided, if that is by `split` and nothing is decided for the value. */
+/* Divides the work on each undecided value by `split`, if an argument of the value in the same pass is divided so. */
 static void split_as_read(vpps_compiled_cell *c, vpps_split split) {
     for (uint32_t v = 0; v < c->n_values; v++) {
         vpps_cell_value *x = &c->values[v];
@@ -184,7 +184,7 @@ static void choose_splits(work *w) {
     for (uint32_t v = c->n_values; v-- > 0;)
         if (c->values[v].split == VPPS_SPLIT_ANY && read_by_rows(c, v)) c->values[v].split = VPPS_SPLIT_ROWS;
     split_as_read(c, VPPS_SPLIT_VERTICES);
-    /* still undecided: the work on a value is divided as that on some value that is computed from it */
+    /* a value that is still undecided is divided like a value that is computed from it */
     for (uint32_t v = c->n_values; v-- > 0;) {
         const vpps_cell_value *x = &c->values[v];
         for (uint32_t i = 0; i < x->n_args; i++) {
