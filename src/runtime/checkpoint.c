@@ -2,8 +2,8 @@
  *
  * Tensors: every parameter under its name (a matrix rows x cols; a vector rows; a table count x cols x rows, since an entry lies column
  * after column), and state K of the optimiser as optimizer.K/NAME. Metadata: vpps.version, vpps.checksum (of all tensors),
- * vpps.optimizer, vpps.updates (a line for each parameter: how often its state was updated, a blank, its name), vpps.batches (numbers
- * batches and the dropout masks), vpps.seed (of dropout), vpps.random (of initialisers) and vpps.products (how a CPU made them), so that
+ * vpps.optimizer, vpps.updates (a line for each parameter: how often its state was updated, a blank, its name), vpps.batches (so
+ * many were trained), vpps.seed (of dropout), vpps.random (state of the initialisers) and vpps.products (how a CPU multiplied), so that
  * a resumed run goes on to the same bits. In a file without vpps.updates every state was updated by all batches. */
 #include "io/safetensors.h"
 #include "runtime/handle.h"
@@ -152,7 +152,7 @@ vpps_status vpps_save(vpps_handle *h, const char *path, const vpps_metadata *met
 
 /* ---------------------------------------------------------------- loading */
 
-/* The tensors in a file of one parameter: values and optimiser states. The contents for all parameters are read before the model changes. */
+/* One parameter's tensors in a file: values and optimiser states. The tensors of all parameters are read before the model changes. */
 typedef struct contents {
     float *values[1 + VPPS_MAX_STATES];
     uint64_t updates;

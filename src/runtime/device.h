@@ -37,8 +37,8 @@ typedef struct vpps_device_facts {
 
 /* A copy between a place of the pool and an array of the caller. */
 typedef struct vpps_pool_copy {
-    uint32_t offset, words; /* offset in the pool; VPPS_NONE, in a copy from the pool: fills `array` with zeros */
-    float *array;           /* NULL, in a copy to the pool: fills the place with zeros */
+    uint32_t offset, words; /* place in the pool; offset VPPS_NONE: a copy from the pool fills `array` with zeros */
+    float *array;           /* NULL: a copy to the pool fills the place with zeros */
 } vpps_pool_copy;
 
 /* Tells in which memory the caller's arrays are. */
@@ -107,7 +107,7 @@ typedef struct vpps_device_table {
     bool (*holds)(const vpps_device *d, vpps_param param, uint32_t which);
     /* Copies an array of a parameter to the host or, with `in`, from the host; a matrix row by row. `array` NULL, only with `in`: zeros. */
     vpps_status (*move)(vpps_device *d, vpps_param param, uint32_t which, float *array, bool in);
-    vpps_status (*settle)(vpps_device *d); /* Waits for copies from the host; NULL: `move` has waited. */
+    vpps_status (*settle)(vpps_device *d); /* Waits for the copies of `move` from the host; NULL: `move` waits. */
 
     /* Adds the latest launch's gradients of table entries to row_sums, before a next launch reuses their memory. Fails with MEMORY, DEVICE. */
     vpps_status (*take_gradients)(vpps_device *d);
@@ -117,19 +117,19 @@ typedef struct vpps_device_table {
     /* Writes, for checkpoints, the device's measured choices that affect a batch's bits, as text of at most VPPS_CHOICE_TEXT bytes.
      * `choice` and `take_choice` are NULL if bits do not depend on measurements. */
     void (*choice)(const vpps_device *d, char *text);
-    /* Applies the choices in a text that `choice` wrote, if it did so on this kind of machine and the options allow it. The caller must
-     * then write all parameters to the device. Fails with MEMORY, changing nothing. */
+    /* Applies the choices in `text`, which `choice` wrote, if the text is from this kind of machine and the options allow the choices. The
+     * caller must then write all parameters to the device. Fails with MEMORY, changing nothing. */
     vpps_status (*take_choice)(vpps_device *d, const char *text);
 
     /* Switches the device to the next setting of its profile, such as a variant of the kernel; parameters stay. NULL: no profile. */
     vpps_status (*tune)(vpps_device *d);
-    /* Writes to *out trial i of those measured before the first batch. Returns false if there are fewer. NULL: the device measures none. */
+    /* Writes to *out trial i that the device measured before the first batch. Returns false if there is none. NULL: none is measured. */
     bool (*measured)(const vpps_device *d, uint32_t i, vpps_trial *out);
 } vpps_device_table;
 
 struct vpps_device {
     const vpps_device_table *table;
-    /* the device's properties, such as its number of virtual processors, for which scripts are made; `tune` may change some */
+    /* properties of the device for which scripts are made, such as the number of virtual processors; `tune` may change them */
     const vpps_target *target;
     vpps_precision precision; /* precision of matrix products */
     const char *unit;         /* name of the instructions that compute matrix products */

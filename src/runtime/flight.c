@@ -16,7 +16,7 @@ vpps_status vpps_handle_break(vpps_handle *h, vpps_status status, uint64_t batch
     return vpps_handle_whole(h);
 }
 
-/* Counts a batch whose loss or gradient norm is not finite, and fails if the options say so. The device has not applied the batch. */
+/* Counts a batch whose loss or gradient norm is not finite, and fails if the options say so. The device has skipped the update. */
 static void check_finite(vpps_handle *h) {
     const bool loss = !isfinite(h->latest.loss);
     if (!loss && isfinite(h->latest.norm)) return;

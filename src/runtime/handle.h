@@ -38,7 +38,7 @@ struct vpps_handle {
     vpps_profile grouping, batching;
     const vpps_policy *policy; /* the batching policy in use */
     vpps_learned learned;      /* learned batching automata */
-    vpps_param_group *groups;  /* for each parameter: its settings; NULL: the optimizer's numbers apply to all */
+    vpps_param_group *groups;  /* for each parameter: its own rates; NULL: the optimizer's rates apply to all */
     vpps_param_step *steps;    /* for each parameter: learning rate, momentum and weight decay in the latest request */
     vpps_kept_space kept;      /* places of the values that stay on the device between batches */
     uint32_t number;           /* number of this handle in the process, counted from 1 */
@@ -65,7 +65,7 @@ struct vpps_handle {
     char failure[VPPS_MESSAGE_BYTES + 32];
     vpps_stats stats;
     uint32_t vote;
-    /* times from launch to gradients, summed: of the slowest process; mean of all */
+    /* time from launch to gradients, summed over the batches: of the slowest process; mean of all processes */
     uint64_t slowest_ns, mean_ns;
     vpps_trace *trace; /* records time spans; NULL: nothing is recorded */
     uint32_t process;  /* vpps_process_number() of the process that created the handle */
@@ -182,14 +182,14 @@ vpps_status vpps_handle_refresh(vpps_handle *h);
 
 /* ---- kept_values.c */
 
-/* Checks that values kept on the device which the graph reads are available. Fails with STATE. */
+/* Checks that all kept values that the graph reads are on the device. Fails with STATE. */
 vpps_status vpps_keep_check(const vpps_handle *h, const vpps_graph *g);
 /* Adds the nodes whose values are to stay on the device to the request's outputs. Fails with MEMORY, or ARGUMENT if one is the loss. */
 vpps_status vpps_keep_ask(vpps_handle *h, const vpps_graph *g, vpps_batch_request *request);
-/* Copies the parameters among the values that are to stay on the device to their lasting places, before batch b can update them. Nothing may be in
- * flight. Fails as the device does. */
+/* Copies those values that are to stay on the device and are parameters to their lasting places, before batch b updates the parameters.
+ * Nothing may be in flight. Fails as the device does. */
 vpps_status vpps_keep_parameters(vpps_handle *h, const vpps_graph *g, const vpps_batch *b);
-/* Notes the pool offsets at which the launched batch leaves the other values that are to stay on the device. */
+/* Notes the pool offsets at which the launched batch leaves those values that are to stay on the device, except parameters. */
 void vpps_keep_launched(vpps_handle *h, vpps_graph *g, const vpps_batch *b);
 /* Copies the finished batch's values that are to stay on the device to their lasting places. Fails as the device does. */
 vpps_status vpps_keep_finished(vpps_handle *h);

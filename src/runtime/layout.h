@@ -3,9 +3,9 @@
 
 #include "script/script.h"
 
-/* Assigns offsets in a device's memory pool to vectors and lookup tables, their optimiser states, and norms of at most max_vps virtual processors,
- * and notes the offsets in `plan`. The vectors' gradients form one range of the pool, *gradients. `device` is the name for messages. Fails with
- * MEMORY, POOL. The plan's arrays are one allocation: free(plan->values). */
+/* Assigns offsets in a device's memory pool to vectors and lookup tables, their optimiser states, and a partial sum of the gradient's norm
+ * for each of max_vps virtual processors. `plan` gets the offsets, and *gradients the range of the vectors' gradients. `device` is the name
+ * for messages. Fails with MEMORY, POOL. The plan's arrays are one allocation: free(plan->values). */
 vpps_status vpps_lay_out_pool(vpps_pool_plan *plan, const vpps_model *model, const vpps_options *options,
                               uint32_t max_vps, const char *device, vpps_rows *gradients);
 

@@ -10,8 +10,8 @@ enum { VPPS_MOST_TRIALS = 8, VPPS_TRIAL_BATCHES = 9, VPPS_CANDIDATE_BYTES = 64 }
 typedef struct vpps_memory {
     const char *what;  /* the meaning of the stored text, such as "the fastest kernel" */
     char machine[512]; /* the machine on which the stored text is valid */
-    const vpps_model
-        *model; /* the stored text is valid for models with matrices of these names and shapes; NULL: for all */
+    /* the stored text is valid for models with matrices of the same names and shapes; NULL: for all models */
+    const vpps_model *model;
 } vpps_memory;
 
 /* Returns the text that an earlier run stored under *m (malloc'd, owned by the caller), or NULL. */
@@ -39,7 +39,7 @@ typedef struct vpps_profile {
     const vpps_options *options; /* options whose log gets a line if the choice cannot be stored */
 } vpps_profile;
 
-/* Lists as candidates the divisors of n_vps up to `most` (numbers of VP groups): all, or VPPS_MOST_TRIALS - 1 small ones and the last. */
+/* Lists numbers of VP groups as candidates: the divisors of n_vps up to `most`; if these are too many, the smallest and the largest. */
 void vpps_profile_groups(vpps_profile *p, uint32_t n_vps, uint32_t most);
 
 static inline bool vpps_profile_goes_on(const vpps_profile *p) { return p->n && !p->done; }

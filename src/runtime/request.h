@@ -7,7 +7,7 @@
 typedef struct vpps_asked {
     vpps_request request;
     vpps_node loss;
-    /* n_values nodes whose values, then n_gradients nodes whose gradients the batch leaves in the device's memory pool.
+    /* first n_values nodes: the batch leaves their values in the device's memory pool; then n_gradients nodes: their gradients.
      * The loss is not among them: the batch's outcome has its value, and its gradient is 1. */
     vpps_node *nodes;
     uint32_t n_values, n_gradients;

@@ -148,9 +148,8 @@ void vpps_handle_ask(const vpps_handle *h, vpps_batch_request *request) {
     request->gradient_nodes = a->nodes + a->n_values;
     request->n_gradient_nodes = a->n_gradients;
     request->no_dropout = a->request.no_dropout;
-    if (draw)
-        request->dropout_key =
-            vpps_dropout_key(rank ^ vpps_mix64(draw) ^ h->options.seed, 0); /* batch number 0, which no batch has */
+    /* 0 instead of a batch's number, so that no training batch has this key: the first one has number 1 */
+    if (draw) request->dropout_key = vpps_dropout_key(rank ^ vpps_mix64(draw) ^ h->options.seed, 0);
 }
 
 vpps_batch_request vpps_handle_request(vpps_handle *h, vpps_node loss, vpps_goal goal) {

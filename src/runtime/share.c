@@ -5,8 +5,8 @@
 /* The first message of every process to every other. Two things follow it: for each parameter a bit (this process has a gradient of it), and for each
  * lookup table the number of rows that this process sends next. */
 typedef struct header {
-    uint64_t model,
-        step; /* hash of the model; hash of the optimiser's step (method, rates) in this batch: equal in all processes */
+    /* equal in all processes: hash of the model; hash of the optimiser's kind and rates, and of what is frozen, in this batch */
+    uint64_t model, step;
     double loss;
     uint64_t busy_ns;
     uint32_t vote, n_rows;
@@ -57,7 +57,7 @@ static uint64_t hash_of_model(const vpps_model *model, const char *machine) {
     return vpps_hash_digest(&h, 0);
 }
 
-/* Returns a hash of what must be equal in all processes for a batch: the optimiser's numbers, and which parameters are frozen. */
+/* Returns a hash of what must be equal in all processes for a batch: the optimiser's kind and rates, and which parameters are frozen. */
 static uint64_t hash_of_step(const vpps_share *s, const vpps_task_header *h, const uint32_t *steps) {
 #define X(name) h->name,
     const float numbers[] = {VPPS_OPTIMIZER_NUMBERS(X)(float) h->update, (float)h->guard, (float)h->step};

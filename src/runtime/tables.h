@@ -25,5 +25,5 @@ vpps_status vpps_table_read(void *source, size_t i, uint64_t first, size_t room,
 /* Tells the other processes that the first process needs no more pieces of their lookup tables. */
 vpps_status vpps_tables_done(vpps_communicator *c);
 
-/* Sends the first process the pieces of tables that it asks for, until it calls vpps_tables_done. To be called in the other processes. */
+/* Called in all other processes: sends the first process the pieces of tables that it asks for, until it calls vpps_tables_done. */
 vpps_status vpps_tables_give(vpps_communicator *c, const vpps_model *model);

@@ -9,13 +9,13 @@ struct vpps_gpu_ahead {
     vpps_gpu_ahead *next;
     pthread_t thread;
     atomic_bool done;
-    vpps_gpu *gpu; /* the device whose driver, machine, layout and model the thread reads; none changes */
+    vpps_gpu *gpu; /* the thread reads the device's driver, machine, layout and model, which do not change */
     vpps_kernel_plan plan;
     /* whether the kernel is the variant whose speed is measured next (the profile's candidate) */
     bool candidate;
     const vpps_compiled_cell **of; /* the n_cells cells of which the kernel consists, in the batch's order */
     uint32_t n_cells, registers;   /* registers: how many of a thread's registers may hold weights */
-    /* copies of the cells in `of`, with the rows per warp for which this kernel is made; the cells in `of` own arrays of their copies */
+    /* copies of the cells in `of`, with this kernel's rows per warp; a copy uses the arrays of its original */
     vpps_compiled_cell *cells;
     const vpps_compiled_cell **list;
 };

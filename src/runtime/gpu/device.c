@@ -1,4 +1,4 @@
-/* device.c - the GPU device: launches batches and takes their outcomes. A batch is one copy of the script and one launch. */
+/* device.c - the GPU device: launches batches and takes their outcomes. Most batches take one copy of the script and one launch. */
 #include "codegen/nvrtc.h"
 #include "runtime/cores.h"
 #include "runtime/gpu/gpu.h"
@@ -107,7 +107,7 @@ static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t 
         t->launch(gpu->driver, gpu->kernel->loaded, &gpu->kernel->shape, &arguments, sizeof arguments);
     if (status == VPPS_MEMORY) VPPS_TRY(t->clear(gpu->driver, failure_at(gpu, launch), sizeof begin));
     VPPS_TRY(status);
-    gpu->launches++; /* a launch that failed is not counted: the next one takes its slot and its record, which is zero again */
+    gpu->launches++; /* a failed launch is not counted: the next launch uses the same slot and the same failure record */
     return t->mark(gpu->driver, launch % VPPS_GPU_SLOTS);
 }
 
@@ -126,8 +126,8 @@ static vpps_status start_gradients(vpps_gpu *gpu, const vpps_batch *batch) {
     if (!adds) gpu->start_ns = vpps_now_ns();
     if (!adds) VPPS_TRY(vpps_gpu_open_sum(gpu));
     VPPS_TRY(start_batch(gpu, batch, VPPS_GPU_GRADIENTS, adds));
-    gpu->summing =
-        true; /* only now: if the launch found no memory, there are no new gradients, and the caller may repeat it */
+    /* set after the launch: if the launch found no memory, there are no gradients, and the caller may repeat the call */
+    gpu->summing = true;
     gpu->untaken = batch->script;
     vpps_gpu_mark_outers(batch, true, gpu->dense);
     return VPPS_OK;
@@ -159,7 +159,7 @@ static vpps_status start_update(vpps_gpu *gpu, const vpps_batch *batch, double l
     VPPS_TRY(vpps_gpu_give_entries(gpu));
     VPPS_TRY(vpps_gpu_make_step(gpu, batch, &step));
     VPPS_TRY(start(gpu, &step, gpu->entries.address, (float)loss, false));
-    vpps_gpu_zero_gradients(&gpu->device); /* forgets the gradients; their memory stays until the update reads it */
+    vpps_gpu_zero_gradients(&gpu->device); /* only marks them as absent: the update still reads them */
     return VPPS_OK;
 }
 
@@ -436,7 +436,7 @@ static vpps_status create_cuda(vpps_device **out, const vpps_model *model, const
                                vpps_pool_plan *plan) {
     const vpps_nvrtc *compiler;
     VPPS_TRY(vpps_gpu_create(out, &vpps_device_cuda, &vpps_driver_cuda, model, options, plan));
-    const vpps_status status = vpps_nvrtc_open(&compiler); /* after the driver, whose version decides which NVRTC */
+    const vpps_status status = vpps_nvrtc_open(&compiler); /* after the driver, whose version selects the NVRTC */
     if (status == VPPS_OK) return VPPS_OK;
     gpu_destroy(*out);
     *out = NULL;

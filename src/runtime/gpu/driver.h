@@ -61,7 +61,7 @@ typedef struct vpps_driver_table {
     vpps_status (*order)(vpps_driver *d, void *stream, bool theirs_first);
 
     /* Loads a kernel: compiles the source, whose kernel function is named vpps_kernel, or takes the compiled code from the disk cache.
-     * `shape`: shape of later launches. The caller decides whether the report's stack frame is acceptable. */
+     * `shape`: shape of later launches. A kernel with a stack frame (register spills) is loaded, too. */
     vpps_status (*load)(vpps_driver *d, const char *source, const char *description, const vpps_launch_shape *shape,
                         vpps_kernel **out, vpps_cubin_report *report);
     void (*unload)(vpps_driver *d, vpps_kernel *kernel);

@@ -36,7 +36,7 @@ typedef struct vpps_gpu_layout {
     vpps_optimizer_kind optimizer;
     uint32_t n_states;        /* number of state values that the optimiser has per parameter value */
     vpps_precision precision; /* precision of products; never AUTO */
-    const char *why;          /* reason for the precision */
+    const char *why;          /* why this precision was chosen, as text */
     vpps_rows gradients;      /* range, in the pool (the device's memory), of the gradients of vector parameters */
     uint32_t *matrix_at;      /* for each matrix: its first word in the buffers gpu.matrices and gradients */
     size_t matrix_words;
@@ -73,10 +73,10 @@ typedef struct vpps_gpu_slot {
 
 /* One operand of a matrix's gradient, which is the sum of dy x^T over a cell's vertices: all vectors dy, or all vectors x, packed for cuBLAS. */
 typedef struct vpps_gpu_factor {
-    /* the cell's value that is dy or x; NULL: there is none, or another factor has its vectors */
+    /* the cell's value that is dy or x; NULL: the gradient is no matrix's, or an earlier factor has the same value */
     const vpps_operand *operand;
     uint32_t words;   /* number of words of a packed vector */
-    uint64_t vectors; /* number of vectors; set to 0 and counted again while tasks get places for their vectors */
+    uint64_t vectors; /* number of vectors; while tasks get places in `packed`: of those placed so far */
     uint64_t at;      /* first word of this factor's vectors in the buffer `packed` */
     bool used;        /* whether the batch has vertices of the factor's cell */
 } vpps_gpu_factor;
@@ -107,7 +107,7 @@ typedef struct vpps_gpu_flight {
     vpps_goal goal;
     bool trains;
     bool *steps;           /* for each parameter: whether the batch updates it, unless a gradient is infinite or NaN */
-    vpps_status status;    /* failure of the call that launched the batch, if a part may have been queued; else OK */
+    vpps_status status;    /* failure of the call that launched the batch, if some of its work may be queued; else OK */
     uint64_t gradients_ns; /* duration of the batch's first launch, which computed the gradients */
 } vpps_gpu_flight;
 
@@ -133,8 +133,8 @@ typedef struct vpps_gpu {
     vpps_gpu_slot slots[VPPS_GPU_SLOTS];
     uint32_t launches; /* number of launches so far; launch n uses slot n % VPPS_GPU_SLOTS */
     float *rescued;    /* host copy of the pool's parameters while the device has no pool; else NULL */
-    uint32_t
-        scratch_words; /* number of words that each CTA has in the buffer `scratch`, beside its copies of weights in bf16 */
+    /* number of words that each CTA has in the buffer `scratch`, beside its copies of weights in bf16 */
+    uint32_t scratch_words;
 
     vpps_share *share; /* exchanges gradients with other processes; NULL: there are no other processes */
     vpps_nccl *gpus;   /* sums gradients between GPUs directly; NULL: gradients go through the host */
@@ -142,7 +142,7 @@ typedef struct vpps_gpu {
     /* Script of the latest launch that computed gradients, as long as its gradients of table entries are missing in device.row_sums; else NULL. */
     const uint32_t *untaken;
     vpps_gpu_products products;
-    /* for each parameter: whether it has a gradient; for lookup tables, known only in an update */
+    /* for each parameter: whether it has a gradient; for a lookup table, valid only during an update */
     bool *dense;
     double sum_loss; /* sum of the losses of the launches over which gradients are summed */
     /* lookup-table entries with gradients: of this process; after an exchange, of all processes */
@@ -206,7 +206,7 @@ vpps_status vpps_gpu_move(vpps_device *d, vpps_param p, uint32_t which, float *a
 
 /* ---- kernel.c */
 
-/* Describes a kernel for vpps_specialise: with the given cells, number of groups of CTAs, and rows per warp and threads of `choice`. */
+/* Describes, for vpps_specialise, a kernel with these cells, so many groups of CTAs, and the rows per warp and threads of `choice`. */
 vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, uint32_t groups, const vpps_trial *choice,
                                       const vpps_compiled_cell *const *cells, uint32_t n_cells);
 
@@ -222,7 +222,7 @@ void vpps_gpu_forget_kernels(vpps_gpu *gpu);
 
 /* ---- script.c */
 
-/* A copy of a batch's script in pinned memory, for asynchronous upload. The kind of a task that runs a cell's code is the code's number. */
+/* A copy of a batch's script in pinned memory, for asynchronous upload. A task that runs code of a cell has the code's number as kind. */
 typedef struct vpps_gpu_script {
     const uint32_t *copy;
     uint32_t touched;  /* address of flags, one word a parameter: whether it has a gradient; 0: no flags */
@@ -230,8 +230,8 @@ typedef struct vpps_gpu_script {
     uint32_t products; /* address, in this script, of a copy of the words in vpps_gpu_products */
 } vpps_gpu_script;
 
-/* The tasks of a batch that a launch runs. WHOLE: all. FORWARD: those before the PAUSE task, where forward ends. STEP: NORM and UPDATE.
- * GRADIENTS: those before NORM (backward's launch: after PAUSE); they compute all gradients, or pack the vectors from which cuBLAS does. */
+/* The tasks of a batch that a launch runs. WHOLE: all. FORWARD: up to the PAUSE task, which ends forward. GRADIENTS: the tasks before NORM
+ * (after PAUSE, if there is one), which compute the gradients or pack vectors for cuBLAS. STEP: NORM and UPDATE. */
 typedef enum vpps_gpu_part { VPPS_GPU_WHOLE, VPPS_GPU_FORWARD, VPPS_GPU_GRADIENTS, VPPS_GPU_STEP } vpps_gpu_part;
 
 /* Makes the script of the next launch, valid until that launch has ended. `adds`: the launch adds to existing gradients, of the parameters that

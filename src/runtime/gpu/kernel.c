@@ -3,7 +3,7 @@
  * the weights from memory, so a change of kernels costs no more than the compilation. */
 #include "runtime/gpu/gpu.h"
 
-/* What the compile functions read and write. kernel: the kernel that was loaded last; shape: the shape of its launches. */
+/* Context of `compile` and `log_line`. kernel: the kernel that was loaded last; shape: the shape of its launches. */
 typedef struct loading {
     vpps_gpu *gpu;
     vpps_kernel *kernel;

@@ -80,7 +80,7 @@ vpps_status vpps_gpu_lay_out(vpps_gpu_layout *out, const vpps_model *model, cons
     enum {
         LEAST_ROWS = 32,
         SPLIT_ELEMS = 4096,
-        /* least time of a level, as flops of a virtual processor: those of 7,000 cycles, predicted for a level of a Tree-LSTM */
+        /* flops of a virtual processor in 7,000 cycles, the predicted least time of a level of a Tree-LSTM */
         LEVEL_FLOPS = 1000000
     };
     const uint32_t n_vps = options->vps ? vpps_min_u32(options->vps, machine->sms) : machine->sms;

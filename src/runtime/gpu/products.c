@@ -72,7 +72,7 @@ static void add_vectors(const vpps_gpu *gpu, const vpps_batch *batch, const vpps
 
 /* Assigns memory in the buffer `packed` to the vectors of every operand dy or x. */
 static vpps_status place_factors(vpps_gpu *gpu) {
-    enum { ALIGNED = 64 /* words; a fixed alignment, since cuBLAS may choose algorithms by it */ };
+    enum { ALIGNED = 64 /* words; cuBLAS may choose its algorithm by the alignment */ };
     vpps_gpu_products *p = &gpu->products;
     uint64_t words = 0;
     for (uint32_t i = 0; i < p->n_factors; i++) {
@@ -195,7 +195,7 @@ vpps_status vpps_gpu_plan_products(vpps_gpu *gpu, const vpps_batch *batch, bool 
     bool *begun = calloc(n_params + 1, sizeof *begun);
     if (latest && begun) {
         if (adds) memcpy(begun, gpu->dense, n_params * sizeof *begun);
-        vpps_gpu_mark_outers(batch, false, begun); /* marks gradients that the launch before cuBLAS begins */
+        vpps_gpu_mark_outers(batch, false, begun); /* marks gradients with terms from the launch before cuBLAS */
         for (uint32_t i = 0; i < batch->n_cells; i++) list_products(gpu, batch, i, begun, latest);
     }
     const bool listed = latest && begun;
