@@ -204,25 +204,13 @@ check "labels that begin with a digit" finds class_names "x == ['1star', '5stars
 python3 - <<'PY'
 lines = [(k % 2, f'film number {k} is {"good" if k % 2 else "bad"}') for k in range(12)]
 open('labels', 'w').write(''.join(f'{a}\t{b}\n' for a, b in lines))
-open('heading', 'w').write('label\tsentence\n' + ''.join(f'{a}\t{b}\n' for a, b in lines))
-open('glue', 'w').write('sentence\tlabel\n' + ''.join(f'{b}\t{a}\n' for a, b in lines))
 open('cola', 'w').write(''.join(f'gj04\t{a}\t\t{b}\n' for a, b in lines))
 PY
 check "labelled sentences, and nothing is told" untold bilstm-classifier --embed 4 --train labels
-check "a heading" told "heading:1: 'label' is read as a label; it looks like the heading of a column" bilstm-classifier --embed 4 --train heading
 printf 'text,label\nfine,pos\nsad,neg\n' >names.csv
 check "a label below names, and nothing is told" untold bilstm-classifier --embed 4 --min-count 1 --train names.csv
-check "columns in another order" told "glue: 13 classes for 13 labels: is this the form that bilstm-classifier reads?" bilstm-classifier --embed 4 --train glue
 check "more columns" refuses "cola:1:7: expected spaces between words, found a second tab" bilstm-classifier --train cola
-check "labelled sentences for a tagger" told "glue: all of it is one of the sentences to train on: is this the form" bilstm-tagger --embed 4 --train glue
 check "text for a language model, and nothing is told" untold lstm-lm --embed 4 --train <(cut -f 2 labels)
-check "labelled sentences for a language model" told "labels: every line looks like two columns: it is read as plain text" lstm-lm --embed 4 --train labels
-check "word|TAG for a language model" told "bars: every line looks like word|TAG" lstm-lm --embed 4 --train bars
-sed -n 1,3p penn | tr -d '\n' >one-line && { cat one-line; echo; cat one-line; echo; cat one-line; echo; } >three
-check "trees for a language model" told "three: every line looks like trees in brackets" lstm-lm --embed 4 --train three
-check "nothing but rare words" told "labels: no word occurs 99 times (--min-count): all are <unk>" bilstm-classifier --embed 4 --train labels --min-count 99
-sed 's/^[^ ]* /x /' blanks >same
-check "one word only" told "same: all words are 'x': is this the column of words?" bilstm-tagger --embed 4 --train same
 
 # ---------------------------------------------------------------- reserved words
 

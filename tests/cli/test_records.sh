@@ -157,11 +157,7 @@ check "is its record's" says err ":8: the training part has no label B-X"
 check "<eos> in a record" learns eos lstm-lm --train <(printf '{"text": "a b"}\n{"text": "c <eos> d"}\n')
 check "is told with its line" says err ":2: <eos> marks the end of a sentence"
 printf 'label\ttext\nperson\tada\n' >plain.txt
-printf 'person\tada "sees"\nplace\t"rome, ""a"" b"\nplace\t"oslo"\n' >quotes.tsv
-check "labelled lines in quotes" learns quotes bilstm-classifier --train quotes.tsv
-check "are told" says err "quotes.tsv:2: the quotes around this text are words; a first line with the names label and text has them taken off; such lines: 2"
 check "a name that says nothing: lines, as before" learns plain bilstm-classifier --train plain.txt
-check "and a heading is told" says err "plain.txt:1: 'label' is read as a label"
 
 # ---------------------------------------------------------------- lists in cells of tables
 

@@ -4,6 +4,7 @@
 #include "io/chunks.h"
 #include "io/file.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <strings.h>
 
@@ -69,9 +70,40 @@ void corpus_find_word(const corpus *c, const char *word, char *place, size_t n) 
     }
 }
 
+/* ---------------------------------------------------------------- reserved words */
+
+void corpus_note_reserved(corpus *c, const char *name, const char *text, size_t len) {
+    const vpps_text t = vpps_text_of(name, text, len, "");
+    uint64_t n_inside = 0, n_ends = 0, inside = 0, ends = 0;
+    vpps_line line = {0};
+    if (!memmem(t.begin, (size_t)(t.end - t.begin), END_WORD, sizeof END_WORD - 1)) return;
+    while (vpps_text_next_line(&t, &line)) {
+        const char *at = line.begin;
+        vpps_word word;
+        while (vpps_text_next_word(&at, line.end, &word)) {
+            if (!vpps_word_is(word, END_WORD)) continue;
+            const bool last = vpps_skip_blanks(at, line.end) == line.end;
+            if (last && !n_ends++) ends = line.number;
+            if (!last && !n_inside++) inside = line.number;
+        }
+    }
+    if (n_inside)
+        corpus_note(c,
+                    "%s%s:%" PRIu64 ": " END_WORD
+                    " marks the end of a sentence; inside a line it is read as <unk>; such words: %" PRIu64,
+                    VPPS_PATH_ARGS(name), inside, n_inside);
+    if (n_ends)
+        corpus_note(c,
+                    "%s%s:%" PRIu64 ": " END_WORD
+                    " at the end of a line is the mark that every sentence gets; such lines: %" PRIu64,
+                    VPPS_PATH_ARGS(name), ends, n_ends);
+}
+
 /* ---------------------------------------------------------------- labels */
 
-bool corpus_label(const corpus_split *split, uint32_t i, uint32_t k, uint32_t *label) {
+/* Sets *label to label k of example i, an id in the split's own vocabulary (VPPS_NO_WORD: unlabelled). Returns false
+ * when the example has no label k. */
+static bool label_at(const corpus_split *split, uint32_t i, uint32_t k, uint32_t *label) {
     *label = VPPS_NO_WORD;
     if (split->bank) {
         const vpps_tree tree = vpps_treebank_tree(split->bank, i);
@@ -96,15 +128,6 @@ static uint32_t n_labels(const corpus_split *split) {
     return vpps_lattices_tags(split->lattices);
 }
 
-void corpus_label_place(const corpus_split *split, uint32_t i, uint32_t k, char *text, size_t n) {
-    if (!split->sentences || split->target) {
-        corpus_place(split, i, text, n);
-        return;
-    }
-    const corpus_file *file = corpus_file_of(split, i);
-    snprintf(text, n, "%s:%u", file ? file->name : "generated", vpps_sentences_word_line(split->sentences, i, k));
-}
-
 /* Returns a label's name, NULL if labels are numbers. */
 static const char *label_word(const corpus *c, const corpus_split *split, uint32_t label) {
     const vpps_vocab *names = split->bank        ? c->vocab[VOCAB_CLASSES]
@@ -113,80 +136,61 @@ static const char *label_word(const corpus *c, const corpus_split *split, uint32
     return names ? vpps_vocab_word(names, label) : NULL;
 }
 
-void corpus_label_name(const corpus *c, const corpus_split *split, uint32_t label, char *name, size_t n) {
-    const char *word = label_word(c, split, label);
-    if (word) {
-        snprintf(name, n, "%.64s", word);
-    } else {
-        snprintf(name, n, "%u", label);
-    }
-}
-
-/* Returns for each of n labels whether the network can learn it: whether the training split has the label or, without a training split, whether a
- * tree's label is less than the number of classes. NULL: out of memory. */
-static bool *find_known(const corpus *c, const corpus_split *split, uint32_t n) {
+/* Returns for each of n labels whether the network cannot learn it: whether the training split lacks the label or, without a training split,
+ * whether a tree's label is none of the classes. NULL: out of memory. */
+static bool *find_unknown(const corpus *c, const corpus_split *split, uint32_t n) {
     const corpus_split *train = &c->split[SPLIT_TRAIN];
-    bool *known = vpps_scratch(((size_t)n + 1) * sizeof *known);
-    for (uint32_t label = 0; known && label < n; label++) {
-        known[label] =
-            split->bank ? !train->present && label < c->classes : split->ids[VOCAB_CLASSES][label] != VPPS_NO_WORD;
-    }
-    for (uint32_t i = 0; known && split->bank && train->present && i < vpps_treebank_size(train->bank); i++) {
+    bool *unknown = vpps_scratch(((size_t)n + 1) * sizeof *unknown);
+    for (uint32_t label = 0; unknown && label < n; label++)
+        unknown[label] =
+            split->bank ? train->present || label >= c->classes : split->ids[VOCAB_CLASSES][label] == VPPS_NO_WORD;
+    for (uint32_t i = 0; unknown && split->bank && train->present && i < vpps_treebank_size(train->bank); i++) {
         uint32_t label;
-        for (uint32_t k = 0; corpus_label(train, i, k, &label); k++) {
-            if (label < n) known[label] = true;
-        }
+        for (uint32_t k = 0; label_at(train, i, k, &label); k++)
+            if (label < n) unknown[label] = false;
     }
-    return known;
+    return unknown;
 }
 
-/* A label that the network cannot learn ("odd"): the first one found with its place, and the number of different odd labels. */
+/* The first of a split's odd labels: "FILE:LINE", its name, and how many other odd labels there are, as ", nor 3 more". */
 typedef struct odd_label {
-    uint32_t label, example, position, n;
+    char place[4096], name[72], others[64];
 } odd_label;
 
-typedef struct odd_text {
-    char place[4096], name[72], others[64];
-} odd_text;
-
-/* Finds the first label that is marked in `odd` (labels that the network cannot learn), and counts the different marked labels that occur. Returns
- * false when no marked label occurs. */
-static bool find_odd_label(const corpus_split *split, bool *odd, odd_label *found) {
-    const uint32_t n_read = corpus_read_so_far(split);
-    *found = (odd_label){0};
-    for (uint32_t i = 0; i < n_read; i++) {
-        uint32_t label;
-        for (uint32_t k = 0; corpus_label(split, i, k, &label); k++) {
+/* Describes the first label that is marked in `odd`, with the word `more` before the number of others. Returns false when no marked label
+ * occurs. */
+static bool find_odd_label(const corpus *c, const corpus_split *split, bool *odd, const char *more, odd_label *found) {
+    uint32_t n = 0, label;
+    *found->others = '\0';
+    for (uint32_t i = 0; i < corpus_read_so_far(split); i++) {
+        for (uint32_t k = 0; label_at(split, i, k, &label); k++) {
             if (label == VPPS_NO_WORD || !odd[label]) continue;
-            if (!found->n++) found->example = i, found->position = k, found->label = label;
             odd[label] = false;
+            if (n++) continue;
+            const char *word = label_word(c, split, label);
+            if (word)
+                snprintf(found->name, sizeof found->name, "%.64s", word);
+            else
+                snprintf(found->name, sizeof found->name, "%u", label);
+            if (split->sentences)
+                snprintf(found->place, sizeof found->place, "%s:%u", corpus_file_of(split, i)->name,
+                         vpps_sentences_word_line(split->sentences, i, k));
+            else
+                corpus_place(split, i, found->place, sizeof found->place);
         }
     }
-    return found->n > 0;
-}
-
-/* Writes "FILE:LINE" and the name of the first odd label (one that the network cannot learn), and how many more there are, such as ", nor 3 more",
- * with the word `more` before the number. */
-static void describe_odd_label(const corpus *c, const corpus_split *split, const odd_label *found, const char *more,
-                               odd_text *text) {
-    corpus_label_place(split, found->example, found->position, text->place, sizeof text->place);
-    corpus_label_name(c, split, found->label, text->name, sizeof text->name);
-    text->others[0] = '\0';
-    if (found->n > 1) snprintf(text->others, sizeof text->others, ", %s %u more", more, found->n - 1);
+    if (n > 1) snprintf(found->others, sizeof found->others, ", %s %u more", more, n - 1);
+    return n > 0;
 }
 
 void corpus_note_labels(corpus *c, int which) {
     const corpus_split *split = &c->split[which];
     const uint32_t n = n_labels(split);
-    VPPS_FREED bool *odd = n ? find_known(c, split, n) : NULL;
+    VPPS_FREED bool *odd = n ? find_unknown(c, split, n) : NULL;
     odd_label found;
-    odd_text text;
-    for (uint32_t label = 0; odd && label < n; label++) odd[label] = !odd[label];
-    if (odd && find_odd_label(split, odd, &found)) {
-        describe_odd_label(c, split, &found, "nor", &text);
-        corpus_note(c, "%s: the training part has no label %s%s: it is never right", text.place, text.name,
-                    text.others);
-    }
+    if (odd && find_odd_label(c, split, odd, "nor", &found))
+        corpus_note(c, "%s: the training part has no label %s%s: it is never right", found.place, found.name,
+                    found.others);
 }
 
 /* Adds a note if tags include O but none of a known scheme of chunks: b-per, B_PER, PER-B, PER. */
@@ -199,29 +203,25 @@ static void note_other_scheme(corpus *c, const corpus_split *split, uint32_t n) 
         has_o |= is_o;
         if (!is_o && !other) other = name;
     }
-    if (has_o && other) {
+    if (has_o && other)
         corpus_note(c,
                     "%s%s: tags such as '%.64s' are of no scheme (O, B-X, I-X and so on): accuracy is measured, no F1",
                     VPPS_PATH_ARGS(split->files[0].name), other);
-    }
 }
 
 void corpus_note_tags(corpus *c, int which) {
     const corpus_split *split = &c->split[which];
     const uint32_t n = n_labels(split);
-    if (which == SPLIT_TRAIN && split->sentences && !vpps_f1_applies(c->vocab[VOCAB_CLASSES]))
-        note_other_scheme(c, split, n);
-    VPPS_FREED bool *odd = n && vpps_f1_applies(c->vocab[VOCAB_CLASSES]) ? vpps_scratch(n * sizeof *odd) : NULL;
+    const bool chunks = vpps_f1_applies(c->vocab[VOCAB_CLASSES]);
+    if (which == SPLIT_TRAIN && split->sentences && !chunks) note_other_scheme(c, split, n);
+    VPPS_FREED bool *odd = n && chunks ? vpps_scratch(n * sizeof *odd) : NULL;
     odd_label found;
-    odd_text text;
     for (uint32_t label = 0; odd && label < n; label++) {
         const char *name = label_word(c, split, label);
         vpps_chunk_tag tag;
         odd[label] = name && !vpps_chunk_tag_read(name, &tag);
     }
-    if (odd && find_odd_label(split, odd, &found)) {
-        describe_odd_label(c, split, &found, "as is the case with", &text);
-        corpus_note(c, "%s: tag '%s' is of no scheme (O, B-X, I-X and so on)%s: F1 takes it for O", text.place,
-                    text.name, text.others);
-    }
+    if (odd && find_odd_label(c, split, odd, "as is the case with", &found))
+        corpus_note(c, "%s: tag '%s' is of no scheme (O, B-X, I-X and so on)%s: F1 takes it for O", found.place,
+                    found.name, found.others);
 }

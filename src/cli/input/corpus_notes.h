@@ -9,13 +9,8 @@ void corpus_note(corpus *c, const char *format, ...) __attribute__((format(print
 /* Adds a note if a file is not UTF-8: where its first such byte is, and how many lines have such bytes. */
 void corpus_note_encoding(corpus *c, const char *name, const char *text, size_t len);
 
-/* Sets *label to label k of example i, an id in the split's own vocabulary (VPPS_NO_WORD: unlabelled). Returns false
- * when the example has no label k. */
-bool corpus_label(const corpus_split *split, uint32_t i, uint32_t k, uint32_t *label);
-
-/* corpus_label_place writes "FILE:LINE" of label k of example i; corpus_label_name writes a label's name or number. */
-void corpus_label_place(const corpus_split *split, uint32_t i, uint32_t k, char *text, size_t n);
-void corpus_label_name(const corpus *c, const corpus_split *split, uint32_t label, char *name, size_t n);
+/* Adds a note if the text of a language model contains END_WORD: on which lines, and how the word is read. */
+void corpus_note_reserved(corpus *c, const char *name, const char *text, size_t len);
 
 /* Adds a note about labels of a split that the training split lacks: the place of the first such label, and their number. task.map must have mapped
  * the split's ids. */

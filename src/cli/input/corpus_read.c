@@ -2,7 +2,6 @@
 #include "cli/input/corpus_read.h"
 #include "base/base.h"
 #include "base/hash.h"
-#include "cli/input/corpus_form.h"
 #include "cli/input/corpus_notes.h"
 #include "cli/input/corpus_records.h"
 #include "cli/input/data_files.h"
@@ -309,7 +308,6 @@ vpps_status corpus_open(corpus *c, settings *s) {
         if (files && i != SPLIT_TRAIN) corpus_note_labels(c, i);
         if (files && task_for(s)->classifies) corpus_note_tags(c, i);
     }
-    if (files && s->command == COMMAND_TRAIN) corpus_note_form(c, s);
     if (!files) VPPS_TRY(exclude_training_examples(c, s->network->kind));
     if (c->split[wanted].present) return VPPS_OK;
     return vpps_fail(VPPS_FORMAT, "all generated %s %s occur in training, too", split_names[wanted], t->examples);

@@ -42,47 +42,6 @@ vpps_status input_refuse_array(const vpps_text *t) {
                      VPPS_PATH_ARGS(t->name));
 }
 
-/* Counts of a text's lines and words that look like a format other than plain sentences. */
-typedef struct shapes {
-    uint64_t lines, words, barred; /* lines and words of the text; barred: number of words like word|TAG */
-    uint64_t with_one_tab, with_tabs;
-    uint64_t trees; /* lines in brackets */
-} shapes;
-
-static shapes count_shapes(const vpps_text *t) {
-    shapes n = {0};
-    vpps_line line = {0};
-    while (vpps_text_next_line(t, &line)) {
-        const char *at = vpps_skip_blanks(line.begin, line.end), *end = vpps_trim_blanks(at, line.end);
-        vpps_word word;
-        size_t tabs = 0;
-        if (at == end) continue;
-        n.lines++;
-        n.trees += *at == '(' && end[-1] == ')';
-        for (const char *p = at; p < end; p++) tabs += *p == '\t';
-        n.with_one_tab += tabs == 1;
-        n.with_tabs += tabs > 0;
-        while (vpps_text_next_word(&at, end, &word)) {
-            const char *bar = memrchr(word.at, '|', word.len);
-            n.words++;
-            n.barred += bar && bar > word.at && bar + 1 < word.at + word.len;
-        }
-    }
-    return n;
-}
-
-static const char *look_of(shapes n) {
-    enum { FEW = 3 };
-    return n.lines < FEW               ? NULL
-           : n.trees == n.lines        ? "trees in brackets"
-           : n.barred == n.words       ? "word|TAG"
-           : n.with_tabs < n.lines     ? NULL
-           : n.with_one_tab == n.lines ? "two columns"
-                                       : "columns";
-}
-
-const char *input_text_looks(const vpps_text *t) { return look_of(count_shapes(t)); }
-
 /* Returns the number of columns if the text seems to have a word and its tags in columns, a word per line; 0: it seems to have sentences.
  * Columns: all lines have equally many words, at least two; two lines are adjacent; and a tab or a blank line occurs. */
 static uint32_t columns_of(const vpps_text *t) {
@@ -121,22 +80,13 @@ static void tell(const task_text *first, const char *what) {
             what);
 }
 
-/* Warns about lines that are read as text but look like another format. */
-static void tell_text(net_kind kind, const vpps_text *t) {
-    const uint32_t columns = net_tags(kind) ? columns_of(t) : 0;
-    const shapes n = columns || kind == NET_TREES ? (shapes){0} : count_shapes(t);
-    const char *looks = look_of(n);
+/* Warns about lines that are read as text but look like columns. */
+static void tell_text(const vpps_text *t) {
+    const uint32_t columns = columns_of(t);
     if (columns)
         fprintf(stderr,
                 "vpps: %s%s: read as text, though every line has %u words (--input-format columns reads columns)\n",
                 VPPS_PATH_ARGS(t->name), columns);
-    if (net_tags(kind) && !looks && n.barred)
-        fprintf(stderr,
-                "vpps: %s%s: read as text, though it has words like word|TAG (--input-format tagged reads tags)\n",
-                VPPS_PATH_ARGS(t->name));
-    if (looks)
-        fprintf(stderr, "vpps: %s%s: every line looks like %s: it is read as plain text, a sentence a line\n",
-                VPPS_PATH_ARGS(t->name), looks);
 }
 
 vpps_status input_find_form(const corpus *c, const settings *s, const task_text *first, input_form *form,
@@ -174,7 +124,7 @@ vpps_status input_find_form(const corpus *c, const settings *s, const task_text 
                          : net_tags(kind)    ? "tags"
                                              : "labels");
     }
-    if (open && *form == INPUT_TEXT) tell_text(kind, &t);
+    if (open && *form == INPUT_TEXT && net_tags(kind)) tell_text(&t);
     if (*form == INPUT_TEXT || (!in->other_tags && (!open || s->gold))) return VPPS_OK;
     tell(first, *form == INPUT_TAGGED     ? "word|TAG lines, whose tags are replaced"
                 : *form == INPUT_LABELLED ? "a label, a tab and a sentence a line; labels are replaced"

@@ -7,9 +7,6 @@
 /* Returns the format that a file's name suggests, compressed or not; INPUT_AUTO: none. */
 input_form input_form_of_name(const char *name);
 
-/* Returns the format that all lines of a plain text look like (trees, word|TAG, columns), as a text; NULL: none. */
-const char *input_text_looks(const vpps_text *t);
-
 /* Checks that a text does not begin as an array of JSON objects, which no network reads. Fails with FORMAT. */
 vpps_status input_refuse_array(const vpps_text *t);
 

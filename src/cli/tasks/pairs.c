@@ -2,7 +2,6 @@
  *
  * A lattice is made from a source sentence's characters; its lexicon is the words of the training split's sources. */
 #include "base/base.h"
-#include "cli/input/corpus_form.h"
 #include "cli/input/corpus_notes.h"
 #include "cli/input/corpus_read.h"
 #include "cli/output/answers.h"
@@ -41,11 +40,7 @@ static vpps_status read_words(corpus *c, corpus_split *split, vpps_sentences *so
                               const task_text *target) {
     const vpps_parallel parallel = {.end_word = END_WORD, .skip_empty = true};
     if (!target) return vpps_sentences_read_lines_text(source, text->name, text->text, text->len, NULL);
-    if (c->input.form == READ_FILE) {
-        corpus_note_text(c, text->name, text->text, text->len);
-        corpus_note_text(c, target->name, target->text, target->len);
-        corpus_note_reserved(c, target->name, target->text, target->len);
-    }
+    if (c->input.form == READ_FILE) corpus_note_reserved(c, target->name, target->text, target->len);
     return vpps_sentences_read_parallel_texts(source, split->target, text->name, text->text, text->len, target->name,
                                               target->text, target->len, &parallel);
 }

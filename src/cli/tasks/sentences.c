@@ -1,6 +1,5 @@
 /* sentences.c - the task of sentences with one label each, measured by accuracy. A file's lines are a label, a tab and a sentence. */
 #include "base/base.h"
-#include "cli/input/corpus_form.h"
 #include "cli/input/task.h"
 #include "cli/output/answers.h"
 #include "cli/session/measure.h"
@@ -41,7 +40,6 @@ static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, 
     (void)s;
     (void)target;
     VPPS_TRY(task_need_sentences(&split->sentences));
-    if (c->input.form == READ_FILE) corpus_note_quotes(c, text->name, text->text, text->len);
     if (c->input.form == READ_LINES)
         return vpps_sentences_read_lines_text(split->sentences, text->name, text->text, text->len, NULL);
     return vpps_sentences_read_labelled_text(split->sentences, text->name, text->text, text->len);

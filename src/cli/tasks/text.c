@@ -2,7 +2,7 @@
 #include "cli/tasks/text.h"
 #include "base/base.h"
 #include "cli/common/number.h"
-#include "cli/input/corpus_form.h"
+#include "cli/input/corpus_notes.h"
 #include "cli/input/corpus_read.h"
 #include "cli/output/answers.h"
 #include "cli/session/session.h"
@@ -19,10 +19,7 @@ static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, 
     (void)s;
     (void)target;
     VPPS_TRY(task_need_sentences(&split->sentences));
-    if (c->input.form == READ_FILE) {
-        corpus_note_text(c, text->name, text->text, text->len);
-        corpus_note_reserved(c, text->name, text->text, text->len);
-    }
+    if (c->input.form == READ_FILE) corpus_note_reserved(c, text->name, text->text, text->len);
     return vpps_sentences_read_lines_text(split->sentences, text->name, text->text, text->len, &lines);
 }
 
