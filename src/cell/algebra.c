@@ -55,7 +55,7 @@ static void sort_operands(const operation *o) {
 
 /* ---------------------------------------------------------------- rules: true if v was changed; *same: v equals that value */
 
-/* Returns the number of the first argument, from k on, that is a PLACE (a vector put among zeros) at row `row`; VPPS_NONE: there is none. */
+/* Returns the number of the first argument, from k on, that is a PLACE (a vector put among zeros) at row `row`; VPPS_NONE: none. */
 static uint32_t placed_at(const operation *o, uint32_t k, uint32_t row) {
     for (; k < o->v->n_args; k++) {
         const vpps_cell_value *x = arg(o, k);
@@ -224,7 +224,7 @@ static bool simplify_sum(const operation *o, uint32_t *same) {
 
 /* ---------------------------------------------------------------- parts of values */
 
-/* For a slice of a stack of vectors, finds the vector that has all of the slice's rows; *first becomes the slice's first row in that vector. */
+/* For a slice of a stack of vectors, finds the vector that has all rows of the slice; *first becomes the slice's first row in it. */
 static bool find_part(const operation *o, uint32_t *part, uint32_t *first) {
     const vpps_cell_value *x = arg(o, 0);
     uint32_t row = *first;

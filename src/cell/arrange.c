@@ -116,7 +116,7 @@ static uint64_t cost_of(const search *s, const uint32_t *order) {
     return copied_words(&forward) << 32 | copied_words(&backward);
 }
 
-/* Puts the values of operand o side by side, in the order in which the values of operand `like` lie. Value number `where` keeps its place. */
+/* Puts the values of operand o side by side, in the order in which operand `like`'s values lie. Value number `where` keeps its place. */
 static void move(const search *s, const vpps_layout_batch *b, uint32_t o, uint32_t like, uint32_t where,
                  uint32_t *order) {
     const uint32_t *values = operand(b, o), *pattern = operand(b, like);

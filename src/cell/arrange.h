@@ -12,7 +12,7 @@ typedef struct vpps_layout_batch {
 
 /* The copies that batches need for one order of all values in memory. An operand is copied once, or not at all. */
 typedef struct vpps_layout_copies {
-    /* operands (gathers) and results (scatters) that must be copied, since their values are not adjacent in memory in the order of the operations */
+    /* operands (gathers) and results (scatters) that are copied, since their values do not lie side by side in the operations' order */
     uint32_t gathers, scatters;
     /* number of operands that contain a value twice, so that no order of the values avoids the copy */
     uint32_t broadcasts;

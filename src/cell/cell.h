@@ -5,7 +5,7 @@
  *   simplify.c       merges equal values and drops unread ones; algebra.c: rules for constants and algebra
  *   split.c          chooses passes (eager, main, lazy: Cavs, section 3.4), stages, and the places of kept values
  *   order.c          finds the stages that must wait for other virtual processors (VPs)
- *   program.c        makes each stage's program, step by step: program.h; in_place.c: without some copies
+ *   program.c        makes each stage's program, step by step: program.h; in_place.c: removes copies
  *   segments.c       divides a program into segments, between which a GPU's CTA has barriers: segments.h
  *
  * A compiled cell is the same for all devices and batches: a value of a vertex lies at an offset in the vertex's record of kept values;
@@ -173,7 +173,7 @@ typedef struct vpps_cell_outer {
     uint32_t dy, x;
 } vpps_cell_outer;
 
-/* Inputs or outputs of a cell that a stage uses, as bits. `own`: each virtual processor uses only the rows that it owns; `whole`: all rows. */
+/* Inputs or outputs of a cell that a stage uses, as bits. `own`: a virtual processor uses only the rows that it owns; `whole`: all rows. */
 typedef struct vpps_stage_set {
     uint64_t own, whole;
 } vpps_stage_set;
@@ -186,11 +186,11 @@ typedef struct vpps_cell_stage {
     uint32_t work[VPPS_AXES];
     uint32_t owner;    /* if one virtual processor alone runs the stage: 1 + the processor's number; else 0 */
     uint32_t first, n; /* the stage computes n values: order[first] to order[first + n - 1] */
-    /* The last stage that all virtual processors must have finished at a vertex before this stage runs there; VPPS_NONE: there is no such stage. */
+    /* the last stage that all virtual processors must have finished at a vertex before this stage runs there; VPPS_NONE: none */
     uint32_t after;
     /* inputs: inputs of the cell that the stage reads; outputs: outputs that it computes */
     vpps_stage_set inputs, outputs;
-    /* gradients: outputs of the cell whose gradients the stage sums up; contributions: inputs of the cell for which the stage computes a gradient */
+    /* gradients: outputs of the cell whose gradients the stage sums up; contributions: inputs for which the stage computes a gradient */
     vpps_stage_set gradients, contributions;
 } vpps_cell_stage;
 
@@ -432,7 +432,7 @@ void vpps_compiled_cell_free(vpps_compiled_cell *c);
 /* vpps_cell_add appends a value to the cell, vpps_cell_add_arg an argument to the last value. VPPS_NONE, false: out of memory. */
 uint32_t vpps_cell_add(vpps_compiled_cell *c, vpps_cell_value v);
 bool vpps_cell_add_arg(vpps_compiled_cell *c, uint32_t value, uint32_t element, vpps_param matrix);
-/* Simplifies a new value v, whose arguments are values of c. Returns the value of c to which v is equal by algebra; VPPS_NONE: there is none. */
+/* Simplifies a new value v, whose arguments are values of c. Returns the value of c to which v is equal by algebra; VPPS_NONE: none. */
 uint32_t vpps_simplify_value(const vpps_compiled_cell *c, vpps_cell_value *v, vpps_cell_arg *args);
 vpps_status vpps_separate_eager(vpps_compiled_cell *c);
 /* Marks the forward values that depend on a recurrent input (an output of a cell that reads this cell, directly or not), and the backward values

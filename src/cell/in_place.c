@@ -13,7 +13,7 @@ static void drop(vpps_program *p, uint32_t i) {
     p->n--;
 }
 
-/* Returns whether the instruction runs for each vertex or list member by itself. Other instructions need vertices that are adjacent in memory. */
+/* Returns whether the instruction runs for each vertex or list member by itself. Others need vertices that are adjacent in memory. */
 static bool goes_by_items(const vpps_program_step *s) {
     if (s->kind != VPPS_STEP_RUN) return false;
     const vpps_form form = vpps_instructions[s->run.of.opcode].form;

@@ -86,7 +86,7 @@ static vpps_cell_number number_of(const lowering *l, bool real) {
     return number;
 }
 
-/* Returns 1 / (number of arguments of an averaging op) as a number operand of an instruction. Each member of a list input counts as an argument. */
+/* Returns 1 / (number of an averaging op's arguments) as a number operand. Each member of a list input counts as an argument. */
 static vpps_cell_number average_of(const lowering *l) {
     vpps_cell_number f = {.kind = VPPS_NUMBER_INVERSE};
     for (uint32_t i = 0; i < l->n_args; i++) {

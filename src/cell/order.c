@@ -74,7 +74,7 @@ static void add(vpps_stage_set *set, bool own, extent e, uint32_t i) {
     *(own || e == EXTENT_ROWS ? &set->own : &set->whole) |= (uint64_t)1 << i;
 }
 
-/* Adds the inputs that a stage reads because it may be skipped: the cell's condition, and the inputs that then replace the stage's outputs. */
+/* Adds the inputs that a stage reads because it may be skipped: the cell's condition, and the inputs that replace the stage's outputs. */
 static void add_otherwise(vpps_compiled_cell *c) {
     for (uint32_t s = 0; s < c->n_stages; s++)
         if (vpps_stage_may_skip(c, &c->stages[s])) add(&c->stages[s].inputs, false, EXTENT_OTHERS, c->condition.input);

@@ -1,4 +1,4 @@
-/* print.c - prints a compiled cell as tables: its inputs, its stages and their operations, kept values, gradients for inputs, and its cost. */
+/* print.c - prints a compiled cell as tables: inputs, stages with their operations, kept values, gradients for inputs, and cost. */
 #include "cell/print.h"
 #include "cell/arrange.h"
 #include "cell/flops.h"

@@ -199,7 +199,7 @@ static void add_run(builder *b, uint32_t v) {
 
 /* ---------------------------------------------------------------- products */
 
-/* Returns the number of the first gradient for an input (contribution), from number j on, whose value is v; n_contributions: there is none. */
+/* Returns the number of the first gradient for an input (contribution), from number j on, whose value is v; n_contributions: none. */
 static uint32_t next_contribution(const builder *b, uint32_t v, uint32_t j) {
     while (j < b->c->n_contributions && b->c->contributions[j].value != v) j++;
     return j;

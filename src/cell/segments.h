@@ -107,7 +107,7 @@ static inline vpps_param vpps_bias_param(const vpps_program_step *product) {
     return product->product.start.place && !vpps_start_of(product) ? product->product.start.at : VPPS_NO_PARAM;
 }
 
-/* Returns whether each thread of an elementwise step reads the operand only at the vertex (or list member) and element that the thread computes. */
+/* Returns whether a thread of an elementwise step reads the operand only at the element and vertex (or list member) that it computes. */
 static inline bool vpps_reads_alike(const vpps_program_step *step, const vpps_operand *o) {
     const uint32_t words = vpps_operand_words(o);
     const bool scalar = o->access == VPPS_ACCESS_SCALAR && !o->element && words == 1;

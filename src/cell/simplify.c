@@ -1,4 +1,4 @@
-/* simplify.c - merges equal values, replaces operations by constants or simpler operations (algebra.c), and removes values that nothing reads. */
+/* simplify.c - merges equal values, replaces operations by constants or simpler operations (algebra.c), and removes unread values. */
 #include "cell/cell.h"
 
 static bool equal_numbers(const vpps_cell_number *a, const vpps_cell_number *b) {
@@ -57,7 +57,7 @@ static void mark(const vpps_compiled_cell *c, uint8_t *used) {
         if (c->values[v].kind == VPPS_VALUE_POSITIONS) used[v] |= used[v - 1];
 }
 
-/* Rebuilds the cell's values; value v becomes map[v]. With `keep`, drops values v with !keep[v]; without `keep`, simplifies and merges values. */
+/* Rebuilds the cell's values; value v becomes map[v]. With `keep`, drops each value v with !keep[v]; else simplifies and merges values. */
 static bool rebuild(vpps_compiled_cell *c, uint32_t *map, const uint8_t *keep) {
     vpps_compiled_cell to = {0};
     uint32_t n_forward = 0;

@@ -104,7 +104,7 @@ static bool by_rows(const work *w, const vpps_cell_value *x) {
     return true;
 }
 
-/* Returns whether a product, a parameter's gradient or the host reads v in memory. Such readers cannot add up partial sums of virtual processors. */
+/* Returns whether a product, a parameter's gradient or the host reads v in memory: these readers cannot add up partial sums. */
 static bool read_in_place(const vpps_compiled_cell *c, uint32_t v) {
     for (uint32_t k = 0; k < c->n_outputs; k++)
         if (c->gradient_of[k] == v) return true;
@@ -201,7 +201,7 @@ static void choose_splits(work *w) {
 
 /* ---------------------------------------------------------------- stages */
 
-/* Assigns each value to a stage of its pass; stages are numbered from 0 in each pass, and each pass has at most as many stages as values. */
+/* Assigns each value to a stage of its pass. Stages are numbered from 0 in each pass. */
 static bool number_stages(work *w) {
     vpps_compiled_cell *c = w->c;
     /* split_of[p * n_values + s]: how processors divide stage s of pass p: by rows, or by vertices; 0: the stage is empty */
@@ -290,7 +290,7 @@ static bool only_contributed(const vpps_compiled_cell *c, uint32_t v) {
     return n == 1;
 }
 
-/* Finds gradients for list members that are a vector of the vertex times a scalar of the member: devices may store the two factors instead. */
+/* Finds gradients of list members that are a vector of the vertex times a scalar of the member: devices may store the two factors. */
 static void choose_scaled(vpps_compiled_cell *c) {
     for (uint32_t j = 0; j < c->n_contributions && c->needs.scales; j++) {
         vpps_cell_contribution *to = &c->contributions[j];
