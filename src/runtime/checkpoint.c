@@ -36,7 +36,7 @@ static char *state_name(const vpps_parameter_data *p, int state) {
     return name;
 }
 
-/* The tensors of a checkpoint file, at most 1 + VPPS_MAX_STATES per parameter; the tensors' names (NULL or allocated); the tables among them. */
+/* The tensors of a checkpoint file, at most 1 + VPPS_MAX_STATES per parameter; their names (NULL or allocated); the tables among them. */
 typedef struct tensor_list {
     vpps_safetensors_tensor *tensors;
     char **names;

@@ -55,7 +55,7 @@ typedef struct vpps_device_table {
     bool host_vps;     /* whether virtual processors (VPs) are threads of this process, so a trace can show tasks */
     bool stands_in;    /* whether the device emulates another one; its times do not tell that device's speed */
 
-    /* Describes the device in *out, which the caller has set to zeros. NULL: the device is always ready and there is nothing to describe. */
+    /* Describes the device in *out, which the caller has set to zeros. NULL: always ready, with nothing to describe. */
     void (*examine)(vpps_device_facts *out);
 
     /* Checks that the hardware exists. Fails with DEVICE; the message says why. NULL: the hardware always exists. */
@@ -109,7 +109,7 @@ typedef struct vpps_device_table {
     vpps_status (*move)(vpps_device *d, vpps_param param, uint32_t which, float *array, bool in);
     vpps_status (*settle)(vpps_device *d); /* Waits for the copies of `move` from the host; NULL: `move` waits. */
 
-    /* Adds the latest launch's gradients of table entries to row_sums, before a next launch reuses their memory. Fails with MEMORY, DEVICE. */
+    /* Adds the latest launch's gradients of table entries to row_sums, before a launch reuses their memory. Fails with MEMORY, DEVICE. */
     vpps_status (*take_gradients)(vpps_device *d);
     /* Drops the accumulated gradients of steps without an update. */
     void (*zero_gradients)(vpps_device *d);

@@ -28,7 +28,7 @@ static vpps_status create_device(vpps_handle *h, const vpps_device_table *device
     return status;
 }
 
-/* Opens the device that the options name. If "auto" selects a device that then cannot be opened, the call fails, so that the user learns why. */
+/* Opens the device that the options name. If "auto" selects a device that cannot be opened, the call fails, so that the user learns why. */
 static vpps_status open_device(vpps_handle *h) {
     const vpps_device_table *device;
     const char *name = h->options.device ? h->options.device : vpps_devices[0]->name;

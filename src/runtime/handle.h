@@ -105,7 +105,7 @@ vpps_status vpps_options_take(const vpps_options *given, vpps_options *own);
 /* Waits for the batch in flight and takes its outcome; does nothing in a child of fork(). */
 void vpps_handle_finish(vpps_handle *h);
 
-/* Sends `vote`, a number of the caller's, with this process's next batches. All processes get the sum of their numbers, by which they can agree. */
+/* Sends `vote`, any number, with this process's next batches. All processes get the sum of their numbers, by which they can agree. */
 void vpps_handle_vote(vpps_handle *h, uint32_t vote);
 /* Returns the sum of the numbers (votes) that all processes sent with the latest finished batch, equal in all processes; at first 0. */
 uint32_t vpps_handle_votes(const vpps_handle *h);
@@ -143,7 +143,7 @@ void vpps_handle_wait(vpps_handle *h, vpps_outcome *out);
 /* Records that a training batch was launched. */
 void vpps_handle_note_flight(vpps_handle *h, uint64_t number, vpps_goal goal);
 
-/* Starts a training batch of the graph, and counts its script. Also asks for the values that are to stay on the device, by adding to the request. */
+/* Starts a training batch of the graph, and counts its script. Adds the values that are to stay on the device to the request. */
 vpps_status vpps_handle_train(vpps_handle *h, vpps_graph *g, vpps_batch_request *request, float *stale_loss);
 
 /* ---- halves.c */

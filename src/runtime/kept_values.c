@@ -187,7 +187,7 @@ vpps_status vpps_keep_ask(vpps_handle *h, const vpps_graph *g, vpps_batch_reques
     return VPPS_OK;
 }
 
-/* Returns whether a value at this offset is a parameter itself, which the batch's update may change. (Entries of sharded tables are copies.) */
+/* Returns whether a value at this offset is a parameter itself, which an update may change. (Entries of sharded tables are copies.) */
 static bool is_parameter(const vpps_handle *h, uint32_t offset) {
     return offset >= h->plan.sharded && offset < h->plan.batch;
 }

@@ -214,7 +214,7 @@ vpps_status vpps_places_here(vpps_places *out) {
 /* Returns whether CPU i of the sorted list is the second thread of a core, so that the first is next to it. */
 static bool is_sibling(const vpps_places *p, uint32_t i) { return i && p->at[i - 1].core == p->at[i].core; }
 
-/* Returns the key by which CPU i is sorted: bits 40 and up count reasons not to use the CPU, then its distance from `own`, then its index. */
+/* Returns CPU i's key for sorting. From bit 40 up: whether the CPU is slow or a core's second thread; below: distance from `own`, then i. */
 static uint64_t rank_of(const vpps_places *p, const vpps_core_place *own, uint32_t i) {
     const vpps_core_place *x = &p->at[i];
     uint64_t far = 0;

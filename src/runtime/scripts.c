@@ -33,7 +33,7 @@ static const vpps_policy *policy_for(vpps_handle *h, bool training) {
     return h->policy;
 }
 
-/* Checks ops whose results decide what later vertices read (argmax, lookup_at): only inference may run them, and only on a device that can. */
+/* Checks ops whose results decide what later vertices read (argmax, lookup_at): they run in inference only, on devices that can. */
 static vpps_status check_decided(const vpps_handle *h, const vpps_graph *g, bool training) {
     if (!g->decides || (!training && h->stats.decides)) return VPPS_OK;
     if (training) return vpps_fail(VPPS_ARGUMENT, "fb: argmax and lookup_at have no gradients; expected vpps_forward");

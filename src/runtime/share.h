@@ -39,7 +39,7 @@ typedef struct vpps_shared_batch {
     /* whether entries of lookup tables are divided among processes: each then keeps only the rows that it owns */
     bool keep_rows;
 
-    /* Sums, over all processes, the gradients of the matrices and vectors that vpps_share_dense marks; a process without a gradient adds zeros. */
+    /* Sums over all processes the gradients of matrices and vectors that vpps_share_dense marks. A process without one adds zeros. */
     vpps_status (*reduce)(void *device, vpps_communicator *c);
     void *device;
 } vpps_shared_batch;

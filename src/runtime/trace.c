@@ -30,7 +30,7 @@ void vpps_trace_destroy(vpps_trace *t) {
     VPPS_FREE(t->tracks, t);
 }
 
-/* Counts all recorded events. Virtual processors may have recorded fewer tasks than memory was reserved for, since each group has its own tasks. */
+/* Counts all recorded events. A virtual processor records only its group's tasks, and so often fewer than memory was reserved for. */
 static uint64_t count_events(const vpps_trace *t) {
     uint64_t n = t->n_launches + t->n_spans;
     for (uint32_t v = 0; v < t->n_tracks; v++) n += t->tracks[v].n;

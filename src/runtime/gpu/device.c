@@ -111,7 +111,7 @@ static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t 
     return t->mark(gpu->driver, launch % VPPS_GPU_SLOTS);
 }
 
-/* Launches those tasks of a batch that `part` names. `adds`: the launch adds to existing gradients, of the parameters that gpu->dense marks. */
+/* Launches those tasks of a batch that `part` names. `adds`: the launch adds to the gradients of the parameters that gpu->dense marks. */
 static vpps_status start_batch(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part part, bool adds) {
     vpps_gpu_script script;
     VPPS_TRY(vpps_gpu_make_script(gpu, batch, part, adds, &script));

@@ -53,7 +53,7 @@ typedef struct vpps_driver_table {
 
     /* Checks that an array of the caller lies in the machine's memory. `what`: the array's name in the message. Fails with ARGUMENT. */
     vpps_status (*check_outside)(vpps_driver *d, const void *array, size_t bytes, const char *what);
-    /* Returns the number of bytes from `address`, in memory of the caller, to the end of the allocation there; no copy may go beyond. 0: unknown. */
+    /* Returns the number of bytes from `address`, in the caller's memory, to the end of the allocation, the most to copy; 0: unknown. */
     size_t (*room_outside)(vpps_driver *d, uint64_t address);
     vpps_status (*copy_outside)(vpps_driver *d, const vpps_outside_copy *c);
     /* Orders calls with the work in the caller's CUDA stream. theirs_first: later calls wait for the stream's current work; else later work in the
@@ -79,7 +79,7 @@ typedef struct vpps_driver_table {
     vpps_status (*within)(vpps_driver *d, vpps_status (*work)(void *context, struct CUstream_st *stream),
                           void *context);
 
-    /* Puts a mark, number `which` of VPPS_DRIVER_MARKS, into the queue of calls: the device has passed the mark when all earlier calls are done. */
+    /* Puts mark number `which` (below VPPS_DRIVER_MARKS) into the queue of calls: the device passes it when all earlier calls are done. */
     vpps_status (*mark)(vpps_driver *d, uint32_t which);
     /* Returns whether the device has done all calls before the mark, or failed. Never blocks. */
     bool (*passed)(vpps_driver *d, uint32_t which);

@@ -71,7 +71,7 @@ typedef struct vpps_gpu_slot {
     vpps_launch_end *end;             /* results of the launch, which the kernel writes to pinned memory */
 } vpps_gpu_slot;
 
-/* One operand of a matrix's gradient, which is the sum of dy x^T over a cell's vertices: all vectors dy, or all vectors x, packed for cuBLAS. */
+/* One operand of a matrix's gradient (the sum of dy x^T over a cell's vertices): all vectors dy, or all vectors x, packed for cuBLAS. */
 typedef struct vpps_gpu_factor {
     /* the cell's value that is dy or x; NULL: the gradient is no matrix's, or an earlier factor has the same value */
     const vpps_operand *operand;
@@ -86,7 +86,7 @@ typedef struct vpps_gpu_use {
     uint32_t cell, outer, call;
 } vpps_gpu_use;
 
-/* The products dy x^T by which cuBLAS computes matrices' gradients in the latest batch, and the memory in which kernels pack the vectors dy and x. */
+/* The products dy x^T by which cuBLAS computes matrices' gradients in the latest batch, and the memory for the packed vectors dy and x. */
 typedef struct vpps_gpu_products {
     vpps_cublas *cublas; /* handle of cuBLAS; NULL: not opened yet */
     vpps_gpu_buffer packed;
@@ -139,7 +139,7 @@ typedef struct vpps_gpu {
     vpps_share *share; /* exchanges gradients with other processes; NULL: there are no other processes */
     vpps_nccl *gpus;   /* sums gradients between GPUs directly; NULL: gradients go through the host */
     bool summing;      /* whether gradients are being summed over several launches */
-    /* Script of the latest launch that computed gradients, as long as its gradients of table entries are missing in device.row_sums; else NULL. */
+    /* script of the latest launch that computed gradients, until its gradients of table entries are added to device.row_sums; then NULL */
     const uint32_t *untaken;
     vpps_gpu_products products;
     /* for each parameter: whether it has a gradient; for a lookup table, valid only during an update */
@@ -210,7 +210,7 @@ vpps_status vpps_gpu_move(vpps_device *d, vpps_param p, uint32_t which, float *a
 vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, uint32_t groups, const vpps_trial *choice,
                                       const vpps_compiled_cell *const *cells, uint32_t n_cells);
 
-/* Returns the kernel for training or inference with this number of groups of CTAs. If none exists, adds one, not compiled; NULL: out of memory. */
+/* Returns the kernel for training or inference with so many groups of CTAs; if missing, adds it, not compiled. NULL: out of memory. */
 vpps_gpu_kernel *vpps_gpu_kernel_of(vpps_gpu *gpu, bool training, uint32_t groups);
 
 /* Sets gpu->kernel to a kernel that has the batch's cells in the batch's order; compiles the kernel if the loaded one has other cells.

@@ -69,7 +69,7 @@ static uint32_t most_groups(const vpps_model *model, const vpps_options *options
     return most;
 }
 
-/* Returns the largest divisor of n_vps that is at most `most`. More groups are faster: a CTA reads fewer vectors and waits for fewer CTAs. */
+/* Returns the largest divisor of n_vps up to `most`. More groups are faster: a CTA reads fewer vectors and waits for fewer CTAs. */
 static uint32_t largest_divisor(const vpps_batch_extent *e, uint32_t most) {
     while (e->n_vps % most) most--;
     return most;

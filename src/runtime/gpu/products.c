@@ -18,7 +18,7 @@ static const vpps_compiled_cell *cell_of(const vpps_batch *batch, const vpps_tas
     return batch->cells[vpps_block_at(batch->script, outer->operands[0])->cell];
 }
 
-/* Returns group 0's next OUTER task (dy x^T) after t (t NULL: the first one); NULL: there is none. All groups of CTAs have the same OUTER tasks. */
+/* Returns group 0's next OUTER task (dy x^T) after t (NULL: the first one); NULL: none. All groups of CTAs have the same OUTER tasks. */
 static const vpps_task *next_outer(const vpps_batch *batch, const vpps_task *t) {
     const vpps_task *end = vpps_end_of_tasks(batch->script, 0);
     for (t = t ? t + 1 : vpps_first_task(batch->script, 0); t < end; t++)
@@ -56,7 +56,7 @@ static vpps_status list_factors(vpps_gpu *gpu, const vpps_batch *batch) {
     return VPPS_OK;
 }
 
-/* Adds to each operand's `vectors` the number of vectors that an OUTER task packs. places[k]: first word in `packed` of the vectors of operand k. */
+/* Adds to each operand's `vectors` how many vectors an OUTER task packs. places[k]: where operand k's vectors begin in `packed`. */
 static void add_vectors(const vpps_gpu *gpu, const vpps_batch *batch, const vpps_task *outer, uint32_t *places) {
     const vpps_compiled_cell *c = cell_of(batch, outer);
     const uint32_t cell = vpps_block_at(batch->script, outer->operands[0])->cell;
