@@ -161,8 +161,8 @@ typedef struct vpps_cell_contribution {
     uint32_t index; /* number of the input or lookup that gets the gradient */
     uint32_t value;
     bool partial; /* whether each virtual processor of the group computes a partial sum of the gradient */
-    /* Whether the gradient is stored as two factors, a vector of the vertex (`vector`) and a scalar of each list member (`scalar`), which are
-     * multiplied when gradients are added up. */
+    /* Whether the gradient is stored as two factors, a vector of the vertex (`vector`) and a scalar of each list member (`scalar`), which
+     * are multiplied when gradients are added up. */
     bool scaled;
     uint32_t vector, scalar;
 } vpps_cell_contribution;
@@ -221,8 +221,8 @@ typedef struct vpps_row_rule {
     uint32_t wide, wide_elems;
 } vpps_row_rule;
 
-/* What a batch needs of a cell. A recorded cell is compiled once for each combination of needs that occurs. Without padding between the members, so
- * that memcmp compares two. */
+/* What a batch needs of a cell. A recorded cell is compiled once for each combination of needs that occurs. Without padding between the
+ * members, so that memcmp compares two. */
 typedef struct vpps_cell_needs {
     uint64_t frozen;       /* hash of the set of the cell's parameters that are frozen */
     uint64_t gradient_in;  /* bit i: input i's gradient is wanted, since the vertex that gives the input can use it */
@@ -362,7 +362,7 @@ static inline bool vpps_rows_dealt(const vpps_cell_needs *needs, uint32_t rows) 
     return rows >= (uint64_t)r->unit * needs->group || (r->enough && rows >= r->enough);
 }
 
-/* Returns whether a device may skip a stage at vertices where the cell's condition does not hold, and set the cell's outputs to their `otherwise`. No
+/* Returns whether a device may skip a stage at vertices where the condition does not hold, and set the outputs to their `otherwise`. No
  * stage is skipped in training, where backward needs all kept values; nor an eager stage, which may run before the condition is known. */
 static inline bool vpps_stage_may_skip(const vpps_compiled_cell *c, const vpps_cell_stage *s) {
     return c->condition.there && !c->needs.training && (s->pass == VPPS_PASS_MAIN || s->pass == VPPS_PASS_LAZY);
@@ -435,8 +435,8 @@ bool vpps_cell_add_arg(vpps_compiled_cell *c, uint32_t value, uint32_t element, 
 /* Simplifies a new value v, whose arguments are values of c. Returns the value of c to which v is equal by algebra; VPPS_NONE: none. */
 uint32_t vpps_simplify_value(const vpps_compiled_cell *c, vpps_cell_value *v, vpps_cell_arg *args);
 vpps_status vpps_separate_eager(vpps_compiled_cell *c);
-/* Marks the forward values that depend on a recurrent input (an output of a cell that reads this cell, directly or not), and the backward values
- * that depend on the gradient of a recurrent output. */
+/* Marks the forward values that depend on a recurrent input (an output of a cell that reads this cell, directly or not), and the backward
+ * values that depend on the gradient of a recurrent output. */
 void vpps_mark_recurrent(const vpps_compiled_cell *c, uint8_t *recurrent);
 vpps_status vpps_differentiate(const vpps_model *model, vpps_compiled_cell *c);
 vpps_status vpps_simplify(vpps_compiled_cell *c);

@@ -183,8 +183,8 @@ static uint32_t kept_or_recomputed(work *w, uint32_t y) {
     return w->recomputed[y];
 }
 
-/* Returns gradient v where the cell's condition holds, and 0 elsewhere, so that a vertex at which the cell does not run contributes exactly 0. Needed
- * after each instruction that may turn a gradient of 0 into NaN. */
+/* Returns gradient v where the cell's condition holds, and 0 elsewhere, so that a vertex at which the cell does not run contributes exactly
+ * 0. Needed after each instruction that may turn a gradient of 0 into NaN. */
 static uint32_t if_taken(work *w, uint32_t v) {
     if (!w->ok || !w->c->condition.there) return v;
     const uint32_t holds = kept_or_recomputed(w, w->c->holds);

@@ -3,8 +3,8 @@
 
 #include "cell/program.h"
 
-/* Floating-point operations: [0] per vertex, [d] per member of list input d - 1, counted as in vpps_cost: a copy or change of sign is free. Adding up
- * the terms of a gradient is not counted, since their number varies. */
+/* Floating-point operations: [0] per vertex, [d] per member of list input d - 1, counted as in vpps_cost: a copy or change of sign is free.
+ * Adding up the terms of a gradient is not counted, since their number varies. */
 typedef struct vpps_cell_flops {
     uint64_t products[VPPS_AXES], other[VPPS_AXES];
 } vpps_cell_flops;

@@ -70,8 +70,8 @@ static bool redirect(vpps_program *p, uint32_t i, uint32_t slot, const vpps_oper
     return true;
 }
 
-/* If step i loads a value into a slot (buffer): makes the readers of the slot read the value in memory. Values of less than 16 words are read faster
- * in slots, side by side. Returns false if a reader cannot. */
+/* If step i loads a value into a slot (buffer): makes the readers of the slot read the value in memory. Values of less than 16 words are
+ * read faster in slots, side by side. Returns false if a reader cannot. */
 static bool read_in_place(vpps_program *p, uint32_t i) {
     if (p->steps[i].kind != VPPS_STEP_LOAD) return false;
     const vpps_operand from = p->operands[p->steps[i].first];
@@ -80,8 +80,8 @@ static bool read_in_place(vpps_program *p, uint32_t i) {
            redirect(p, i + 1, p->steps[i].to.at, &from);
 }
 
-/* If the next step copies step i's result from its slot (buffer) to memory: makes step i write there, and later readers of the slot read there.
- * Returns false if one of them cannot. */
+/* If the next step copies step i's result from its slot (buffer) to memory: makes step i write there, and later readers of the slot read
+ * there. Returns false if one of them cannot. */
 static bool write_in_place(vpps_program *p, uint32_t i) {
     vpps_program_step *s = &p->steps[i], *copy = s + 1;
     const vpps_operand to = s->to;

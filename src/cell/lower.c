@@ -55,8 +55,8 @@ static uint32_t product_of(const lowering *l, uint32_t axis, bool all, vpps_para
     return ok ? product : VPPS_NONE;
 }
 
-/* Makes the products of an affine op over list members. An operand that is the same for all members is multiplied once for the vertex, and its
- * product is added to the members' products. */
+/* Makes the products of an affine op over list members. An operand that is the same for all members is multiplied once for the vertex, and
+ * its product is added to the members' products. */
 static uint32_t lower_affine(const lowering *l) {
     uint32_t n_shared = 0;
     for (uint32_t i = 0; i < l->n_args; i++) n_shared += l->axis && !l->c->values[l->args[i]].axis;

@@ -1,6 +1,6 @@
-/* order.c - decides which stages of a cell wait for other virtual processors (VPs). At one vertex, stages read and overwrite each other's values;
- * stages also read outputs of other vertices and compute gradients for these. A VP need not wait for values that it made itself: the rows that it
- * owns, or values of its own vertices. */
+/* order.c - decides which stages of a cell wait for other virtual processors (VPs). At one vertex, stages read and overwrite each other's
+ * values; stages also read outputs of other vertices and compute gradients for these. A VP need not wait for values that it made itself:
+ * the rows that it owns, or values of its own vertices. */
 #include "cell/cell.h"
 
 /* Which rows of a value a virtual processor (VP) accesses in a stage. */

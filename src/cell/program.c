@@ -1,5 +1,5 @@
-/* program.c - makes the steps of a stage from its values, in order, and the steps of parameters' gradients. A value is stored when it is made, and
- * loaded when it is first read, since a later value may be stored in its place (split.c). */
+/* program.c - makes the steps of a stage from its values, in order, and the steps of parameters' gradients. A value is stored when it is
+ * made, and loaded when it is first read, since a later value may be stored in its place (split.c). */
 #include "cell/program.h"
 
 typedef struct builder {

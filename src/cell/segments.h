@@ -63,8 +63,8 @@ typedef struct vpps_segments {
  * vpps_segments_free also after a failure. */
 vpps_status vpps_segments_make(vpps_segments *out, const vpps_compiled_cell *c, uint32_t stage);
 
-/* Checks that the steps between two barriers (a segment) find the values that they read: an earlier segment made the value, no step has overwritten
- * it since, and no thread overwrites a value while other threads read it. Fails with SCRIPT, which means an error of the compiler. */
+/* Checks that the steps between two barriers (a segment) find the values that they read: an earlier segment made it, no step has
+ * overwritten it since, and no thread overwrites it while others read it. Fails with SCRIPT, which means an error of the compiler. */
 vpps_status vpps_segments_check(const vpps_segments *s);
 
 /* Returns whether a segment (steps between two barriers) overwrites value u in memory, by its results or by stores of earlier products. */

@@ -340,8 +340,8 @@ static uint32_t place_in_stage(const vpps_compiled_cell *c, uint32_t v) {
     return i;
 }
 
-/* Returns whether v's stage has read all of u before v is stored in u's place. A product reads u while it runs; if processors own rows, it also
- * reads rows of u that another processor may already have overwritten. All other instructions read u in a copy, which the stage loads once. */
+/* Returns whether v's stage has read all of u before v is stored in u's place. A product reads u while it runs; if processors own rows,
+ * also rows of u that another processor may already have overwritten. All other instructions read u in a copy that the stage loads. */
 static bool read_before(const vpps_compiled_cell *c, uint32_t u, uint32_t v) {
     const vpps_cell_stage *s = &c->stages[c->values[v].stage];
     const uint32_t place = place_in_stage(c, v);
@@ -362,8 +362,8 @@ static bool read_before(const vpps_compiled_cell *c, uint32_t u, uint32_t v) {
     return true;
 }
 
-/* Returns whether value v may be stored in the place of the earlier value u. The last read of u must be in an earlier stage, or in v's stage by the
- * same virtual processor before it stores v. A VP owns the same words of two values if they have equally many rows. */
+/* Returns whether value v may be stored in the place of the earlier value u. The last read of u must be in an earlier stage, or in v's
+ * stage by the same virtual processor before it stores v. A VP owns the same words of two values if they have equally many rows. */
 static bool may_follow(const work *w, uint32_t u, uint32_t v) {
     const vpps_compiled_cell *c = w->c;
     const vpps_cell_value *a = &c->values[u], *b = &c->values[v];

@@ -1,5 +1,5 @@
-/* places.c - finds the sockets, memory nodes and caches of this machine's CPUs, and chooses CPUs for virtual processors. Files: the kernel's
- * documentation, "sysfs-devices-system-cpu" and "sysfs-devices-node"; a list of CPUs is "0-3,8". */
+/* places.c - finds the sockets, memory nodes and caches of this machine's CPUs, and chooses CPUs for virtual processors. Files: the
+ * kernel's documentation, "sysfs-devices-system-cpu" and "sysfs-devices-node"; a list of CPUs is "0-3,8". */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* declares sched_getaffinity */
 #endif
@@ -214,7 +214,7 @@ vpps_status vpps_places_here(vpps_places *out) {
 /* Returns whether CPU i of the sorted list is the second thread of a core, so that the first is next to it. */
 static bool is_sibling(const vpps_places *p, uint32_t i) { return i && p->at[i - 1].core == p->at[i].core; }
 
-/* Returns CPU i's key for sorting. From bit 40 up: whether the CPU is slow or a core's second thread; below: distance from `own`, then i. */
+/* Returns CPU i's sort key. From bit 40 up: whether the CPU is slow or a core's second thread; below: distance from `own`, then i. */
 static uint64_t rank_of(const vpps_places *p, const vpps_core_place *own, uint32_t i) {
     const vpps_core_place *x = &p->at[i];
     uint64_t far = 0;

@@ -25,9 +25,9 @@ vpps_status vpps_read_places(const char *root, const bool *allowed, uint32_t n, 
 /* Finds the CPUs that this process may run on. */
 vpps_status vpps_places_here(vpps_places *out);
 
-/* Chooses a CPU for each virtual processor (VP): chosen[v] is an index into p->at. Second threads of a core and slow cores come last. VP 0 shares
- * socket, node and cache with CPU `here` if that is allowed; consecutive VPs are close to each other; as few nodes as possible are used. Adjacent VPs
- * share a CPU if there are more VPs than CPUs. Fails with MEMORY. */
+/* Chooses a CPU for each virtual processor (VP): chosen[v] is an index into p->at. Second threads of a core and slow cores come last. VP 0
+ * shares socket, node and cache with CPU `here` if that is allowed; consecutive VPs are close to each other; as few nodes as possible are
+ * used. Adjacent VPs share a CPU if there are more VPs than CPUs. Fails with MEMORY. */
 vpps_status vpps_choose_places(const vpps_places *p, uint32_t n_vps, uint32_t here, uint32_t *chosen);
 
 /* How tightly virtual processors are bound to CPUs: not at all, to those of one memory node, or to those that share a last-level cache. */

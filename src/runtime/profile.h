@@ -1,5 +1,5 @@
-/* profile.h - measures the candidates of a choice, such as kinds of kernels: candidates take turns in running the batches that are trained anyway,
- * and the fastest one is chosen. No batch is run twice or lost. */
+/* profile.h - measures the candidates of a choice, such as kinds of kernels: candidates take turns in running the batches that are trained
+ * anyway, and the fastest one is chosen. No batch is run twice or lost. */
 #pragma once
 
 #include "graph/model.h"
@@ -46,8 +46,8 @@ static inline bool vpps_profile_goes_on(const vpps_profile *p) { return p->n && 
 
 static inline const vpps_trial *vpps_profile_current(const vpps_profile *p) { return &p->trials[p->current]; }
 
-/* Records that a batch with so many nodes ran in `ns`. as_asked is false if the batch did not run with the candidate's setting, for example because
- * it has fewer inputs than the candidate has groups of virtual processors. */
+/* Records that a batch with so many nodes ran in `ns`. as_asked is false if the batch did not run with the candidate's setting, for example
+ * because it has fewer inputs than the candidate has groups of virtual processors. */
 void vpps_profile_note(vpps_profile *p, bool as_asked, uint64_t nodes, uint64_t ns);
 
 /* Returns the index of the fastest measured candidate (alternative), or p->n if none was measured. */

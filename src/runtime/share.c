@@ -2,8 +2,8 @@
 #include "runtime/share.h"
 #include "base/hash.h"
 
-/* The first message of every process to every other. Two things follow it: for each parameter a bit (this process has a gradient of it), and for each
- * lookup table the number of rows that this process sends next. */
+/* The first message of every process to every other. Two things follow it: for each parameter a bit (this process has a gradient of it),
+ * and for each lookup table the number of rows that this process sends next. */
 typedef struct header {
     /* equal in all processes: hash of the model; hash of the optimiser's kind and rates, and of what is frozen, in this batch */
     uint64_t model, step;
@@ -188,8 +188,8 @@ static vpps_status exchange_headers(vpps_share *s) {
     return VPPS_OK;
 }
 
-/* Reads the headers (first messages) of all processes: sums losses, votes (numbers sent along) and times in the order of ranks; finds the parameters
- * with a gradient in any process. */
+/* Reads the headers (first messages) of all processes: sums losses, votes (numbers sent along) and times in the order of ranks; finds the
+ * parameters with a gradient in any process. */
 static void read_headers(vpps_share *s, vpps_shared_batch *batch) {
     uint64_t sum_ns = 0;
     s->cost = (vpps_share_cost){0};

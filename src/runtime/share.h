@@ -49,8 +49,8 @@ typedef struct vpps_shared_batch {
 enum { VPPS_SHARE_TEXT = 96 };
 vpps_status vpps_share_text(vpps_communicator *c, char text[VPPS_SHARE_TEXT]);
 
-/* Opens the exchange of gradients between processes. `machine` is a text about everything on which the gradients' bits and order depend; it must be
- * the same in all processes. The model and the communicator must outlive the result. Fails with MEMORY. */
+/* Opens the exchange of gradients between processes. `machine` is a text about everything on which the gradients' bits and order depend; it
+ * must be the same in all processes. The model and the communicator must outlive the result. Fails with MEMORY. */
 vpps_status vpps_share_open(vpps_share **out, const vpps_model *model, const char *machine, vpps_communicator *c);
 void vpps_share_close(vpps_share *s);
 

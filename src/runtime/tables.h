@@ -1,5 +1,5 @@
-/* tables.h - reads lookup tables whose entries are divided among processes (sharded) as if they were whole, to write checkpoints. The first process
- * receives a table in pieces, so that the whole table is never in one place. */
+/* tables.h - reads lookup tables whose entries are divided among processes (sharded) as if they were whole, to write checkpoints. The first
+ * process receives a table in pieces, so that the whole table is never in one place. */
 #pragma once
 
 #include "graph/model.h"

@@ -1,5 +1,5 @@
-/* ahead.c - compiles kernels that are likely to be needed, each in its own thread, while batches run with other kernels: the variant of the kernel
- * whose speed is measured next, and kernels of likely batches. The code goes into the disk cache, where the driver's `load` finds it. */
+/* ahead.c - compiles kernels that are likely to be needed, each in its own thread, while batches run with other kernels: the variant of the
+ * kernel to be measured next, and kernels of likely batches. The code goes into the disk cache, where the driver's `load` finds it. */
 #include "runtime/gpu/gpu.h"
 
 #include <pthread.h>

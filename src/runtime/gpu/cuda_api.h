@@ -128,9 +128,9 @@ typedef struct vpps_cuda {
 #undef X
 } vpps_cuda;
 
-/* Opens the library $VPPS_LIBCUDA, else libcuda.so.1, and looks up its functions. Fails with DEVICE: the message says in one line what is missing.
- * If the library was opened but lacks a function, out->library is set. vpps_cuda_close must be called even after a failure. The library stays
- * loaded, since the driver keeps threads of its own. */
+/* Opens the library $VPPS_LIBCUDA, else libcuda.so.1, and looks up its functions. Fails with DEVICE: the message says in one line what is
+ * missing. If the library was opened but lacks a function, out->library is set. vpps_cuda_close must be called even after a failure. The
+ * library stays loaded, since the driver keeps threads of its own. */
 vpps_status vpps_cuda_open(vpps_cuda *out);
 void vpps_cuda_close(vpps_cuda *api);
 

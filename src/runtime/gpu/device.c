@@ -66,7 +66,7 @@ static vpps_status need_counters(vpps_gpu *gpu, vpps_gpu_slot *slot) {
     return VPPS_OK;
 }
 
-/* Launches the kernel on a script. `entries`: address of the gradients of table entries. `loss`: the loss if it is known, else 0. `resumes`: the
+/* Launches the kernel on a script. `entries`: address of the gradients of table entries. `loss`: the loss if known, else 0. `resumes`: the
  * preceding launch belongs to the same batch. A launch does nothing if the preceding one failed, so the host need not wait in between. */
 static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t entries, float loss, bool resumes) {
     const vpps_driver_table *t = gpu->table;
@@ -235,8 +235,8 @@ static bool gpu_queues(const vpps_device *d, const vpps_batch *batch) {
 
 /* ---------------------------------------------------------------- outcomes */
 
-/* Returns whether the latest batch has ended. The kernel's first virtual processor writes the end time. A kernel that was killed writes none, so
- * every 64th call asks the driver too. */
+/* Returns whether the latest batch has ended. The kernel's first virtual processor writes the end time. A kernel that was killed writes
+ * none, so every 64th call asks the driver too. */
 static bool gpu_finished(vpps_device *d) {
     enum { ASKED_EVERY = 64 };
     vpps_gpu *gpu = (vpps_gpu *)d;

@@ -56,8 +56,8 @@ typedef struct vpps_driver_table {
     /* Returns the number of bytes from `address`, in the caller's memory, to the end of the allocation, the most to copy; 0: unknown. */
     size_t (*room_outside)(vpps_driver *d, uint64_t address);
     vpps_status (*copy_outside)(vpps_driver *d, const vpps_outside_copy *c);
-    /* Orders calls with the work in the caller's CUDA stream. theirs_first: later calls wait for the stream's current work; else later work in the
-     * stream waits for all calls so far. */
+    /* Orders calls with the work in the caller's CUDA stream. theirs_first: later calls wait for the stream's current work; else later work
+     * in the stream waits for all calls so far. */
     vpps_status (*order)(vpps_driver *d, void *stream, bool theirs_first);
 
     /* Loads a kernel: compiles the source, whose kernel function is named vpps_kernel, or takes the compiled code from the disk cache.
@@ -85,8 +85,8 @@ typedef struct vpps_driver_table {
     bool (*passed)(vpps_driver *d, uint32_t which);
     /* Waits until the device has done all calls before the mark. Fails as `wait` does. */
     vpps_status (*await)(vpps_driver *d, uint32_t which);
-    /* Waits for all calls. Fails with DEVICE if a call since the last wait failed, and with STALL if the calls were not done within limit_ns:
-     * the machine is then lost, and every later call fails with STALL. */
+    /* Waits for all calls. Fails with DEVICE if a call since the last wait failed, and with STALL if the calls were not done within
+     * limit_ns: the machine is then lost, and every later call fails with STALL. */
     vpps_status (*wait)(vpps_driver *d);
 } vpps_driver_table;
 

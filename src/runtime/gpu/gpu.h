@@ -58,8 +58,8 @@ typedef struct vpps_gpu_kernel {
 
 typedef struct vpps_gpu_ahead vpps_gpu_ahead;
 
-/* Number of slots. A slot is a set of buffers for one launch; launches use the slots in turn. Two batches may be running or queued, with two launches
- * each if cuBLAS computes gradients. A mark in the driver's queue tells when a slot's launch has ended. */
+/* Number of slots. A slot is a set of buffers for one launch; launches use the slots in turn. Two batches may be running or queued, with
+ * two launches each if cuBLAS computes gradients. A mark in the driver's queue tells when a slot's launch has ended. */
 enum { VPPS_GPU_SLOTS = VPPS_DRIVER_MARKS };
 
 /* The buffers of one launch, in use until the launch has ended. */
@@ -94,8 +94,8 @@ typedef struct vpps_gpu_products {
     vpps_gpu_factor *factors;
     vpps_gpu_use *uses;
     vpps_gemm *gemms; /* calls of cuBLAS; their to, dy and x are indices into `words`, not yet addresses */
-    /* Words for the device: the arrays of addresses for cuBLAS's calls; then, from word `places` on, the place where each OUTER task (dy x^T) packs
-     * its vectors. */
+    /* Words for the device: the arrays of addresses for cuBLAS's calls; then, from word `places` on, the place where each OUTER task (dy
+     * x^T) packs its vectors. */
     uint32_t *words;
     uint32_t n_factors, n_uses, n_gemms, n_words, places;
 } vpps_gpu_products;
@@ -164,8 +164,8 @@ typedef struct vpps_gpu {
 vpps_status vpps_gpu_create(vpps_device **out, const vpps_device_table *device, const vpps_driver_table *driver,
                             const vpps_model *model, const vpps_options *options, vpps_pool_plan *plan);
 
-/* Sets *out to the precision of products, and *why to the reason. The precision is the argument `asked`; if the argument is AUTO, the faster
- * precision on this machine for batches of `batch` examples (0: unknown). Fails with DEVICE if the machine lacks the precision. */
+/* Sets *out to the precision of products, and *why to the reason. The precision is the argument `asked`; if the argument is AUTO, the
+ * faster precision on this machine for batches of `batch` examples (0: unknown). Fails with DEVICE if the machine lacks the precision. */
 vpps_status vpps_gpu_choose_precision(vpps_precision asked, uint32_t batch, const vpps_machine *machine,
                                       vpps_precision *out, const char **why);
 
@@ -234,8 +234,8 @@ typedef struct vpps_gpu_script {
  * (after PAUSE, if there is one), which compute the gradients or pack vectors for cuBLAS. STEP: NORM and UPDATE. */
 typedef enum vpps_gpu_part { VPPS_GPU_WHOLE, VPPS_GPU_FORWARD, VPPS_GPU_GRADIENTS, VPPS_GPU_STEP } vpps_gpu_part;
 
-/* Makes the script of the next launch, valid until that launch has ended. `adds`: the launch adds to existing gradients, of the parameters that
- * gpu->dense marks. Fails with MEMORY. */
+/* Makes the script of the next launch, valid until that launch has ended. `adds`: the launch adds to existing gradients, of the parameters
+ * that gpu->dense marks. Fails with MEMORY. */
 vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part part, bool adds,
                                  vpps_gpu_script *out);
 
@@ -262,7 +262,7 @@ vpps_status vpps_gpu_exchange(vpps_gpu *gpu, const vpps_batch *batch, double *lo
 /* Returns whether cuBLAS computes matrices' gradients in the variant of the kernel that is in use (the profile's candidate). */
 bool vpps_gpu_packs(const vpps_gpu *gpu);
 
-/* Plans cuBLAS's products dy x^T for a batch in gpu->products, and reserves memory for the vectors dy and x, before the launch that packs these.
+/* Plans a batch's products dy x^T by cuBLAS in gpu->products, and reserves memory for dy and x, before the launch that packs them.
  * `adds`: the products are added to the gradients that gpu->dense marks. Fails with DEVICE (no cuBLAS), MEMORY, POOL (too many vectors). */
 vpps_status vpps_gpu_plan_products(vpps_gpu *gpu, const vpps_batch *batch, bool adds);
 
@@ -298,8 +298,8 @@ vpps_status vpps_gpu_lend(vpps_device *d, uint64_t words, vpps_array **out, floa
 
 /* ---- profile.c */
 
-/* Lists the variants of the kernel that the options allow (candidates of the profile), in the order in which they are tried. Returns their number, at
- * most VPPS_MOST_TRIALS. A candidate's rpw (rows per warp) 0 stands for the fastest number found with earlier candidates. */
+/* Lists the variants of the kernel that the options allow (candidates of the profile), in the order in which they are tried. Returns their
+ * number, at most VPPS_MOST_TRIALS. A candidate's rpw (rows per warp) 0 stands for the fastest number found with earlier candidates. */
 uint32_t vpps_gpu_choices(const vpps_options *options, vpps_trial *out);
 
 /* Lists the profile's candidates (variants of the kernel), and takes the first, or the one that an earlier run of the program chose. */
@@ -309,8 +309,8 @@ void vpps_gpu_start_profile(vpps_gpu *gpu);
  * vpps_gpu_tune then takes another variant of the kernel, for which the batch needs another script. */
 vpps_status vpps_gpu_note_kernel(vpps_gpu *gpu, vpps_status made);
 
-/* Implements the device's function tune: takes the profile's next candidate (variant of the kernel) once the current one is measured and the next
- * one's kernel is compiled. */
+/* Implements the device's function tune: takes the profile's next candidate (variant of the kernel) once the current one is measured and
+ * the next one's kernel is compiled. */
 vpps_status vpps_gpu_tune(vpps_device *d);
 
 /* ---- ahead.c */

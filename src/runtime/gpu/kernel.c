@@ -1,6 +1,6 @@
-/* kernel.c - compiles and loads kernels. There is a kernel for training and one for inference, for each number of virtual processor groups. A batch
- * brings the list of cells that its kernel consists of (script/history.h); a kernel that is loaded with other cells is replaced. Each launch reads
- * the weights from memory, so a change of kernels costs no more than the compilation. */
+/* kernel.c - compiles and loads kernels. There is a kernel for training and one for inference, for each number of virtual processor groups.
+ * A batch brings the list of cells that its kernel consists of (script/history.h); a kernel that is loaded with other cells is replaced.
+ * Each launch reads the weights from memory, so a change of kernels costs no more than the compilation. */
 #include "runtime/gpu/gpu.h"
 
 /* Context of `compile` and `log_line`. kernel: the kernel that was loaded last; shape: the shape of its launches. */

@@ -8,8 +8,8 @@ vpps_status vpps_gpu_check_array(vpps_device *d, const void *array, size_t bytes
 
 static bool is_zeros(const vpps_pool_copy *c) { return c->offset == VPPS_NONE || !c->array; }
 
-/* Returns how many of the n copies, from the first on, can be done by one strided copy: they must be of equal size and equally far apart, and lie in
- * one allocation of the caller. *pool_step, *step: the distances, in bytes, in the pool and in the caller's memory. */
+/* Returns how many of the n copies, from the first on, can be done by one strided copy: they must be of equal size and equally far apart,
+ * and lie in one allocation of the caller. *pool_step, *step: the distances, in bytes, in the pool and in the caller's memory. */
 static uint32_t count_alike(const vpps_gpu *gpu, uint32_t n, const vpps_pool_copy *c, size_t *pool_step, size_t *step) {
     const size_t bytes = c->words * sizeof(float);
     *pool_step = *step = bytes;

@@ -1,6 +1,6 @@
-/* products.c - gradients of matrices (sums of dy x^T) by cuBLAS, between two launches of a batch: the first launch packs the vectors dy and x
- * (codegen/packing.h), the second one updates. The first launch's script tells where each OUTER task packs its vectors, and holds the arrays of
- * addresses for cuBLAS's calls. */
+/* products.c - gradients of matrices (sums of dy x^T) by cuBLAS, between two launches of a batch: the first launch packs the vectors dy and
+ * x (codegen/packing.h), the second one updates. The first launch's script tells where each OUTER task packs its vectors, and holds the
+ * arrays of addresses for cuBLAS's calls. */
 #include "codegen/packing.h"
 #include "runtime/gpu/gpu.h"
 

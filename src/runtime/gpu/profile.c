@@ -1,6 +1,6 @@
-/* profile.c - finds the fastest variant of the kernel (the profile's candidates). First tries increasing numbers of rows per warp until more are
- * slower; then, with the best number of rows, other numbers of threads; then, with the best of both, gradients by cuBLAS if the options allow it. If
- * the driver can compile ahead, batches run with one variant until the next one's kernel is ready. */
+/* profile.c - finds the fastest variant of the kernel (the profile's candidates). First tries increasing numbers of rows per warp until
+ * more are slower; then, with the best number of rows, other numbers of threads; then, with the best of both, gradients by cuBLAS if the
+ * options allow it. If the driver can compile ahead, batches run with one variant until the next one's kernel is ready. */
 #include "runtime/gpu/gpu.h"
 
 static const uint32_t most_rpw = 8, threads_of[] = {256, 384, 512};
