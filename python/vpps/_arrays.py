@@ -169,12 +169,6 @@ def leaf_only(x: Any, what: str) -> None:
                             "arguments of a vpps.torch.Module")
 
 
-def as_leaf(x: Floats, what: str) -> F32:
-    """x as `as_f32` gives it, for a graph's inputs; refuses tensors that require a gradient."""
-    leaf_only(x, what)
-    return as_f32(x, what)
-
-
 def real(x: Any, what: str) -> float:
     """Returns x as a float32 number; fails for any other x."""
     if type(x) in (float, int) and -(2**24) <= x <= 2**24:

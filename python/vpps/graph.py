@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, Union
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._arrays import (DEFAULT_STREAM, LARGEST, U32, Floats, OnGpu, as_leaf, as_u32, columns, encode, is_on_gpu, keeping, leaf_only, pointer, real,
+from ._arrays import (DEFAULT_STREAM, LARGEST, U32, Floats, OnGpu, as_f32, as_u32, columns, encode, is_on_gpu, keeping, leaf_only, pointer, real,
                       u32_pointer, whole)
 from ._vpps import ffi, lib
 from .errors import ArgumentError, StateError, Uncopied, check, result, sized
@@ -70,6 +70,7 @@ class Cost(NamedTuple):
 class Builder(Uncopied):
     """The base class of `Graph` and `Recorder`; its methods make leaf nodes: inputs, constants, lookups and parameters."""
 
+    model: Model
     _epoch: Epoch
     _not_own = "a node of another graph, or of this one before it was cleared"
 
@@ -83,13 +84,13 @@ class Builder(Uncopied):
     def input(self, data: Floats) -> Node:
         """A node of numbers, which are copied: a scalar, a vector or a matrix of rows x cols; any array, sequence or DLPack tensor. A tensor in
         the memory of the GPU on which the model's trainer runs is copied there."""
-        trainer = self._epoch.model._on_gpu() if is_on_gpu(data) else None
+        leaf_only(data, "input")
+        trainer = self.model._on_gpu() if is_on_gpu(data) else None
         if trainer is not None:
-            leaf_only(data, "input")
             value = trainer.keep_data(data)
             self._epoch.values.append(value)
             return made(self._epoch, lib.vpps_kept(self._epoch.p, trainer._c, value._number[0]))
-        rows, cols, flat = columns(as_leaf(data, "input"))
+        rows, cols, flat = columns(as_f32(data, "input"))
         return made(self._epoch, lib.vpps_input(self._epoch.p, rows, cols, pointer(flat, "float[]")))
 
     def constant(self, value: Scalar, rows: int = 1, cols: int = 1) -> Node:
@@ -106,17 +107,17 @@ class Builder(Uncopied):
 
     def lookup(self, table: Lookup, index: Index) -> Node:
         """Entry `index` of a table, with the table's rows and cols; `table[index]` on the current graph is the same."""
-        e, id = self._epoch, table._of(self._epoch)
+        e, id = self._epoch, table._of(self.model)
         plain = type(index) is int and 0 <= index < FIRST_PULLED
         return made(e, lib.vpps_lookup(e.p, id, index if plain else index_of(index, e, "lookup: index", table._info().count - 1)))
 
     def lookup_at(self, table: Lookup, index: Node) -> Node:
         """The table's entry whose number is the value of the node `index`. The device reads the number; for `Trainer.forward` only."""
-        return made(self._epoch, lib.vpps_lookup_at(self._epoch.p, table._of(self._epoch), self._own(index).id))
+        return made(self._epoch, lib.vpps_lookup_at(self._epoch.p, table._of(self.model), self._own(index).id))
 
     def parameter(self, parameter: Dense) -> Node:
         """A vector or a matrix of the model as a node."""
-        return made(self._epoch, lib.vpps_parameter(self._epoch.p, parameter._of(self._epoch)))
+        return made(self._epoch, lib.vpps_parameter(self._epoch.p, parameter._of(self.model)))
 
     def _own(self, x: Node | Dense) -> Node:
         """x as a node of this graph or cell; x may be a parameter."""
@@ -188,18 +189,17 @@ class Graph(Builder):
 
     def inputs(self, data: Floats) -> Nodes:
         """Many inputs at once: n x rows, or n x rows x cols numbers, copied; n nodes. A tensor in a GPU's memory, as for `input`, is n x rows."""
-        trainer = self._epoch.model._on_gpu() if is_on_gpu(data) else None
+        leaf_only(data, "inputs")
+        trainer = self.model._on_gpu() if is_on_gpu(data) else None
         if trainer is not None:
-            leaf_only(data, "inputs")
             t = OnGpu(data, trainer._gpu or 0, "inputs")
             if len(t.shape) != 2 or not t.by_rows:
                 raise ArgumentError(f"inputs: a tensor of shape {t.shape} on a GPU; expected n x rows, contiguous: x.contiguous()")
             return Nodes(self._epoch, trainer._inputs_at(self._epoch, t.address, *t.shape, DEFAULT_STREAM))
-        a = as_leaf(data, "inputs")
+        a = as_f32(data, "inputs")
         if a.ndim not in (2, 3):
             raise ArgumentError(f"inputs: an array of {a.ndim} dimensions; expected n x rows, or n x rows x cols")
-        n, rows = a.shape[:2]
-        cols = a.shape[2] if a.ndim == 3 else 1
+        n, rows, cols, *_ = *a.shape, 1
         flat = np.ascontiguousarray(a if a.ndim == 2 else a.transpose(0, 2, 1))
         first = made_id(self._epoch, lib.vpps_input_many(self._p, n, rows, cols, pointer(flat, "float[]")))
         return Nodes(self._epoch, np.arange(first, first + n, dtype=np.uint32))
@@ -238,6 +238,25 @@ class Graph(Builder):
         if v == NO_VERTEX:
             raise self._epoch.failure()
         return Vertex(self._epoch, v)
+
+    def _application(self, cell: Cell, children: Sequence[Vertex], pulls: Sequence[Node], indices: Numbers,
+                     pull_lists: Sequence[Sequence[Node]] = (), members: Numbers = ()) -> Any:
+        """The C struct vpps_application, which applies a cell to inputs at one vertex."""
+        a = sized("vpps_application")
+        a.cell, vertices, nodes = self._cell(cell), self._vertices(children), [self._own(x).id for x in pulls]
+        lists = [[self._own(x).id for x in row] for row in pull_lists]
+        given, list_members = _numbers(indices, cell, "indices"), _numbers(members, cell, "list_members")
+        if len({len(row) for row in lists}) > 1 and not list_members:
+            raise ArgumentError("pull_lists of different lengths; expected list_members")
+        _check_pulled(cell, [len(row) for row in lists], list_members)
+        rows = [ffi.new("vpps_node[]", row or 1) for row in lists]
+        keep = [ffi.new("vpps_vertex[]", vertices or 1), ffi.new("vpps_node[]", nodes or 1), ffi.new("uint32_t[]", given or 1),
+                ffi.new("vpps_node *[]", rows or 1), ffi.new("uint32_t[]", list_members or 1)]
+        a.n_children, a.n_pulls, a.n_indices, a.n_pull_lists, a.n_lists = map(len, (vertices, nodes, given, rows, list_members))
+        a.children, a.pulls, a.indices, _, a.list_members = keep
+        a.pull_lists = ffi.cast("const vpps_node *const *", keep[3])
+        a.n_members = 0 if list_members else len(lists[0]) if lists else 0
+        return keeping(a, *keep, *rows)
 
     def apply(self, cell: Cell, *, children: Ids | None = None, pulls: Ids | None = None, indices: ArrayLike | None = None,
               lists: Sequence[Members | tuple[ArrayLike, Ids | None]] = (), pull_lists: Sequence[Ids] = (),
@@ -299,18 +318,13 @@ class Graph(Builder):
                   pull_lists: Sequence[Sequence[Node]] = (), list_members: Numbers = ()) -> Vertex:
         """Applies a cell at one new vertex, as `cell(child, ..., pulls=..., indices=...)` does on the current graph. With several lists,
         `list_members` tells how many members each list has. For many vertices `apply` is faster."""
-        self._cell(cell)
-        a = _application(cell, self._vertices(children), [self._own(x).id for x in pulls], indices,
-                         [[self._own(x).id for x in row] for row in pull_lists], list_members)
-        return self._vertex(lib.vpps_apply(self._p, a))
+        return self._vertex(lib.vpps_apply(self._p, self._application(cell, children, pulls, indices, pull_lists, list_members)))
 
     def loop(self, cell: Cell, start: Vertex, limit: int, *, children: Sequence[Vertex] = (), pulls: Sequence[Node] = (),
              indices: Numbers = ()) -> Vertices:
         """Repeats a cell that has a condition, at most `limit` times, while the condition holds. Child 0 is `start`, and in a repetition the
         preceding vertex; all other inputs stay the same. Returns all vertices; the last vertex has the result as its outputs."""
-        self._cell(cell)
-        ids = self._vertices((start, *children))
-        a = _application(cell, ids, [self._own(x).id for x in pulls], indices, [], [])
+        a = self._application(cell, (start, *children), pulls, indices)
         limit = whole(limit, "loop: limit")
         turns = np.empty(max(limit, 1), np.uint32)
         if lib.vpps_while(self._p, a, limit, pointer(turns, "uint32_t[]", written=True)) == NO_VERTEX:
@@ -320,10 +334,7 @@ class Graph(Builder):
     def case(self, branches: Sequence[Application]) -> Vertex:
         """Applies one of several cells with conditions: the one whose condition holds. The vertex's outputs are that cell's, or zeros where
         no condition holds."""
-        for b in branches:
-            self._cell(b.cell)
-        made_of = [_application(b.cell, self._vertices(b.children), [self._own(x).id for x in b.pulls], b.indices, [], [])
-                   for b in branches]
+        made_of = [self._application(*b) for b in branches]
         all_of = ffi.new("vpps_application[]", [a[0] for a in made_of] or 1)
         all_of[0].size = ffi.sizeof("vpps_application")
         return self._vertex(lib.vpps_case(self._p, len(made_of), all_of))
@@ -369,27 +380,6 @@ def _check_pulled(cell: Cell, sizes: list[int], members: Sequence[int]) -> None:
             raise ArgumentError(f"pull_lists: {size} nodes in number {k}; expected {members[of]}, one a member")
 
 
-def _application(cell: Cell, children: list[int], pulls: list[int], indices: Numbers, pull_lists: list[list[int]],
-                 members: Numbers) -> Any:
-    """The C struct vpps_application, which applies a cell to inputs at one vertex."""
-    given, list_members = _numbers(indices, cell, "indices"), _numbers(members, cell, "list_members")
-    if len({len(row) for row in pull_lists}) > 1 and not list_members:
-        raise ArgumentError("pull_lists of different lengths; expected list_members")
-    _check_pulled(cell, [len(row) for row in pull_lists], list_members)
-    a = sized("vpps_application")
-    rows = [ffi.new("vpps_node[]", row or 1) for row in pull_lists]
-    keep = [ffi.new("vpps_vertex[]", children or 1), ffi.new("vpps_node[]", pulls or 1),
-            ffi.new("uint32_t[]", given or 1), ffi.new("vpps_node *[]", rows or 1), ffi.new("uint32_t[]", list_members or 1)]
-    a.cell = cell.id
-    a.n_children, a.children = len(children), keep[0]
-    a.n_pulls, a.pulls = len(pulls), keep[1]
-    a.n_indices, a.indices = len(given), keep[2]
-    a.n_pull_lists, a.pull_lists = len(rows), ffi.cast("const vpps_node *const *", keep[3])
-    a.n_members = 0 if list_members else len(pull_lists[0]) if pull_lists else 0
-    a.n_lists, a.list_members = len(list_members), keep[4]
-    return keeping(a, *keep, *rows)
-
-
 class Cell(Uncopied):
     """A vertex function, recorded once; see `Model.cell`. Calling it applies it at one vertex of the current graph:
     `rnn(before, indices=[word])`."""
@@ -425,11 +415,9 @@ class Recorder(Builder):
     a value for every member; vertices may differ in their number of members. Operations on a list are mapped over its members."""
 
     def __init__(self, model: Model, name: str) -> None:
-        self._c = result(lib.vpps_cell_begin, model._c, encode(name, "name"))
-        self.model = model
-        self.name = name
+        self.model, self.name = model, name
         self._not_own = f"cell {name}: a node that is not the cell's own"
-        self._epoch = Epoch(self._c, model)
+        self._epoch = Epoch(result(lib.vpps_cell_begin, model._c, encode(name, "name")), model)
         self._lists = 0
         self._pull_list_of: list[int] = []
 
@@ -492,11 +480,4 @@ class Recorder(Builder):
         check(lib.vpps_scatter_else(self._p, self._own(x).id, other))
 
     def _finish(self) -> Cell:
-        self._epoch.end()
-        c, self._c = self._c, ffi.NULL
-        return Cell(self.model, result(lib.vpps_cell_end, c), self.name, self._lists, self._pull_list_of)
-
-    def _drop(self) -> None:
-        self._epoch.end()
-        c, self._c = self._c, ffi.NULL
-        lib.vpps_graph_destroy(c)
+        return Cell(self.model, result(lib.vpps_cell_end, self._epoch.end()), self.name, self._lists, self._pull_list_of)

@@ -72,9 +72,9 @@ class Parameter(Hinting):
         self.model = model
         self.id = id
 
-    def _of(self, e: Epoch) -> int:
-        """Returns the parameter's number; fails if e is a graph or cell of another model."""
-        if e.model is not self.model:
+    def _of(self, model: Model) -> int:
+        """Returns the parameter's number; fails if it is not a parameter of this model."""
+        if model is not self.model:
             raise ArgumentError(f"parameter {self.name} of another model")
         return self.id
 
@@ -169,7 +169,7 @@ class Dense(Parameter):
     """A matrix or a vector. It can be used wherever a node is expected; `p.node()` has a node's operators."""
 
     def _node(self, e: Epoch) -> Node:
-        return made(e, lib.vpps_parameter(e.p, self._of(e)))
+        return made(e, lib.vpps_parameter(e.p, self._of(e.model)))
 
     def node(self) -> Node:
         """The parameter as a node of the current graph, or of the cell being recorded."""
@@ -182,7 +182,7 @@ class Matrix(Dense):
 
     def __matmul__(self, x: Node | Dense) -> Node:
         x = node_of(x, f"{self.name} @")
-        self._of(x._e)
+        self._of(x._e.model)
         return Affine(x._e, ((self, x),))
 
 
@@ -272,12 +272,7 @@ class Model(Hinting):
     @property
     def parameters(self) -> list[Parameter]:
         """All parameters, in order of declaration."""
-        all_of: list[Parameter] = []
-        for id in range(lib.vpps_param_count(self._c)):
-            info = sized("vpps_param_info")
-            check(lib.vpps_param_describe(self._c, id, info))
-            all_of.append(CLASSES[info.kind](self, id))
-        return all_of
+        return [CLASSES[Parameter(self, id)._info().kind](self, id) for id in range(lib.vpps_param_count(self._c))]
 
     def parameter(self, name: str) -> Parameter:
         """The parameter of that name."""
@@ -285,9 +280,7 @@ class Model(Hinting):
 
     def gradient_norm(self, parameter: Parameter | None = None) -> float:
         """The Euclidean norm of a parameter's gradient, or of all together, as it was at `Trainer.read_gradients`."""
-        if parameter is not None and parameter.model is not self:
-            raise ArgumentError(f"parameter {parameter.name} of another model")
-        return result(lib.vpps_gradient_norm, self._c, NO_PARAM if parameter is None else parameter.id)
+        return result(lib.vpps_gradient_norm, self._c, NO_PARAM if parameter is None else parameter._of(self))
 
     def shard_tables(self, communicator: Communicator | None) -> None:
         """Distributes the tables that are declared after this call over the communicator's processes."""
@@ -368,7 +361,7 @@ class Model(Hinting):
                 if returned is not None:
                     raise TypeError(f"cell {name}: its function returned {type(returned).__name__}; outputs are given to scatter() and push()")
             except BaseException:
-                recorder._drop()
+                lib.vpps_graph_destroy(recorder._epoch.end())
                 raise
             finally:
                 recorder._pop_current()

@@ -41,11 +41,13 @@ class Epoch(Uncopied):
         self.running = False
         self.values: list[Any] = []  # values on the device, kept for this graph's nodes only
 
-    def end(self) -> None:
+    def end(self) -> Any:
+        """Makes the graph's nodes unusable, and returns the C graph."""
         if self.running:
             raise self.failure()
-        self.p, self.at = ffi.NULL, 0
+        p, self.p, self.at = self.p, ffi.NULL, 0
         self.values.clear()
+        return p
 
     def failure(self) -> Exception:
         """The exception for a call that failed to make a node."""
@@ -251,9 +253,9 @@ class Affine(Node):
     @property
     def id(self) -> int:  # type: ignore[override]
         if self._made is None:
-            matrices = [w._of(self._e) for w, _ in self._terms]
+            matrices = [w._of(self._e.model) for w, _ in self._terms]
             xs = [x.id for _, x in self._terms]
-            bias = NO_PARAM if self._bias is None else self._bias._of(self._e)
+            bias = NO_PARAM if self._bias is None else self._bias._of(self._e.model)
             self._made = made_id(self._e, lib.vpps_affine(self._e.p, bias, len(xs), matrices, xs))
         return self._made
 

@@ -116,14 +116,14 @@ def affine(bias: Vector | None, *terms: Matrix | Value) -> Node:
         raise ArgumentError("affine: expected a bias, then matrices and nodes in turn")
     nodes = same_graph(xs, "affine")
     e = nodes[0]._e
-    ids = [w._of(e) for w in matrices if isinstance(w, Matrix)]
-    return made(e, lib.vpps_affine(e.p, NO_PARAM if bias is None else bias._of(e), len(ids), ids, [x.id for x in nodes]))
+    ids = [w._of(e.model) for w in matrices if isinstance(w, Matrix)]
+    return made(e, lib.vpps_affine(e.p, NO_PARAM if bias is None else bias._of(e.model), len(ids), ids, [x.id for x in nodes]))
 
 
 def matvec(w: Matrix, x: Value) -> Node:
     """W @ x of a parameter matrix: (r x k) times (k x c)."""
     n = node_of(x, "matvec")
-    return made(n._e, lib.vpps_matvec(n._e.p, w._of(n._e), n.id))
+    return made(n._e, lib.vpps_matvec(n._e.p, w._of(n._e.model), n.id))
 
 
 matmul = _binary("matmul", "Product of two nodes: (r x k) times (k x c).")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import ops
-from .._arrays import U32, as_leaf, as_u32, whole
+from .._arrays import U32, as_f32, as_u32, leaf_only, whole
 from ..errors import ArgumentError
 from ..graph import Cell, Graph, Recorder, current
 from ..model import Init, Lookup, Matrix, Model, Vector, uniform
@@ -84,7 +84,10 @@ def nodes_of(x: Any) -> Nodes:
     """Converts x to nodes. x is an array, each row of which becomes a node; vertices, each of which gives its output 0; or already nodes."""
     if isinstance(x, Vertices):
         return x.scattered()
-    return x if isinstance(x, Nodes) else graph_now().inputs(as_leaf(x, "x"))
+    if isinstance(x, Nodes):
+        return x
+    leaf_only(x, "x")
+    return graph_now().inputs(as_f32(x, "x"))
 
 
 def graph_now() -> Graph:
