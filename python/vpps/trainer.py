@@ -155,54 +155,25 @@ class Trainer(Engine):
     _what = "trainer"
 
     def __init__(
-        self,
-        model: Model,
-        *,
-        optimizer: Literal["sgd", "momentum", "adagrad", "adam", "adamw"] = "sgd",
-        lr: float | None = None,
-        momentum: float | None = None,
-        beta1: float | None = None,
-        beta2: float | None = None,
-        epsilon: float | None = None,
-        weight_decay: float | None = None,
-        clip: float | None = None,
-        device: str = "cpu",
-        vps: int = 0,
-        groups: int = 0,
-        waves: int = 0,
-        slices: int = 0,
-        policy: str | None = None,
-        pool_bytes: int = 0,
-        keep_bytes: int = 0,
-        gradients: Literal["deferred", "accumulate", "cublas", "auto", "cublas_tf32"] | None = None,
-        nonfinite: Literal["stop", "skip", "ignore"] | None = None,
-        caller: Literal["auto", "works", "free"] | None = None,
-        watchdog_ms: int = 0,
-        seed: int | None = None,
-        precision: Literal["fp32", "bf16x3", "bf16", "auto"] | None = None,
-        batch: int = 0,
-        communicator: Communicator | None = None,
-        portable: bool = False,
-        verify: bool = False,
-        rpw: int = 0,
-        threads: int = 0,
-        trace_events: int = 0,
-        no_tuning: bool = False,
-        tune: bool = False,
-        log: Callable[[str], None] | None = None,
-        on_step: StepCallback | None = None,
-    ) -> None:
+            self, model: Model, *, optimizer: Literal["sgd", "momentum", "adagrad", "adam", "adamw"] = "sgd", lr: float | None = None,
+            momentum: float | None = None, beta1: float | None = None, beta2: float | None = None, epsilon: float | None = None,
+            weight_decay: float | None = None, clip: float | None = None, device: str = "cpu", vps: int = 0, groups: int = 0,
+            waves: int = 0, slices: int = 0, policy: str | None = None, pool_bytes: int = 0, keep_bytes: int = 0,
+            gradients: Literal["deferred", "accumulate", "cublas", "auto", "cublas_tf32"] | None = None,
+            nonfinite: Literal["stop", "skip", "ignore"] | None = None, caller: Literal["auto", "works", "free"] | None = None,
+            watchdog_ms: int = 0, seed: int | None = None, precision: Literal["fp32", "bf16x3", "bf16", "auto"] | None = None,
+            batch: int = 0, communicator: Communicator | None = None, portable: bool = False, verify: bool = False, rpw: int = 0,
+            threads: int = 0, trace_events: int = 0, no_tuning: bool = False, tune: bool = False,
+            log: Callable[[str], None] | None = None, on_step: StepCallback | None = None) -> None:
         if not isinstance(model, Model):
             raise TypeError(f"a trainer of {type(model).__name__}; expected a model")
-        o, self._held = _options(dict(locals()))
+        given = dict(locals())
+        o, self._held = _options(given)
         o.optimizer.kind = choice(optimizer, "optimizer", ENUMS["optimizer"])
-        for name, number in (("lr", lr), ("momentum", momentum), ("beta1", beta1), ("beta2", beta2), ("epsilon", epsilon),
-                             ("weight_decay", weight_decay), ("clip", clip)):
-            if number is None:
-                continue
+        for name in (name for name, _ in ffi.typeof("vpps_optimizer").fields if given.get(name) is not None):
             if optimizer.lower() not in NUMBERS_OF.get(name, ENUMS["optimizer"]):
                 raise ArgumentError(f"{name}: the optimizer is {optimizer}, which has none; expected {' or '.join(NUMBERS_OF[name])}")
-            setattr(o.optimizer, name, real(number, name))
+            setattr(o.optimizer, name, real(given[name], name))
         o.communicator = ffi.NULL if communicator is None else communicator._c
         self._communicator = communicator
         self._open(model, lambda out: lib.glue_handle_create(model._glue, o, out))
@@ -252,30 +223,28 @@ class Trainer(Engine):
         answer = ffi.new("glue_answer *", {"status": lib.VPPS_STATE})
         try:
             call(answer)
-        except BaseException:
-            if answer.status == lib.VPPS_OK:
-                self._begun(answer.stale_loss)
-            raise
-        try:
             check(answer.status)
         except NonfiniteError:  # the preceding batch failed: on_step is not told of that batch
             self._untold = None
             raise
-        self._begun(answer.stale_loss)
-        return answer
-
-    def _begun(self, stale_loss: float) -> None:
-        """Notes that a batch has begun, and that the loss of the preceding one is known."""
-        try:
-            self._tell(stale_loss)
         finally:
-            self._untold = self._lr
+            if answer.status == lib.VPPS_OK:
+                try:
+                    self._tell(answer.stale_loss)
+                finally:
+                    self._untold = self._lr
+        return answer
 
     def _tell(self, loss: float) -> None:
         """Calls the user's on_step, once, for the latest finished batch."""
         lr, self._untold = self._untold, None
         if lr is not None and self._on_step is not None:
             self._on_step(self._counters().batches, {"loss": loss, "lr": lr})
+
+    def _tell_latest(self) -> None:
+        """Waits for the latest batch if on_step is not yet told of it."""
+        if self._on_step is not None and self._untold is not None:
+            self.sync_latest_loss()
 
     def idle_step(self, graph: Graph) -> float:
         """With a communicator: takes part in a batch without examples of its own; `graph` is empty. Returns the loss of the preceding
@@ -297,8 +266,7 @@ class Trainer(Engine):
         v, d = _asked(values, e, "values"), _asked(gradients, e, "gradients")
         request = request_of(v, d, parameters, dropout)
         with self._lock:
-            if self._on_step is not None and self._untold is not None:
-                self.sync_latest_loss()
+            self._tell_latest()
             check(self._call(e, "backward", lambda h, g: lib.vpps_backward(h, g, id, request)))
         return Asked(None if v is None else v.result, None if d is None else d.result)
 
@@ -322,8 +290,7 @@ class Trainer(Engine):
 
     def _open_step(self, e: Epoch, request: Any, v: Places, d: Places | None, stream: int | None = None) -> Step:
         with self._arrays_at(stream):
-            if self._on_step is not None and self._untold is not None:
-                self.sync_latest_loss()
+            self._tell_latest()
             check(self._call(e, "step_forward", lambda h, g: lib.vpps_step_forward(h, g, request)))
             self._is_open = True
             return Step(self, v, d)
@@ -332,8 +299,7 @@ class Trainer(Engine):
         """Makes one step of the optimiser by the accumulated gradients, and clears them. It counts as one batch."""
         with self._lock:
             self._begin(lambda a: lib.glue_update(self._c, a))
-            if self._on_step is not None:
-                self.sync_latest_loss()
+            self._tell_latest()
 
     def zero_gradients(self) -> None:
         """Clears the gradients accumulated since the latest update."""
@@ -390,12 +356,7 @@ class Trainer(Engine):
     def set_param_group(self, parameters: Iterable[Parameter], *, lr: float | None = None, momentum: float | None = None,
                         weight_decay: float | None = None) -> None:
         """Sets the optimizer's numbers for these parameters alone, from the next step on; None: the number set for all parameters."""
-        ids = []
-        for p in parameters:
-            if p.model is not self.model:
-                raise ArgumentError(f"parameter {p.name} of another model")
-            ids.append(p.id)
-        group: Any = ffi.NULL
+        ids, group = [p._of(self.model) for p in parameters], ffi.NULL
         numbers = {name: real(x, name) for name, x in (("lr", lr), ("momentum", momentum), ("weight_decay", weight_decay)) if x is not None}
         if any(map(math.isnan, numbers.values())):  # C takes NaN for None
             raise ArgumentError(f"set_param_group: {numbers}; expected numbers")
@@ -465,26 +426,10 @@ class Inference(Engine):
     _what = "inference"
 
     def __init__(
-        self,
-        trainer: Trainer,
-        *,
-        device: str = "cpu",
-        vps: int = 0,
-        groups: int = 0,
-        waves: int = 0,
-        policy: str | None = None,
-        pool_bytes: int = 0,
-        keep_bytes: int = 0,
-        caller: Literal["auto", "works", "free"] | None = None,
-        watchdog_ms: int = 0,
-        precision: Literal["fp32", "bf16x3", "bf16", "auto"] | None = None,
-        batch: int = 0,
-        portable: bool = False,
-        verify: bool = False,
-        trace_events: int = 0,
-        no_tuning: bool = False,
-        log: Callable[[str], None] | None = None,
-    ) -> None:
+            self, trainer: Trainer, *, device: str = "cpu", vps: int = 0, groups: int = 0, waves: int = 0, policy: str | None = None,
+            pool_bytes: int = 0, keep_bytes: int = 0, caller: Literal["auto", "works", "free"] | None = None, watchdog_ms: int = 0,
+            precision: Literal["fp32", "bf16x3", "bf16", "auto"] | None = None, batch: int = 0, portable: bool = False, verify: bool = False,
+            trace_events: int = 0, no_tuning: bool = False, log: Callable[[str], None] | None = None) -> None:
         o, self._held = _options(dict(locals()))
         with trainer._lock:
             trainer._c  # raises an exception if the trainer is closed
