@@ -129,8 +129,8 @@ static vpps_status list_files(file_list *list, int folder, const char *path, boo
     return status;
 }
 
-/* Reads a whole file. *bytes: NULL if the file cannot be read, is no regular file, or other users may write to it. *there: false if the file does
- * not exist. The caller closes *fd. */
+/* Reads a whole file. *bytes: NULL if the file cannot be read, is no regular file, or other users may write to it. *there: false if the
+ * file does not exist. The caller closes *fd. */
 static vpps_status load_file(int folder, const char *name, int *fd, char **bytes, size_t *n, bool *there) {
     struct stat info;
     *bytes = NULL;
@@ -200,7 +200,7 @@ static vpps_status write_entry(const char *path, const char *digits, const char 
     return status;
 }
 
-/* Removes the least recently used entries until at most `limit` bytes are left (0: all entries), and adds to the number and bytes of the removed. */
+/* Removes the least recently used entries until at most `limit` bytes are left (0: all entries). Adds to the number and bytes removed. */
 static vpps_status prune(int folder, const char *path, uint64_t limit, uint32_t *removed, uint64_t *removed_bytes) {
     file_list list;
     vpps_status status = list_files(&list, folder, path, true);

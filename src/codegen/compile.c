@@ -1,5 +1,5 @@
-/* compile.c - compiles kernel source to a CUBIN, or takes the CUBIN from the disk cache. In the cache, the registers and bytes that the kernel
- * uses (usage) follow the CUBIN. */
+/* compile.c - compiles kernel source to a CUBIN, or takes the CUBIN from the disk cache. In the cache, the registers and bytes that the
+ * kernel uses (usage) follow the CUBIN. */
 #include "codegen/compile.h"
 
 #include "codegen/cache.h"
@@ -117,7 +117,7 @@ static vpps_status run_compiler(const compile_job *job, void **cubin, size_t *by
     result = nvrtc->nvrtcCompileProgram(program, N_OPTIONS, job->options);
     if (result == VPPS_NVRTC_INVALID_OPTION) result = nvrtc->nvrtcCompileProgram(program, N_KNOWN, job->options);
     char *log = read_log(nvrtc, program);
-    if (result != VPPS_NVRTC_SUCCESS && !find_error(log)) { /* -v makes ptxas leave out some errors */
+    if (result != VPPS_NVRTC_SUCCESS && !find_error(log)) { /* logs errors without -v, with which ptxas omits some */
         free(log);
         nvrtc->nvrtcCompileProgram(program, N_QUIET, job->options);
         log = read_log(nvrtc, program);
@@ -132,7 +132,7 @@ static vpps_status run_compiler(const compile_job *job, void **cubin, size_t *by
     return status;
 }
 
-/* What a cache entry has after the CUBIN. */
+/* Resource use of the kernel; follows the CUBIN in a cache entry. */
 typedef struct usage {
     uint32_t registers, frame_bytes, shared_bytes;
 } usage;

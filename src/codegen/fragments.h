@@ -1,8 +1,8 @@
-/* fragments.h - weights as operands of the tensor-core instruction mma (interp_templates/mma.cuh), which multiplies eight rows by 16 columns, for
- * products in bf16.
+/* fragments.h - weights of products in bf16, as operands of the tensor-core instruction mma (interp_templates/mma.cuh), which multiplies
+ * eight rows by 16 columns.
  *
- * The result rows of a segment's matrix products are grouped into tiles of eight rows. A tile has one fragment for each vector that its products
- * multiply: the eight rows of weights by which the vector is multiplied. Blocks of 16 columns of a fragment are dealt to the CTA's warps. */
+ * The result rows of a segment's matrix products are grouped into tiles of eight rows. A tile has one fragment for each vector that its
+ * products multiply: the eight rows of weights that multiply the vector. A fragment's blocks of 16 columns are dealt to the CTA's warps. */
 #pragma once
 
 #include "cell/segments.h"

@@ -219,8 +219,8 @@ static void put_fragment_load(const vpps_generation *g, const vpps_fragment *f) 
     fprintf(g->out, ", vpps_fragment<%u, %u, %u>, %u, %u>", f->at, f->level, f->steps, f->length, f->steps);
 }
 
-/* Writes code that rounds all weights to bf16, and stores a thread's words of all fragments. One call loads AT_ONCE blocks of 16 columns of fragments
- * that stay in registers or shared memory, or a whole fragment that does not. */
+/* Writes code that rounds all weights to bf16, and stores a thread's words of all fragments. One call loads AT_ONCE blocks of 16 columns of
+ * fragments that stay in registers or shared memory, or a whole fragment that does not. */
 static void put_fragments(const vpps_generation *g) {
     enum { AT_ONCE = 8 };
     const vpps_residents *r = &g->plan->residents;
@@ -371,8 +371,8 @@ static uint32_t choose_teams(const vpps_kernel_plan *plan, const vpps_model *mod
 
 vpps_status vpps_generate_kernel(vpps_kernel_plan *plan, const vpps_model *model, const vpps_pool_plan *pool,
                                  const uint32_t *matrix_at, const vpps_kernel_room *room, char **source) {
-    /* A kernel with more registers for weights, or with wide products in bf16, is lean: threads keep no other values from task to task, since these
-     * values would spill. */
+    /* A kernel with more registers for weights, or with wide products in bf16, is lean: threads keep no other values from task to task,
+     * since these values would spill. */
     enum { LEAN_FROM = 96 };
     *source = NULL;
     plan->tile_words = 0;

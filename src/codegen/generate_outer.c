@@ -20,8 +20,8 @@ uint32_t vpps_outer_added_to(const work *w, uint32_t outer) {
     return is_first(w, outer) ? vpps_outer_of(w->c, outer).param : VPPS_NONE;
 }
 
-/* Returns whether the outer (sum of dy x^T or of dy) is the gradient of a matrix that a cell reads as a value (vpps_parameter), not to multiply with
- * it. */
+/* Returns whether the outer (sum of dy x^T or of dy) is the gradient of a matrix that a cell reads as a value (vpps_parameter), not to
+ * multiply with it. */
 static bool is_whole_matrix(const work *w, uint32_t outer) {
     const vpps_outer o = vpps_outer_of(w->c, outer);
     return !o.x && w->g->model->params[o.param].kind == VPPS_MATRIX;
@@ -111,8 +111,8 @@ static bool begins_sum(const work *w, uint32_t outer) {
     return !vpps_outer_of(w->c, outer).x && !is_whole_matrix(w, outer);
 }
 
-/* A group of gradients that one piece of code computes together: outers (sums of dy x^T), each for a different matrix; or vectors' gradients,
- * which are sums of one or more outers (sums of dy), each by the number of its first outer. */
+/* A group of gradients that one piece of code computes together: outers (sums of dy x^T), each for a different matrix; or vectors'
+ * gradients, which are sums of one or more outers (sums of dy), each by the number of its first outer. */
 typedef struct group {
     uint32_t outers[VPPS_MOST_OUTERS], n;
 } group;
@@ -211,8 +211,8 @@ static void put_whole_matrices(const work *w) {
     }
 }
 
-/* Writes code that packs the vectors dy and x of matrices' gradients dy x^T for cuBLAS (packing.h). A task's word `pass_record` is an address in the
- * script, where one word for each operand of the cell says where the operand's packed vectors go. */
+/* Writes code that packs the vectors dy and x of matrices' gradients dy x^T for cuBLAS (packing.h). A task's word `pass_record` is an
+ * address in the script, where one word for each operand of the cell says where the operand's packed vectors go. */
 static void put_packing(const work *w) {
     for (uint32_t number = 0; number < vpps_packed_operands(w->c); number++) {
         const vpps_operand *o = vpps_packed_operand(w->c, number);

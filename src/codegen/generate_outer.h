@@ -18,8 +18,8 @@ typedef struct vpps_outer_work {
     uint32_t shared_words; /* words of shared memory that the function needs so far */
 } vpps_outer_work;
 
-/* An outer is a sum of dy x^T or dy. If this outer is the first that is added to its parameter's gradient, returns the parameter: the kernel then
- * overwrites the gradient unless earlier cells have added to it. Returns VPPS_NONE for later outers, which always add to the gradient. */
+/* If the outer (a sum of dy x^T or dy) is the first that is added to its parameter's gradient, returns the parameter: the kernel overwrites
+ * the gradient unless earlier cells have added to it. Returns VPPS_NONE for later outers, which always add to the gradient. */
 uint32_t vpps_outer_added_to(const vpps_outer_work *w, uint32_t outer);
 
 /* Returns whether the matrix of this outer (sum of dy x^T) has so few rows (vpps_low_rows) that columns, not rows, are dealt to virtual

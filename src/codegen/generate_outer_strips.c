@@ -41,8 +41,8 @@ static bool share_columns(const strips *all, uint32_t i, uint32_t j) {
            vpps_outer_is_low(all->w, all->outers[i]) == vpps_outer_is_low(all->w, all->outers[j]);
 }
 
-/* Several sums dy x^T may have the same x; `x` is the number of the first of these sums. Finds tile (eight rows of dy) number k of all tiles that are
- * multiplied with this x. Returns false if there are fewer tiles. */
+/* Several sums dy x^T may have the same x; `x` is the number of the first of these sums. Finds tile (eight rows of dy) number k of all
+ * tiles that are multiplied with this x. Returns false if there are fewer tiles. */
 static bool find_tile(const strips *all, uint32_t x, uint32_t k, row_tile *out) {
     for (uint32_t i = x; i < all->n; i++) {
         const uint32_t tiles = (vpps_outer_rows(all->w, all->outers[i]) + TILE - 1) / TILE;
@@ -67,8 +67,8 @@ static bool next_x(const strips *all, strip *s) {
     return !seen;
 }
 
-/* Moves s to the next strip (tiles of dy that are multiplied with the same vector x) that has all->tiles tiles; {0} precedes the first strip. Returns
- * false after the last strip. */
+/* Moves s to the next strip (tiles of dy that are multiplied with the same vector x) that has all->tiles tiles; {0} precedes the first
+ * strip. Returns false after the last strip. */
 static bool next_strip(const strips *all, strip *s) {
     row_tile t;
     s->slot += s->slots;

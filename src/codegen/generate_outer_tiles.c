@@ -26,7 +26,7 @@ enum {
  * rows of all their vectors dy form the list of x. The number of the first sum with an x stands for the x. */
 typedef struct unit {
     uint32_t x, block; /* x: number of the first sum dy x^T with this x; block: number of a block of its columns */
-    uint32_t first, n; /* rows of dy: n rows, from number `first` on of all that this x is multiplied with */
+    uint32_t first, n; /* rows of dy: numbers first to first + n - 1 in the list of x */
 } unit;
 
 typedef struct tiles {
@@ -34,10 +34,9 @@ typedef struct tiles {
     const uint32_t *outers;
     uint32_t n;
     uint32_t lanes, at_once; /* lanes of a unit (columns of an x times rows of dy); units that run at once */
-    /* for each sum dy x^T: number of the first sum with its x; for each x: number of the first x with an equal list of rows of dy */
+    /* x_of: for each sum, the first sum with the same x. list_of: for each x, the first x whose list has the same rows of dy. */
     uint32_t x_of[VPPS_MOST_OUTERS], list_of[VPPS_MOST_OUTERS];
-    /* Rows of all vectors dy that are multiplied with one x form a list. slot_of: for each sum dy x^T: number in the list of x of the first
-     * row of its dy. n_slots: for each x: number of rows of its list */
+    /* slot_of: for each sum, the number of its dy's first row in the list of its x. n_slots: for each x, the number of rows of its list. */
     uint32_t slot_of[VPPS_MOST_OUTERS], n_slots[VPPS_MOST_OUTERS];
     uint32_t slots; /* most rows of dy per unit of work */
     unit units[MOST_UNITS];
@@ -53,7 +52,7 @@ typedef struct pass {
     uint32_t words, slots, vectors;
     /* number of parts into which the CTA's threads are divided; each part adds some of the vectors */
     uint32_t parts;
-    /* words of shared memory in which parts of the CTA's threads pass sums on; 0: one part */
+    /* words of shared memory by which the parts add up their sums; 0: there is one part */
     uint32_t sum_words;
 } pass;
 
@@ -70,7 +69,7 @@ static uint32_t next_of_x(const tiles *t, uint32_t i) {
     return i;
 }
 
-/* Returns whether vectors x and y (numbers of the first sums dy x^T and dy y^T) are multiplied with equal vectors dy, in one order. */
+/* Returns whether x and y, each given by the number of its first sum dy x^T, are multiplied with equal vectors dy in the same order. */
 static bool same_slots(const tiles *t, uint32_t x, uint32_t y) {
     while (x < t->n && y < t->n) {
         if (!vpps_same_value(outer_of(t, x).dy, outer_of(t, y).dy)) return false;

@@ -3,8 +3,8 @@
 
 typedef vpps_stage_work work;
 
-/* One row of the product that makes `value`. With several blocks of lanes in a warp, block b computes the row whose number among those of the
- * virtual processor is b + row * blocks. */
+/* One row of the product that makes `value`. With several blocks of lanes in a warp, block b computes the row whose number among those of
+ * the virtual processor is b + row * blocks. */
 typedef struct output {
     uint32_t value, row;
 } output;
@@ -12,7 +12,7 @@ typedef struct output {
 /* Outputs (rows of products) that a CTA's threads compute together. The rows are divided among `blocks` blocks of lanes. */
 typedef struct pass {
     const output *outputs;
-    /* item_words: words of shared memory for all sums of one vertex or list member; at: number of the first of these words that the pass fills */
+    /* item_words: words of shared memory for all sums of one vertex or list member; at: the first of these words that the pass fills */
     uint32_t n, blocks, at, item_words;
 } pass;
 
@@ -33,8 +33,8 @@ static uint32_t rows_of_thread(const work *w, uint32_t v) {
     return (vpps_segment_width(&w->s, v) + blocks - 1) / blocks;
 }
 
-/* Returns the number of a product's class; products of one class are computed together. The number is 1 plus whether matrices are transposed if the
- * kernel has wide products, else the number of blocks of lanes that compute different rows. */
+/* Returns the number of a product's class; products of one class are computed together. The number is 1 plus whether matrices are
+ * transposed if the kernel has wide products, else the number of blocks of lanes that compute different rows. */
 static uint32_t class_of(const work *w, uint32_t v) {
     return is_wide(w) ? 1u + w->s.made_by[v]->product.transposed : blocks_of(w, v);
 }
@@ -45,8 +45,7 @@ static uint32_t sum_words(const work *w) { return is_wide(w) ? 1 : vpps_sum_word
 /* Returns whether a value's vectors begin and end at multiples of four words in memory, so that loads of four words are possible. */
 static bool has_quads(const work *w, uint32_t v) { return vpps_has_quads(vpps_stage_value(w, v)); }
 
-/* Returns whether a value's vectors in memory begin at multiples of four words. Those of inputs may be entries of a table, which follow each other
- * without gaps. */
+/* Returns whether a value's vectors in memory begin at multiples of four words. Entries of a table, which inputs may be, need not. */
 static bool begins_at_quads(const work *w, uint32_t v) {
     return has_quads(w, v) || (vpps_is_long(vpps_stage_value(w, v)) && w->s.memory[v]->place == VPPS_PLACE_RECORD);
 }
@@ -68,9 +67,9 @@ static void put_streamed_part(const work *w, const pass *p, uint32_t first, uint
     fputc('>', w->out);
 }
 
-/* Writes the matrices that multiply the vector `operand`: if `streamed` is set, only matrices that are read from memory at each use, else only
- * those in registers or shared memory. If a product has several such matrices, `which` selects one by its number; VPPS_NONE selects all.
- * Returns one of the selected matrices, which all have the same layout, or NULL if there are none. */
+/* Writes the matrices that multiply the vector `operand`: if `streamed` is set, only matrices that are read from memory at each use, else
+ * only those in registers or shared memory. If a product has several such matrices, `which` selects one by its number; VPPS_NONE selects
+ * all. Returns one of the selected matrices, which all have the same layout, or NULL if there are none. */
 static const vpps_resident *put_matrices(const work *w, const pass *p, uint32_t operand, bool streamed, uint32_t which,
                                          bool write) {
     const vpps_resident *m = NULL;
@@ -107,7 +106,7 @@ static bool put_operand(const work *w, const pass *p, uint32_t v, bool streamed,
     return true;
 }
 
-/* Writes code that computes rows of wide products (tiles.cuh). An operand that several matrices multiply is written once for each matrix. */
+/* Writes code that computes rows of wide products (tiles.cuh). An operand of several matrices is written once for each matrix. */
 static void put_wide_pass(const work *w, const pass *p) {
     const char *before = "";
     fprintf(w->out, "vpps_wide_pass<%u, %u, %u, %s>{(const float *)a.matrices, part, shared + %uu, n}.run(", p->n,
@@ -266,8 +265,8 @@ static bool put_all_tiles(const work *w, const vpps_segment *g) {
     return true;
 }
 
-/* Writes code that computes all rows of a class of products, some rows at a time. If weights are read from memory and products are not wide, few
- * rows are computed at a time, so that registers have room for sums of several vertices, and each weight is read once for these. */
+/* Writes code that computes all rows of a class of products, some rows at a time. If weights are read from memory and products are not
+ * wide, few rows are computed at a time, so that registers hold sums of several vertices and each weight is read once for all of them. */
 static void put_passes(const work *w, const vpps_segment *g, uint32_t class, output *outputs) {
     enum { MOST = 32, MOST_STREAMED = 8, MOST_WIDE = 40 };
     const uint32_t blocks = is_wide(w) ? 1 : class;
@@ -341,8 +340,8 @@ void vpps_put_joined(const work *w, const vpps_segment *products) {
     for (uint32_t k = 0; k < products->n; k++) put_value(w, w->s.steps[products->first + k].value, products, "item");
 }
 
-/* Writes code that adds up the warps' partial sums, and computes short products. One thread does row k of all products of an item (a vertex or list
- * member). */
+/* Writes code that adds up the warps' partial sums, and computes short products. One thread does row k of all products of an item (a vertex
+ * or list member). */
 static void put_sums(const work *w, const vpps_segment *g) {
     for (uint32_t i = 0; i < g->n; i++) {
         const uint32_t first = w->s.steps[g->first + i].value, rows = vpps_stage_value(w, first)->rows,

@@ -124,11 +124,11 @@ void vpps_put_matrices(const vpps_stage_work *w, const vpps_program_step *s);
 
 /* ---- generate_products.c */
 
-/* Assigns shared memory to the warps' partial sums of all products; products of short vectors need none. Returns false if out of memory. */
+/* Assigns shared memory to the warps' partial sums of the stage's products; short products have none. Returns false if out of memory. */
 bool vpps_place_products(const vpps_stage_work *w);
 
-/* Assigns shared memory to copies of vectors that the matrix products of segment g (steps that run together) read. The copies for one vertex, or for one
- * member of a list input, are adjacent. */
+/* Assigns shared memory to copies of vectors that the matrix products of segment g (steps that run together) read. The copies for one
+ * vertex, or for one member of a list input, are adjacent. */
 void vpps_place_copies(vpps_stage_work *w, const vpps_segment *g);
 
 /* Returns whether the segment after products can add up their partial sums. `segment`: number of the segment of products. Each thread of

@@ -12,8 +12,8 @@ typedef struct vpps_generation {
     FILE *out;
 } vpps_generation;
 
-/* Writes the function vpps_stage_NUMBER of a stage. Sets `room` to the shared memory that its tiles (vertices processed together) need, and the
- * scratch memory per vertex and per member of each list input. */
+/* Writes the function vpps_stage_NUMBER of a stage. Sets `room` to the shared memory that its tiles (vertices processed together) need, and
+ * the scratch memory per vertex and per member of each list input. */
 vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_cell *c, uint32_t stage, uint32_t number,
                                 vpps_stage_room *room);
 
@@ -38,7 +38,7 @@ void vpps_put_matrix(const vpps_generation *g, vpps_param matrix, bool transpose
 
 enum { VPPS_COPY_ITEMS = 4 /* VPPS_COPY_ITEMS: number of vertices or members copied together */ };
 
-/* Returns whether a value is a vector of so many words that it begins at a multiple of 16 where a vertex keeps it. */
+/* Returns whether a value is a vector of at least 16 words; records store such vectors at multiples of 16 words. */
 static inline bool vpps_is_long(const vpps_operand *x) {
     enum { ALIGNED = 16 };
     return x->cols == 1 && x->rows >= ALIGNED;

@@ -12,8 +12,8 @@ vpps_rows vpps_resident_rows(const vpps_kernel_plan *p, const vpps_model *model,
 /* Writes the names of the matrices whose rows of weights a fragment (operand of the instruction mma) has. */
 void vpps_name_fragment(const vpps_model *model, const vpps_fragment *f, char *text, size_t bytes);
 
-/* Returns whether the parameter is a matrix whose rows are not dealt to virtual processors; the processor that computes a product reads the matrix
- * from memory. */
+/* Returns whether the parameter is a matrix whose rows are not dealt to virtual processors; the processor that computes a product reads the
+ * matrix from memory. */
 bool vpps_in_memory(const vpps_kernel_plan *p, const vpps_model *model, vpps_param param);
 
 /* Returns the fraction of all SMs' registers that hold weights. */

@@ -38,8 +38,8 @@ static vpps_status ask(void) {
     return VPPS_OK;
 }
 
-/* Loads NVRTC's second library from the folder of the first. NVRTC would look for it by name where the loader looks, which may be another folder; a
- * library that is already loaded is found by its name. If this fails, NVRTC looks itself, and reports the failure. */
+/* Loads NVRTC's second library from the folder of the first. NVRTC would look for it by name where the loader looks, which may be another
+ * folder; a library that is already loaded is found by its name. If this fails, NVRTC looks itself, and reports the failure. */
 static void open_builtins(void) {
     Dl_info info;
     void *address;

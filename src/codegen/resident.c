@@ -30,11 +30,11 @@ bool vpps_product_is_short(const vpps_program *p, const vpps_program_step *produ
     return true;
 }
 
-/* Chooses the number of blocks into which a warp's lanes are divided. For each vector, a thread multiplies all its weights, and lanes of a block
- * add up their sums of each row. With more blocks, a thread has fewer rows to add up but more columns, and more rows are padding. */
+/* Chooses the number of blocks into which a warp's lanes are divided. For each vector, a thread multiplies all its weights, and lanes of a
+ * block add up their sums of each row. With more blocks, a thread has fewer rows to add up but more columns, and more rows are padding. */
 uint32_t vpps_blocks_of_rows(uint32_t rows, bool transposed, uint32_t threads) {
     enum {
-        COLUMNS = 2 /* columns of a row that a thread holds if a warp is one block: 512 columns, 256 threads */,
+        COLUMNS = 2 /* columns of a row per thread if a warp is one block, assuming 512 columns and 256 threads */,
         SUMS = 4 /* instructions that sum one row over a block's lanes */,
         MANY = 8
     };
@@ -50,9 +50,9 @@ uint32_t vpps_blocks_of_rows(uint32_t rows, bool transposed, uint32_t threads) {
     return best;
 }
 
-/* Returns how many adjacent columns of a row one load reads: 4, 2 or 1. The number is the greatest that adds at most a sixteenth of padding to a
- * row, whose columns `span` threads share. Rows that lie one after the other in memory, as they do unless the matrix is transposed, must have a
- * multiple of that number, so that each begins where a load of all may. */
+/* Returns how many adjacent columns of a row one load reads: 4, 2 or 1. The number is the greatest that adds at most a sixteenth of padding
+ * to a row, whose columns `span` threads share. Unless the matrix is transposed, its rows lie one after the other in memory. The number
+ * must then divide their length, so that the loads of every row are aligned. */
 static uint32_t run_of_columns(uint32_t columns, bool transposed, uint32_t span) {
     enum { QUAD = 4, HARDLY = 16 };
     const uint32_t singles = (columns + span - 1) / span;
@@ -146,8 +146,8 @@ vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const
     return r->parts ? add_fragments(r, c, threads) : VPPS_OK;
 }
 
-/* Assigns registers, else shared memory, else device memory to `words` words of weights of each thread, and adds them to the words of their level.
- * Returns their place at that level. */
+/* Assigns registers, else shared memory, else device memory to `words` words of weights of each thread, and adds them to the words of their
+ * level. Returns their place at that level. */
 static uint32_t place(vpps_residents *r, const vpps_kernel_room *room, uint32_t words, uint8_t *level,
                       uint64_t *words_at) {
     uint32_t at = 0;
@@ -189,7 +189,7 @@ static void place_matrices(vpps_residents *r, const vpps_kernel_room *room, uint
     }
 }
 
-/* Places all weights; shared memory begins with `vectors` words of bias vectors. Returns whether more than half of the weights are in device memory. */
+/* Places all weights, after `vectors` words of bias vectors in shared memory. Returns whether device memory holds most weights. */
 static bool place_weights(vpps_residents *r, const vpps_kernel_room *room, uint32_t vectors) {
     uint64_t words_at[VPPS_RESIDENT_STREAM + 1] = {0};
     r->registers = 0;

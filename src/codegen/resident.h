@@ -6,20 +6,21 @@
  * matrix is stored as another matrix whose rows are the columns. Since a warp has few columns of many rows, it reads few elements of a
  * vector and sums over few lanes. The warps' partial sums are added at the end.
  *
- * With products in bf16, weights are stored as fragments (fragments.h). A VP stores those for which its registers and shared memory do not suffice
- * in its own scratch memory, when the kernel begins. The level of a matrix is then the slowest level of its fragments, and `at` is unused. */
+ * With products in bf16, weights are stored as fragments (fragments.h). When the kernel begins, a VP stores the fragments for which its
+ * registers and shared memory do not suffice in device memory of its own. A matrix's level is then the slowest level of its fragments,
+ * and its `at` is unused. */
 #pragma once
 
 #include "codegen/fragments.h"
 
-/* Limits of wide products (tiles.cuh): vertices or list members multiplied at once; in fp32, words of shared memory for buffers; in bf16, tiles of
- * eight rows that are computed at once, and registers of a thread for weights. */
+/* Limits of wide products (tiles.cuh): vertices or list members multiplied at once; in fp32, words of shared memory for buffers; in bf16,
+ * tiles of eight rows that are computed at once, and registers of a thread for weights. */
 enum { VPPS_WIDE_ITEMS = 64, VPPS_WIDE_WORDS = 24576, VPPS_WIDE_TILES = 6, VPPS_WIDE_REGISTERS = 40 };
 
 typedef enum vpps_resident_level {
     VPPS_RESIDENT_REGISTERS,
     VPPS_RESIDENT_SHARED, /* weights are in the CTA's shared memory; adjacent threads have adjacent words */
-    VPPS_RESIDENT_STREAM /* weights are in device memory, from where they are read at each use; in bf16, copies of them in bf16 */
+    VPPS_RESIDENT_STREAM /* weights are read from device memory at each use; with products in bf16, from copies in bf16 */
 } vpps_resident_level;
 
 typedef struct vpps_resident {
@@ -55,23 +56,23 @@ typedef struct vpps_residents {
     vpps_resident_vector *vectors;
     uint32_t n, n_vectors, registers, shared_words;
     uint64_t memory_words; /* words of device memory of a CTA for weights in bf16 */
-    /* Not 0: products are `wide` (tiles.cuh), that is, multiply each weight that they read from memory with many vertices at once; in fp32, no
-     * weights are then resident. The last wide_words of shared_words are buffers of wide products. */
+    /* words of shared memory, the last of shared_words, for buffers of wide products (tiles.cuh): these multiply each weight that they read
+     * from memory with many vertices at once. 0: no product is wide. If products are wide in fp32, no weights are resident. */
     uint32_t wide_words;
 } vpps_residents;
 
 /* Rounds a number of words up to a multiple of four. */
 static inline uint32_t vpps_quads_up(uint32_t words) { return (words + 3) / 4 * 4; }
 
-/* Returns the words of shared memory for one result row's partial sums, one per warp. The sums of a row are adjacent, so that a thread loads
- * four at once; a gap after them spreads rows over memory banks. */
+/* Returns the words of shared memory for one result row's partial sums, one per warp. The sums of a row are adjacent, so that a thread
+ * loads four at once; a gap after them spreads rows over memory banks. */
 static inline uint32_t vpps_sum_words(uint32_t threads) {
     const uint32_t warps = threads / 32;
     return warps < 4 ? warps : warps == 4 ? 4 : vpps_quads_up(warps) + 4;
 }
 
-/* Returns into how many blocks a warp's lanes are divided, so that different blocks multiply different rows; `rows`: number of the matrix's rows
- * that a virtual processor owns. */
+/* Returns into how many blocks a warp's lanes are divided, so that different blocks multiply different rows; `rows`: number of the matrix's
+ * rows that a virtual processor owns. */
 uint32_t vpps_blocks_of_rows(uint32_t rows, bool transposed, uint32_t threads);
 
 /* Returns the layout of a matrix over a CTA's threads, before registers or memory are assigned. `rows`: most rows that any VP has. */
@@ -86,8 +87,8 @@ static inline uint32_t vpps_words_of_thread(const vpps_resident *m) { return vpp
 vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const vpps_compiled_cell *c,
                                uint32_t threads);
 
-/* Assigns registers to the matrices in the order in which they were added, then shared memory to those that remain. If more than half of the
- * weights would get neither, products are `wide`; in fp32, no weights are then resident. */
+/* Assigns registers to the matrices in the order in which they were added, then shared memory to the rest. If more than half of the weights
+ * would get neither, sets r->wide_words: products are then wide and, in fp32, no weights are resident. */
 void vpps_residents_place(vpps_residents *r, const vpps_kernel_room *room);
 
 const vpps_resident_vector *vpps_resident_vector_of(const vpps_residents *r, vpps_param vector);

@@ -56,7 +56,7 @@ static const vpps_compiled_cell *largest_cell(const vpps_kernel_plan *p) {
     return p->cells[cell];
 }
 
-/* Writes the source of a kernel as `asked`, with at most `registers` registers of a thread for weights, its plan and its description. */
+/* Generates the kernel that `asked` plans, with at most `registers` registers of a thread for weights: source, plan and description. */
 static vpps_status generate(const vpps_specialiser *s, const vpps_kernel_plan *asked, vpps_kernel_plan *plan,
                             uint32_t registers, char **source, char *description, size_t bytes) {
     enum { SCRIPT_WORDS = 16384 };
@@ -88,9 +88,9 @@ static vpps_status generate(const vpps_specialiser *s, const vpps_kernel_plan *a
 
 vpps_status vpps_specialise(const vpps_specialiser *s, vpps_kernel_plan *plan, uint32_t *registers, char **source,
                             vpps_cubin_report *report) {
-    /* On sm_90 no kernel with more than 144 registers for weights was ever free of spills, and in bf16x3 few with more than 116. A kernel that only
-     * just avoids spills is slower than one with some registers to spare (a Tree-LSTM in bf16x3, predicted time of a batch: with 124 registers for
-     * weights 180.4 us, with 116 178.5 us, with 108 178.4 us). */
+    /* On sm_90 no kernel with more than 144 registers for weights was ever free of spills, and in bf16x3 few with more than 116. A kernel
+     * that only just avoids spills is slower than one with some registers to spare (a Tree-LSTM in bf16x3, predicted time of a batch: with
+     * 124 registers for weights 180.4 us, with 116 178.5 us, with 108 178.4 us). */
     enum { MOST = 144, MOST_IN_BF16X3 = 116, STEP = 24, WIDE_STEP = 32, WIDE_FRAME_BYTES = 32 };
     const vpps_kernel_plan asked = *plan; /* copied before the first attempt allocates arrays in *plan */
     uint32_t wanted = *registers ? *registers : plan->parts == 2 ? MOST_IN_BF16X3 : MOST;
