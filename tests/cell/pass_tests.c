@@ -10,61 +10,8 @@ typedef struct subject {
     vpps_cell_needs needs;
 } subject;
 
-static void expect(bool holds, const subject *s, const char *what, uint32_t number) {
-    if (!holds) ck_abort_msg("%s: %s %u", s->name, what, number); /* an assertion costs a system call */
-}
-
-/* Marks the values that depend on a child of the recurrence or, in backward, on a gradient that comes through it. */
-static uint8_t *mark_recurrent(const vpps_compiled_cell *c) {
-    uint8_t *recurrent = calloc(c->n_values + 1u, 1);
-    if (!recurrent) abort();
-    for (uint32_t v = 0; v < c->n_values; v++) {
-        const vpps_cell_value *x = &c->values[v];
-        recurrent[v] = (x->kind == VPPS_VALUE_INPUT && (c->needs.recurrent_in >> x->input & 1)) ||
-                       (x->kind == VPPS_VALUE_GRADIENT && (c->needs.recurrent_out >> x->output & 1));
-        for (uint32_t k = 0; k < x->n_args; k++) {
-            const uint32_t a = c->args[x->first_arg + k].value;
-            if ((a < c->n_forward) == (v < c->n_forward)) recurrent[v] |= recurrent[a];
-        }
-    }
-    return recurrent;
-}
-
-/* Checks that no stage reads a later one, no eager stage waits for the recurrence, and the recurrence waits for no lazy one. */
-static void check_parts(const subject *s, const vpps_compiled_cell *c) {
-    uint8_t *recurrent = mark_recurrent(c);
-    for (uint32_t i = 0; i < c->n_stages; i++) {
-        const vpps_cell_stage *stage = &c->stages[i];
-        for (uint32_t j = 0; j < stage->n; j++) {
-            const uint32_t v = c->order[stage->first + j];
-            const vpps_cell_value *x = &c->values[v];
-            const bool eager = stage->pass == VPPS_PASS_EAGER || stage->pass == VPPS_PASS_BACK_EAGER;
-            expect(x->pass == stage->pass, s, "in a stage of another part: value", v);
-            expect(!eager || !recurrent[v], s, "eager, though it waits for the recurrence: value", v);
-            for (uint32_t k = 0; k < x->n_args; k++) {
-                const vpps_cell_value *a = &c->values[c->args[x->first_arg + k].value];
-                expect(a->stage == VPPS_NONE || a->stage <= i, s, "reads a later stage: value", v);
-            }
-        }
-    }
-    free(recurrent);
-    if (!c->needs.recurrent_in) return;
-    for (uint32_t k = 0; k < c->n_outputs; k++) {
-        const vpps_cell_value *x = &c->values[c->outputs[k].value];
-        if (x->stage != VPPS_NONE && (c->needs.recurrent_out >> k & 1))
-            expect(x->pass <= VPPS_PASS_MAIN, s, "lazy, though the recurrence waits for it: output", k);
-    }
-    for (uint32_t j = 0; j < c->n_contributions; j++) {
-        const vpps_cell_contribution *to = &c->contributions[j];
-        if (!to->lookup && (c->needs.recurrent_in >> to->index & 1))
-            expect(c->values[to->value].pass <= VPPS_PASS_BACK_MAIN, s,
-                   "lazy, though the recurrence waits for it: contribution", j);
-    }
-}
-
 static void check_compiled(const subject *s) {
     OWNED(vpps_compiled_cell) *c = cells_compile(s->g, s->cell, &s->needs);
-    check_parts(s, c);
     cells_prove(s->g, s->cell, c);
 }
 

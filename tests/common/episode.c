@@ -48,10 +48,11 @@ static uint32_t noisy_runs(const vpps_options *o) {
 
 /* Returns the reference's mode for run number `number`; 0: exact. As in stochastic arithmetic for single precision (reference.h), products have eight
  * times the noise that rounding causes at most in an operand (runtime/cpu/bf16.h). */
-static ref_mode mode_of(const vpps_options *o, uint64_t number) {
+static ref_mode mode_of(const episode *x, const vpps_options *o, uint64_t number) {
     static const double noises[] = {[VPPS_PRECISION_BF16X3] = 8 * 0x1p-17, [VPPS_PRECISION_BF16] = 8 * 0x1p-8};
     if (!number) return (ref_mode){.training = false};
-    return (ref_mode){.noise = REF_NOISE, .product_noise = noises[o->precision], .noise_seed = number};
+    return (ref_mode){
+        .noise = x->noise > 0 ? x->noise : REF_NOISE, .product_noise = noises[o->precision], .noise_seed = number};
 }
 
 /* Keeps an exact run of a batch; of a noisy run, how far it deviates. */
@@ -72,7 +73,7 @@ static bool train(ref_model *m, const episode *x, const vpps_options *o, uint64_
                   double *loss) {
     for (uint32_t k = 0; k < x->n_batches; k++) {
         const uint64_t batch = x->model->batches + k + 1;
-        ref_mode mode = mode_of(o, number ? number + k : 0);
+        ref_mode mode = mode_of(x, o, number ? number + k : 0);
         mode.training = true;
         mode.dropout_key = vpps_dropout_key(o->seed, batch);
         ref_run *r = need(ref_forward(x->g[k], m, &mode));
@@ -91,12 +92,12 @@ static bool train(ref_model *m, const episode *x, const vpps_options *o, uint64_
 }
 
 static void expect_inference(expectation *e, const episode *x, const vpps_options *o) {
-    ref_mode mode = mode_of(o, 0);
+    ref_mode mode = mode_of(x, o, 0);
     e->inference = need(ref_forward(x->g[0], e->model, &mode));
     const size_t n = e->inference->n_values;
     e->inference_deviation = doubles(n);
     for (uint32_t k = 0; k < noisy_runs(o); k++) {
-        mode = mode_of(o, k + 100);
+        mode = mode_of(x, o, k + 100);
         ref_run *r = need(ref_forward(x->g[0], e->model, &mode));
         ref_widen(e->inference_deviation, e->inference->values, r->values, n);
         ref_run_destroy(r);
@@ -174,8 +175,8 @@ static bool compare(const char *what, const float *got, const double *want, cons
 /* Nodes that are read back, some of them neighbours, and where their values go. */
 enum { NODES = 24 };
 typedef struct some_nodes {
-    vpps_node nodes[NODES];
-    float *outs[NODES];
+    vpps_node nodes[EPISODE_READ];
+    float *outs[EPISODE_READ];
     uint32_t n;
 } some_nodes;
 
@@ -208,7 +209,7 @@ static bool check_nodes(some_nodes *s, bool good, const char *what, const ref_ru
 
 static bool check_forward(vpps_handle *h, const episode *x, const expectation *e) {
     const ref_run *r = e->inference;
-    some_nodes s = draw_nodes(r, x->g[0], NODES, r->flat->n_nodes);
+    some_nodes s = draw_nodes(r, x->g[0], x->most_read ? x->most_read : NODES, r->flat->n_nodes);
     const bool good = fine(vpps_forward(h, x->g[0], s.n, s.nodes, s.outs), "vpps_forward");
     return check_nodes(&s, good, "forward value", r, r->values, e->inference_deviation);
 }
@@ -284,7 +285,7 @@ static bool step(vpps_handle *h, const episode *x, const expectation *e, uint32_
 
 static bool run(vpps_handle *h, const episode *x, const expectation *e, int ways) {
     if (ways & EPISODE_FORWARD && !check_forward(h, x, e)) return false;
-    for (uint32_t k = 0; k <= x->n_batches; k++) {
+    for (uint32_t k = 0; k <= x->n_batches && x->n_batches; k++) {
         float loss = NAN;
         if (!step(h, x, e, k, ways, &loss)) return false;
         if (!k && !isnan(loss)) return wrong("the first stale loss is %g", (double)loss);

@@ -6,7 +6,7 @@
 #include "common/reference.h"
 #include "common/training.h"
 
-enum { EPISODE_BATCHES = 4, EPISODE_NODES = 6 /* in halves */ };
+enum { EPISODE_BATCHES = 4, EPISODE_NODES = 6 /* in halves */, EPISODE_READ = 256 };
 
 /* Ways of a run. EPISODE_FORWARD: vpps_forward first reads some nodes. EPISODE_PARTS: vpps_backward and vpps_update instead of vpps_fb; with
  * EPISODE_REQUEST: with a request for some nodes. EPISODE_HALVES: vpps_step_forward and vpps_step_backward; with EPISODE_REQUEST: after a step that
@@ -18,7 +18,10 @@ typedef struct episode {
     vpps_model *model;
     vpps_graph *g[EPISODE_BATCHES];
     vpps_node loss[EPISODE_BATCHES];
-    uint32_t n_batches;
+    uint32_t n_batches; /* 0: g[0] serves for inference alone */
+    double noise;       /* of expectations, as in ref_mode; 0: REF_NOISE */
+    /* Number of nodes that EPISODE_FORWARD reads at most, up to EPISODE_READ; 0: as many as a request has. */
+    uint32_t most_read;
     /* In halves: backward starts from given gradients of some nodes, not from the loss. */
     struct {
         vpps_node nodes[EPISODE_NODES];

@@ -3,9 +3,8 @@
  *
  * An operation's arguments are made from parameters, so all of them have gradients; the loss is the dot product of the
  * result with random numbers, so every element of it matters. */
+#include "common/episode.h"
 #include "common/meaning.h"
-#include "common/reference.h"
-#include "common/training.h"
 
 /* ---------------------------------------------------------------- where arguments come from */
 
@@ -306,12 +305,6 @@ typedef struct configuration {
     bool portable;
 } configuration;
 
-static const char *describe(const configuration *c, char *to, size_t size) {
-    snprintf(to, size, "%u VPs, %s%s", c->vps, c->gradients == VPPS_GRADIENTS_DEFERRED ? "deferred" : "accumulate",
-             c->portable ? ", portable" : "");
-    return to;
-}
-
 static vpps_options options_of(const configuration *c) {
     vpps_options o = default_options();
     o.vps = c->vps;
@@ -324,111 +317,28 @@ static vpps_options options_of(const configuration *c) {
     return o;
 }
 
-/* An exact run of the reference, and noisy runs: how much rounding may change each number (reference.h). */
-typedef struct expectation {
-    ref_run *exact, *noisy[REF_NOISE_RUNS];
-} expectation;
-
-static expectation expect(builder *b, const ref_model *m, ref_mode mode, vpps_node loss, vpps_op op) {
-    expectation e;
-    for (int k = -1; k < REF_NOISE_RUNS; k++) {
-        mode.noise = k < 0 ? 0 : meaning_cases[op].noise;
-        mode.noise_seed = (uint64_t)(k + 2);
-        ref_run *r = ref_forward(b->g, m, &mode);
-        ck_assert_ptr_nonnull(r);
-        if (mode.training) ref_backward(r, m, loss);
-        *(k < 0 ? &e.exact : &e.noisy[k]) = r;
-    }
-    return e;
-}
-
-static void forget(expectation *e) {
-    ref_run_destroy(e->exact);
-    for (int k = 0; k < REF_NOISE_RUNS; k++) ref_run_destroy(e->noisy[k]);
-}
-
-/* Compares n numbers; `rounding`: the size of the numbers whose differences they are. */
-static void compare(const char *what, const char *context, const float *got, const double *want,
-                    const double *const *noisy, const double *rounding, size_t n) {
-    double *deviation = calloc(n, sizeof *deviation), bound = 0;
-    ck_assert_ptr_nonnull(deviation);
-    for (int k = 0; k < REF_NOISE_RUNS; k++) ref_widen(deviation, want, noisy[k], n);
-    for (size_t i = 0; i < n && rounding; i++) deviation[i] += 0x1p-24 * fabs(rounding[i]);
-    const size_t i = ref_compare(got, want, deviation, n, &bound);
-    ck_assert_msg(i == n, "%s: %s, element %zu of %zu: %.9g instead of %.9g (off by %.3g, allowed %.3g)", context, what,
-                  i, n, (double)got[i % n], want[i % n], fabs((double)got[i % n] - want[i % n]), bound);
-    free(deviation);
-}
-
-static void check_forward(builder *b, vpps_handle *h, const ref_model *m, vpps_node loss, vpps_op op,
-                          const char *context) {
-    expectation e = expect(b, m, (ref_mode){.training = false}, loss, op);
-    vpps_node nodes[65];
-    float *outs[65];
-    const uint32_t n = b->n_results + 1;
-    for (uint32_t i = 0; i < n; i++) {
-        nodes[i] = i + 1 < n ? b->results[i] : loss;
-        outs[i] = malloc((e.exact->first[nodes[i] + 1] - e.exact->first[nodes[i]]) * sizeof(float));
-        ck_assert_ptr_nonnull(outs[i]);
-    }
-    const vpps_status status = vpps_forward(h, b->g, n, nodes, outs);
-    ck_assert_msg(status == VPPS_OK, "%s: forward: %s", context, vpps_error_message());
-    for (uint32_t i = 0; i < n; i++) {
-        const size_t at = e.exact->first[nodes[i]], elems = e.exact->first[nodes[i] + 1] - at;
-        const double *noisy[REF_NOISE_RUNS];
-        for (int k = 0; k < REF_NOISE_RUNS; k++) noisy[k] = e.noisy[k]->values + at;
-        char what[32];
-        snprintf(what, sizeof what, "value of node %u", nodes[i]);
-        compare(what, context, outs[i], e.exact->values + at, noisy, NULL, elems);
-        free(outs[i]);
-    }
-    forget(&e);
-}
-
-/* With SGD of rate 1 and nothing else, the gradient is what a step subtracts. */
-static void check_gradients(builder *b, const ref_model *m, const expectation *e, const char *context) {
-    for (uint32_t p = 0; p < m->n; p++) {
-        const size_t at = m->first[p], n = m->first[p + 1] - at;
-        const double *noisy[REF_NOISE_RUNS];
-        for (int k = 0; k < REF_NOISE_RUNS; k++) noisy[k] = e->noisy[k]->param_grads + at;
-        FREED float *got = malloc(n * sizeof *got);
-        ck_assert_ptr_nonnull(got);
-        const float *after = vpps_param_values(b->model, p);
-        for (size_t i = 0; i < n; i++) got[i] = (float)(m->values[at + i] - (double)after[i]);
-        char what[64];
-        snprintf(what, sizeof what, "gradient of parameter %s", b->model->params[p].name);
-        compare(what, context, got, e->exact->param_grads + at, noisy, m->values + at, n);
-    }
-}
-
+/* Compares the values of all nodes, the loss and, after a step of SGD, the parameters, within the rounding of the operation alone. */
 static void check_configuration(vpps_op op, uint64_t seed, uint32_t rows, uint32_t cols, const configuration *c) {
-    char context[128], text[64];
-    snprintf(context, sizeof context, "%s (%s, seed %llu, rows %u, cols %u)", vpps_ops[op].name,
-             describe(c, text, sizeof text), (unsigned long long)seed, rows, cols);
     builder b;
     const vpps_node loss = build_graph(&b, op, seed, rows, cols);
-    ref_model *m = ref_model_create(b.model);
     const vpps_options options = options_of(c);
-    vpps_handle *h = new_handle(b.model, &options);
-    check_forward(&b, h, m, loss, op, context);
-    if (vpps_ops[op].op_class == VPPS_CLASS_DECIDED) {
+    const bool decided = vpps_ops[op].op_class == VPPS_CLASS_DECIDED; /* it has no gradient */
+    const episode x = {.model = b.model,
+                       .g = {b.g},
+                       .loss = {loss},
+                       .n_batches = !decided,
+                       .noise = meaning_cases[op].noise,
+                       .most_read = EPISODE_READ};
+    AT_END(forget_expectation) expectation e = expect_of(&x, &options);
+    ck_assert(e.usable);
+    const char *wrong = episode_check(&x, &e, &options, EPISODE_FORWARD);
+    ck_assert_msg(!wrong, "%s (%u VPs, %s%s, seed %llu, rows %u, cols %u): %s", vpps_ops[op].name, c->vps,
+                  c->gradients == VPPS_GRADIENTS_DEFERRED ? "deferred" : "accumulate", c->portable ? ", portable" : "",
+                  (unsigned long long)seed, rows, cols, wrong);
+    if (decided) {
+        OWNED(vpps_handle) *h = new_handle(b.model, &options);
         TEST_FAILS(vpps_fb(h, b.g, loss, NULL), VPPS_ARGUMENT, "no gradients");
-        ref_model_destroy(m);
-        vpps_handle_destroy(h);
-        builder_close(&b);
-        return;
     }
-
-    expectation e = expect(&b, m, training_mode(&b), loss, op);
-    const vpps_status status = vpps_fb(h, b.g, loss, NULL);
-    ck_assert_msg(status == VPPS_OK, "%s: %s", context, vpps_error_message());
-    float value;
-    TEST_OK(vpps_sync_latest_loss(h, &value));
-    TEST_OK(vpps_read_parameters(h));
-    check_gradients(&b, m, &e, context);
-    forget(&e);
-    ref_model_destroy(m);
-    vpps_handle_destroy(h);
     builder_close(&b);
 }
 
