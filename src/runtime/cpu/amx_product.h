@@ -238,7 +238,7 @@ static inline void amx_gather_pairs(const float (*tile)[VPPS_BF16_ROWS], uint32_
     }
 }
 
-/* Computes c = A^T x in bf16 for n vectors x (vpps_product_t_bf16), 128 elements of every c at a time: columns of four tiles of A. */
+/* Computes c = A^T x in bf16 for n vectors x (vpps_product_t_bf16), 128 elements of every c at a time, from four columns of A's tiles. */
 AMX_FUNCTION void amx_product_t(uint32_t k, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
                                 const vpps_bf16_term *terms, float *c, size_t ldc) {
     enum { SIDE = VPPS_BF16_ROWS, WIDTH = 4 };

@@ -1,8 +1,8 @@
-/* bf16_pack.h - packs operands of products (kernels.h) into tiles of bf16 numbers. The including file first defines three steps,
- * take_along, take_across and turn (bf16.h with plain vectors, avx512_pack.c with AVX512-BF16), and PACK_INLINE, how functions are inlined. */
+/* bf16_pack.h - packs operands of products (kernels.h) into tiles of bf16 numbers. The including file first defines PACK_INLINE, how
+ * functions are inlined, and three steps, take_along, take_across and turn (bf16.h with plain vectors, avx512_pack.c with AVX512-BF16). */
 #pragma once
 
-/* Packs an operand into tiles of bf16 numbers. The callers pass constants for `parts` and `across`. */
+/* Packs an operand into bf16 tiles, with `parts` numbers per element. across: see vpps_bf16_source. The callers pass constants for both. */
 PACK_INLINE void pack_tiles(const vpps_bf16_source *s, const uint32_t parts, const bool across, vpps_bf16_form form,
                             uint32_t depth_tiles, uint32_t *to) {
     const bool turned = across != (form == VPPS_BF16_PAIRS);

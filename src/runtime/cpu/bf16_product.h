@@ -1,8 +1,8 @@
-/* bf16_product.h - the loops around a tile of a bf16 product, for kinds of instructions that keep sums in vector registers. The includer defines
+/* bf16_product.h - the loops around a tile of a bf16 product, for instructions that keep sums in vector registers. The includer defines
  *
- *   bf16_tile                        multiplies height * VECTOR matrix rows, from number `row` on, with the vectors j0 to j0 + columns - 1, for
- *                                    elements [32 * first, 32 * end) of a row; the sums begin with those at `from` (NULL: zero); of the last VECTOR
- *                                    rows, only the results of `tail` rows are stored (ragged: fewer than VECTOR)
+ *   bf16_tile                        multiplies height * VECTOR matrix rows, from number `row` on, with the vectors j0 to j0 + columns - 1,
+ *                                    for elements [32 * first, 32 * end) of a row; the sums begin with those at `from` (NULL: zero); of
+ *                                    the last VECTOR rows, only the results of `tail` rows are stored (ragged: fewer than VECTOR)
  *   VECTOR, VECTOR_REGISTERS         number of sums in a vector register; number of these registers
  *   PRODUCT_HEIGHT, PRODUCT_COLUMNS  most vectors of rows, and of columns, in a tile
  *   SUM_RUN                          number of elements of a row that are summed at a time

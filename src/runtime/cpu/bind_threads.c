@@ -1,8 +1,8 @@
 /* bind_threads.c - binds virtual processors (VPs) to CPUs near the memory of their parameters.
  *
- * The system places a page in the memory node of the thread that touches it first. So each VP touches its own rows of the matrices before the caller
- * writes values into them. Pages of gradients, optimiser states and copies are first touched in the first batch, by the VPs that write them; so are
- * the batch's tensors. Pages of vectors and tables, which all VPs read, are spread over the nodes. */
+ * The system places a page in the memory node of the thread that touches it first. So each VP touches its own rows of the matrices before
+ * the caller writes values into them. Pages of gradients, optimiser states and copies are first touched in the first batch, by the VPs that
+ * write them; so are the batch's tensors. Pages of vectors and tables, which all VPs read, are spread over the nodes. */
 #include "runtime/cores.h"
 #include "runtime/cpu/cpu.h"
 

@@ -5,7 +5,7 @@
 #include "runtime/cpu/units.h"
 #include "vpps.h"
 
-/* The kinds of products ("ways") whose time is measured, as X(way, description). One core multiplies matrices of VPPS_TRIAL_SIDE rows and columns. */
+/* The kinds of products ("ways") whose time one core measures, as X(way, description). Matrices have VPPS_TRIAL_SIDE rows and columns. */
 #define VPPS_CPU_WAY_TABLE(X)                                                                                          \
     X(forward, "forward, or backward by a copy")                                                                       \
     X(rows, "backward, the matrix as it lies")                                                                         \
@@ -57,5 +57,5 @@ bool vpps_cpu_is_chosen(const vpps_cpu_units *units, const vpps_cpu_choice *choi
 /* Writes a choice, such as "avx512 amx bf16x3 96 9 64", to text of VPPS_CHOICE_BYTES. */
 enum { VPPS_CHOICE_BYTES = 96 };
 void vpps_cpu_write_choice(const vpps_cpu_units *units, const vpps_cpu_choice *choice, char *text);
-/* Reads a choice that vpps_cpu_write_choice wrote. Returns false, and leaves *out unchanged, if this processor lacks the chosen instructions. */
+/* Reads a choice that vpps_cpu_write_choice wrote. Returns false and leaves *out unchanged if this processor lacks the instructions. */
 bool vpps_cpu_read_choice(const vpps_cpu_units *units, const char *text, vpps_cpu_choice *out);

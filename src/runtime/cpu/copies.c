@@ -1,6 +1,6 @@
 /* copies.c - transposed copies of matrices. Backward multiplies vectors with transposed matrices: few vectors with a matrix's stored rows;
- * many vectors, which is then faster, with a transposed copy, which every update must renew. A batch uses a matrix's copy if it multiplies
- * enough vectors (pays, choices.h) with the copy, in tasks of enough vectors (few). This depends only on the batch's script and on pays and
+ * many vectors, which is then faster, with a transposed copy, which every update must renew. A batch uses a matrix's copy if its tasks of
+ * at least `few` vectors (choices.h) multiply at least `pays` vectors with the matrix. This depends only on the batch's script, pays and
  * few, not on earlier batches, so that a resumed run gives the same bits. */
 #include "runtime/cpu/cpu.h"
 
@@ -38,7 +38,7 @@ static void count_stage(vpps_cpu *cpu, const vpps_block_view *view, uint32_t sta
     }
 }
 
-/* Counts the vectors that a group's tasks multiply with transposed matrices, up to the first malformed task, which the virtual processors report. */
+/* Counts the vectors that a group's tasks multiply with transposed matrices. Stops at a malformed task, which virtual processors report. */
 static void count_group(vpps_cpu *cpu, uint32_t at, uint32_t end) {
     for (; end - at >= VPPS_TASK_WORDS; at += VPPS_TASK_WORDS) {
         const vpps_task *t = vpps_task_at(cpu->batch.script, at);
@@ -55,7 +55,7 @@ void vpps_choose_copies(vpps_cpu *cpu) {
     const vpps_task_header *h = &cpu->batch.header;
     const uint32_t *starts = cpu->batch.script + VPPS_TASK_HEADER_WORDS, n_params = (uint32_t)cpu->model->n_params;
     if (!h->update || (cpu->precision.parts && !cpu->precision.unit.product_t)) return;
-    if (cpu->batch.goal == VPPS_GOAL_UPDATE) { /* a launch that is only an update renews all fresh transposed copies */
+    if (cpu->batch.goal == VPPS_GOAL_UPDATE) { /* a launch that is only an update keeps fresh copies fresh */
         for (uint32_t p = 0; p < n_params; p++)
             if (cpu->matrices[p].fresh) cpu->matrices[p].wanted = cpu->launch;
         return;

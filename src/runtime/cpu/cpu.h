@@ -34,8 +34,8 @@ typedef struct vpps_cpu_precision {
  * padded with zero rows to a multiple of 16, so that a product reads memory in order. Element (r, k) is at k * ld + r - first_row. */
 enum { VPPS_BLOCK_ROWS = 64, VPPS_ROW_UNIT = 16 };
 
-/* The work of a product with at least so many matrix rows is divided among a group's virtual processors by rows, even if some VPs of a large group
- * get none: dividing it by a level's few vertices would keep still fewer VPs busy. */
+/* The work of a product with at least so many matrix rows is divided among a group's virtual processors by rows, even if some VPs of a
+ * large group get none: dividing it by a level's few vertices would keep still fewer VPs busy. */
 enum { VPPS_ENOUGH_ROWS = 128 };
 
 typedef struct vpps_cpu vpps_cpu;
@@ -53,8 +53,8 @@ typedef struct vpps_cpu_matrix {
     vpps_matrix_block *blocks; /* the matrix's blocks of rows, in order; NULL: the parameter is a vector or table */
     uint32_t n_blocks;
     uint32_t *first_block; /* for each processor, and one more: number of the first block of rows that it owns */
-    /* Indexed by virtual processor (thread): a transposed copy of the rows that it owns, in panels of 64 columns that are stored row by row. Element
-     * (r, k) is at k / 64 * 64 * rows + r * 64 + k % 64. */
+    /* Indexed by virtual processor (thread): a transposed copy of the rows that it owns, in panels of 64 columns that are stored row by
+     * row. Element (r, k) is at k / 64 * 64 * rows + r * 64 + k % 64. */
     float **transposed;
     /* number of the latest launch that uses the matrix's transposed copies; the update in that launch renews them */
     uint32_t wanted;
@@ -80,7 +80,7 @@ typedef struct vpps_packed {
     size_t at;
 } vpps_packed;
 
-/* A barrier (VPPS_NO_BARRIER: none) for which a virtual processor has yet to wait, and how many signals open the barrier. */
+/* A barrier (VPPS_NO_BARRIER: none) for which a virtual processor must still wait, and the number of signals that open the barrier. */
 typedef struct vpps_passed {
     uint32_t barrier, signals;
 } vpps_passed;
@@ -93,7 +93,7 @@ struct vpps_vp {
     float *scratch; /* memory for the values of a tile (vertices processed together) */
     size_t scratch_floats;
     const float **pointers; /* addresses of the vectors that a product multiplies, or of the members of a list */
-    /* pairs (scalar, vector) whose products are terms of one gradient, listed one by one; the script packs series of pairs */
+    /* terms of one gradient as pairs (offset of a scalar, offset of a vector), expanded from the runs of pairs in the script */
     uint32_t *pairs;
     uint32_t *live; /* numbers of those vertices of the task for which the cell's condition holds */
     uint32_t *d_at; /* for each outer product dy x^T of the cell: index in `pointers` of its first dy */
@@ -150,10 +150,10 @@ typedef struct vpps_cpu_batch {
     vpps_goal goal;          /* work of the launch: a whole step, only gradients, or only an update */
     vpps_half half;          /* which tasks of the script are run: all, forward's, or backward's */
     float (*corrections)[2]; /* indexed by parameter: bias corrections of the optimiser in this batch */
-    /* For each parameter: number of the batch's outer products that add to its gradient. If there is one, the update may compute it itself. */
+    /* for each parameter: number of the batch's outer products that add to its gradient; 1: the update may compute the gradient itself */
     uint32_t *uses;
-    uint64_t *vectors; /* for each parameter: number of vectors that large tasks multiply with its transpose */
-    /* Gradients of table entries that the tasks NORM and UPDATE use: of this process; after an exchange, the sums over all processes. */
+    uint64_t *vectors; /* for each parameter: number of vectors times its transpose, in tasks of choice.few or more */
+    /* gradients of table entries for the tasks NORM and UPDATE: this process's or, after an exchange, sums over all processes */
     vpps_row_segment *segments;
     uint32_t n_segments;
     uint64_t start_ns;
@@ -180,13 +180,13 @@ static inline uint32_t vpps_rung_of(uint32_t worker) { return worker ? 32 - (uin
 /* Statistics of launches of one kind, such as training. They choose how many threads (2^rung) run these launches (crowd.c). Times are
  * measured over windows: series of consecutive launches with one number of threads. */
 typedef struct vpps_crowd {
-    /* rung: of the current window (2^rung threads run its launches); home: of the fastest window */
+    /* 2^rung threads run the launches of the current window, 2^home threads those of the fastest window */
     uint32_t rung, home;
-    /* period: number of windows (series of launches) from one trial of another number of threads to the next; left: until the next trial */
+    /* period: number of windows after which another number of threads is tried; left: number of windows until then */
     uint32_t period, left;
-    bool down, ends; /* down: whether the latest trial was of fewer threads; ends: whether this launch ends a window */
-    atomic_bool crowded; /* whether, in the current series of launches, a thread waited over much_ns for a free core */
-    /* words, ns: script words and time of the current series of launches; latest_ns: time of the latest launch; much_ns: see `crowded` */
+    bool down, ends;     /* down: whether fewer threads were tried last; ends: whether this launch ends a window */
+    atomic_bool crowded; /* whether a thread waited more than much_ns for a free core in the current window */
+    /* words, ns: script words and time of the current window; latest_ns: time of the latest launch; much_ns: limit for `crowded` */
     uint64_t words, ns, latest_ns, much_ns;
     double speeds[VPPS_RUNGS]; /* speed for each rung (2^rung threads): words of scripts run per nanosecond */
 } vpps_crowd;
@@ -228,28 +228,28 @@ struct vpps_cpu {
     vpps_cpu_batch batch;
     vpps_cpu_sum sum;
     vpps_share *share; /* exchange of gradients with other processes; NULL: there is only one process */
-    /* arrived: how often threads have come to an exchange of gradients; released: number of finished exchanges; both since the device was created. */
+    /* arrived: how often threads have come to an exchange of gradients; released: number of finished exchanges. Neither is ever reset. */
     vpps_counter arrived, released;
     uint32_t shared_batches;
     vpps_entries *entries; /* fetches entries of sharded lookup tables; NULL: tables are not sharded */
-    uint32_t launch;       /* number of launches so far */
+    uint32_t launch;       /* number of the current launch, counted from 1 */
     pthread_mutex_t failure_lock;
 
-    /* Starting and finishing launches: a worker thread waits until `epoch` of its rung (2^rung threads run) changes, the caller waits for `done`. */
+    /* Launches: a worker thread waits until `epoch` of its rung (2^rung threads run) changes, the caller waits for `done`. */
     /* for each rung (2^rung threads): number of launches in which that many threads took part */
     vpps_counter epoch[VPPS_RUNGS];
     vpps_counter done; /* number of launches that all virtual processors have finished */
-    uint32_t wanted;   /* number of launches started so far */
+    uint32_t wanted;   /* value of `done` once the launches started so far have finished */
     atomic_bool quit;
     uint32_t threads;  /* number of threads that run the launch's virtual processors */
     vpps_crowd *crowd; /* element of `crowds` for the kind of launch that is running */
-    /* statistics by kind of launch: [all tasks, forward's, or backward's (vpps_half)][0: inference, 1: training, 2: only an update] */
+    /* statistics of each kind of launch, indexed by its vpps_half, and by 0: inference, 1: training, 2: only an update */
     vpps_crowd crowds[VPPS_BACKWARD_HALF + 1][3];
 };
 
 /* Checks that the batch's script (tasks and their data) is made for this device and has no address outside of it. Fails with SCRIPT. */
 vpps_status vpps_check_script(const vpps_cpu *cpu, const vpps_batch *batch);
-/* Checks a block (vertices of one cell): its arrays lie inside the script, and its vertices' kept values inside the pool. Fails with SCRIPT. */
+/* Checks a block (vertices of one cell): its arrays lie inside the script, and its vertices' records inside the pool. Fails with SCRIPT. */
 vpps_status vpps_check_block(const vpps_task_header *h, const vpps_block_view *view, uint32_t number);
 
 /* Checks the task at word `at` of the script. At `end` lies the END of the group's tasks. On failure (SCRIPT), returns false. */
@@ -261,8 +261,8 @@ vpps_status vpps_cpu_prepare(vpps_cpu *cpu, const vpps_batch *batch);
 /* Runs a VP's (virtual processor's) part of a task that vpps_check_task has accepted. Returns false after the VP's last task. */
 bool vpps_vp_task(vpps_vp *vp, uint32_t at, const vpps_task *task);
 
-/* Runs all tasks of the virtual processors [first, end) in this thread: by turns, each up to a barrier that is not open. A task that is unknown, cut
- * short or refers to missing things ends the batch with SCRIPT; a wait longer than the watchdog's time ends it with STALL. */
+/* Runs all tasks of the virtual processors [first, end) in this thread: by turns, each up to a barrier that is not open. A task that is
+ * unknown, cut short or refers to missing things ends the batch with SCRIPT; a wait longer than the watchdog's time ends it with STALL. */
 void vpps_run_vps(vpps_cpu *cpu, uint32_t first, uint32_t end);
 
 /* Returns the range of a STAGE task's vertices that the virtual processor processes. */
@@ -293,7 +293,7 @@ void vpps_note_waiting(vpps_crowd *c);
 /* ---- meetings.c */
 
 /* VPPS_NEIGHBOURS: number of virtual processors (VPs) that signal one node of a tree of counters. VPPS_LEAST_TREE: least number of VPs for
- * which a barrier is a tree. With n VPs, a cache line moves n - 1 times in a row for one counter, and 9 + n / 8 times for a tree. */
+ * which a barrier is a tree. A cache line moves n - 1 times in series for n VPs and one counter, 9 + n / 8 times for a tree. */
 enum { VPPS_NEIGHBOURS = 8, VPPS_LEAST_TREE = 12 };
 
 vpps_status vpps_meetings_open(vpps_cpu *cpu);
@@ -302,8 +302,8 @@ void vpps_meetings_close(vpps_cpu *cpu);
 /* Decides whether a launch's barriers are trees of counters or single counters: sets cpu->meetings.ordered, .taken. Fails with MEMORY. */
 vpps_status vpps_choose_meetings(vpps_cpu *cpu, const uint32_t *script);
 
-/* Returns whether all barriers of the script are "meetings": all virtual processors that signal a barrier wait for it in their next task. Sets
- * signals[n_barriers] to the number of signals of each barrier. All addresses in the script must lie inside it. */
+/* Returns whether all barriers of the script are "meetings": all virtual processors that signal a barrier wait for it in their next task.
+ * Sets signals[n_barriers] to the number of signals of each barrier. All addresses in the script must lie inside it. */
 bool vpps_are_meetings(const uint32_t *script, uint32_t *signals);
 
 /* Signals a barrier of n threads that is a tree of counters, as thread `member`. `meeting`: how often these threads have met in the tree,
@@ -318,7 +318,7 @@ vpps_wait_end vpps_vp_wait_meeting(vpps_vp *vp, uint32_t signals, uint64_t limit
 /* Wakes all virtual processors that wait at barriers that are trees of counters, after a failure. */
 void vpps_meetings_wake(vpps_cpu *cpu);
 
-/* Maps zeroed memory, whose pages the system assigns when they are touched. Returns NULL on failure. vpps_unmap_pages takes the same size. */
+/* Maps zeroed memory; the system assigns pages when they are touched. Returns NULL on failure. vpps_unmap_pages takes the same size. */
 void *vpps_map_pages(size_t bytes);
 void vpps_unmap_pages(void *memory, size_t bytes);
 
@@ -327,8 +327,8 @@ void vpps_unmap_pages(void *memory, size_t bytes);
 /* Chooses a CPU for each virtual processor. Fails with MEMORY. */
 vpps_status vpps_cpu_choose_places(vpps_cpu *cpu);
 
-/* Binds a virtual processor's thread, which calls this, to its CPU (unless it is the user's thread), and touches the pages of its parameters, so that
- * they come to that CPU's memory node. To be called before the model's parameters are written. */
+/* Binds a virtual processor's thread, which calls this, to its CPU (unless it is the user's thread), and touches the pages of its
+ * parameters, so that they come to that CPU's memory node. To be called before the model's parameters are written. */
 void vpps_bind_vp(const vpps_vp *vp);
 
 /* Makes room for `floats` floats in vp->scratch. Returns false if out of memory. */
@@ -337,7 +337,7 @@ bool vpps_vp_scratch(vpps_vp *vp, size_t floats);
 /* Decides for which matrices the update computes the gradient itself, so that the gradient is not written to memory. */
 void vpps_choose_updates(vpps_cpu *cpu);
 
-/* Run the virtual processor's part of a task: OUTER (outer products that add to gradients), ENTRIES (gradients of table entries), NORM, UPDATE. */
+/* Run the virtual processor's part of a task: OUTER (gradients by outer products), ENTRIES (gradients of table entries), NORM, UPDATE. */
 void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block, uint32_t first, uint32_t n);
 void vpps_vp_entries(vpps_vp *vp, uint32_t number, uint32_t address);
 void vpps_vp_norm(vpps_vp *vp);
@@ -408,7 +408,7 @@ void vpps_forget_vectors(vpps_vp *vp);
 /* Copies a matrix's values, gradient or optimiser state (VPPS_ARRAY_VALUES, ...) between the blocks and an array of consecutive rows. */
 void vpps_copy_matrix(vpps_cpu *cpu, uint32_t param, float *rows, uint32_t part, bool to_rows);
 
-/* Prepares a launch that updates parameters: gives the launch the summed gradients of table entries and the summed loss. Fails with MEMORY. */
+/* Prepares a launch that updates parameters: gives it the summed gradients of table entries and the summed loss. Fails with MEMORY. */
 vpps_status vpps_open_update(vpps_cpu *cpu);
 /* Prepares a launch that computes gradients without an update: begins a sum of gradients, or continues the current one. */
 void vpps_open_sum(vpps_cpu *cpu);
@@ -425,8 +425,8 @@ static inline vpps_rows vpps_rows_of_vp(const vpps_cpu *cpu, vpps_param param, u
     return vpps_rows_of(cpu->model->params[param].rows, VPPS_ROW_UNIT, cpu->n_vps, vp);
 }
 
-/* Returns the address of an operand of one item: an input, a table entry, a parameter, or a kept value that outlives the pass. `item`: number of a
- * vertex in the block, or of a member of the vertices' lists. */
+/* Returns the address of an operand of one item: an input, a table entry, a parameter, or a kept value that outlives the pass. `item`:
+ * number of a vertex in the block, or of a member of the vertices' lists. */
 static inline float *vpps_in_pool(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_operand *o,
                                   uint32_t item) {
     switch (o->place) {
@@ -462,15 +462,15 @@ static inline bool vpps_has_copies(const vpps_cpu *cpu, uint32_t param) {
 /* Copies a virtual processor's rows of a matrix, transposed, for products with the transposed matrix. */
 void vpps_transpose_rows(const vpps_cpu *cpu, uint32_t param, uint32_t vp);
 
-/* Returns how many vectors one virtual processor multiplies with transposed matrices for `product`, in a task with items[axis] vertices or list
- * members. `rows`: VPs divide the stage's work by rows. */
+/* Returns how many vectors one virtual processor multiplies with transposed matrices for `product`, in a task with items[axis] vertices or
+ * list members. `rows`: VPs divide the stage's work by rows. */
 static inline uint32_t vpps_vectors_of_task(const vpps_compiled_cell *c, const vpps_program_step *product, bool rows,
                                             const uint32_t *items) {
     const uint32_t n = items[product->axis] * product->to.cols;
     return rows ? n : n / c->needs.group;
 }
 
-/* Returns the gradient's norm from the virtual processors' sums of squares, added in the order of VPs; 0 if the script does not compute it. */
+/* Returns the gradient's norm from the virtual processors' sums of squares, added in the order of VPs; 0: the script computes no norm. */
 double vpps_cpu_norm(const vpps_cpu *cpu);
 
 /* Makes the batch fail and stop, unless it has failed already. Returns false. `address`: word of the script where the failing task lies. */

@@ -1,15 +1,15 @@
 /* crowd.c - how many threads run a launch's virtual processors (VPs), where others use the machine's cores, too.
  *
- * VPs meet after each phase, so that all are as slow as one whose thread waits for a core. Fewer threads, each of which runs several VPs by turns,
- * may then be faster. While the threads hardly wait for cores, every VP has its own. Otherwise, windows of launches with half or twice as many
- * threads are tried from time to time, and the faster number is kept. */
+ * VPs meet after each phase, so that all are as slow as one whose thread waits for a core. Fewer threads, each of which runs several VPs by
+ * turns, may then be faster. While the threads hardly wait for cores, every VP has its own. Otherwise, windows of launches with half or
+ * twice as many threads are tried from time to time, and the faster number is kept. */
 #include "runtime/cpu/cpu.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
-/* WINDOW_NS: least duration of a window (series of launches). SHORTEST, LONGEST: least and most windows from one trial of another number of
- * threads to the next. MUCH: the machine is crowded if a thread waits for a core for 1 / MUCH of a window; if two share a core, half. */
+/* WINDOW_NS: least duration of a window (series of launches). SHORTEST, LONGEST: least and most windows between trials of another number of
+ * threads. MUCH: the machine is crowded if a thread waits for a core for 1 / MUCH of a window; two threads on a core wait half. */
 enum { WINDOW_NS = 20 * 1000 * 1000, SHORTEST = 2, LONGEST = 64, MUCH = 8 };
 
 void vpps_note_waiting(vpps_crowd *c) {

@@ -175,7 +175,7 @@ static vpps_status make_vps(vpps_cpu *cpu) {
 
 static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_options *options) {
     enum { MAX_VPS = 1024, SPIN_NS = 50 * 1000 };
-    enum { WAVE_BYTES = 1 << 25, CACHE_BYTES = 1 << 21 /* CACHE_BYTES: a core's cache */, CACHED_VERTICES = 32 };
+    enum { WAVE_BYTES = 1 << 25 /* of records */, CACHE_BYTES = 1 << 21 /* of a core's cache */, CACHED_VERTICES = 32 };
     const uint32_t n_allowed = vpps_cores_allowed();
     cpu->n_vps = options->vps ? options->vps : n_allowed;
     if (options->groups && options->groups != VPPS_GROUPS_PROFILE && cpu->n_vps % options->groups)

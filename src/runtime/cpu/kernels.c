@@ -437,7 +437,7 @@ static void add(uint32_t n, float *dst, const float *x) {
     for (uint32_t i = 0; i < n; i++) dst[i] += x[i];
 }
 
-/* Returns the factor of vector m in a sum: 1 in add_up's sum, which is not scaled; in add_scaled's, the scalar of pair m. */
+/* Returns the factor of vector m in a sum: the scalar of pair m for add_scaled, 1 for add_up, which does not scale vectors. */
 VPPS_INLINE float factor_of(const bool scaled, const float *pool, const uint32_t *at, uint32_t m) {
     return scaled ? pool[at[2 * (size_t)m]] : 1.0f;
 }

@@ -103,8 +103,8 @@ typedef void (*vpps_product_t_bf16)(uint32_t k, uint32_t n, uint32_t parts, cons
 typedef void (*vpps_pack_bf16)(const vpps_bf16_source *source, uint32_t parts, vpps_bf16_form form,
                                uint32_t depth_tiles, uint32_t *to);
 
-/* A kind of processor instructions for bf16 products (a "unit"), with functions that pack operands and multiply them. A thread calls `open` before
- * its first `product` or `product_t`, and `close` after its last. Both may be NULL. */
+/* A kind of processor instructions for bf16 products (a "unit"), with functions that pack operands and multiply them. A thread calls `open`
+ * before its first `product` or `product_t`, and `close` after its last. Both may be NULL. */
 typedef struct vpps_bf16_unit {
     const char *name;
     vpps_product_bf16 product;
@@ -143,7 +143,7 @@ typedef struct vpps_kernels {
     void (*dots)(uint32_t count, uint32_t n, const float *const *x, const float *y, float *to);
 
     void (*add)(uint32_t n, float *dst, const float *x); /* dst += x */
-    /* Sums `count` >= 1 vectors, in order: vector i is n elements at pool + offsets[i] + skip. `to` is the first vector or overlaps none. */
+    /* Sums `count` >= 1 vectors, in order: vector i is n elements at pool + offsets[i] + skip. `to` is vector 0 or overlaps no vector. */
     void (*add_up)(uint32_t n, uint32_t count, const float *pool, const uint32_t *offsets, uint32_t skip, float *to);
     /* Sums `count` >= 1 scaled vectors, in their order: pair i stands for pool[pair[0]] times the n elements at pool + pair[1] + skip. The
      * sum is stored in `to` or, with `add`, added to `to`. */

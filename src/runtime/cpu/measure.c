@@ -1,5 +1,5 @@
-/* measure.c - measures the time of products by this processor's instructions. The time of a trial (one kind of product) is the thread's processor
- * time, the minimum over ROUNDS rounds, so that other work on the machine adds little. */
+/* measure.c - measures the time of products by this processor's instructions. The time of a trial (one kind of product) is the thread's
+ * processor time, the minimum over ROUNDS rounds, so that other work on the machine adds little. */
 #include "runtime/cpu/measure.h"
 #include "runtime/cpu/cpu.h"
 
@@ -192,7 +192,7 @@ static void fetch_matrices(const stand *s) {
     (void)word;
 }
 
-/* Measures the trial's product for a short time; a new minimum becomes the trial's ns per vector. Returns the time that this took, in ns. */
+/* Measures the trial's product for a short time; a new minimum becomes the trial's ns per vector. Returns the ns that this took. */
 static uint64_t measure(stand *s, vpps_trial *t) {
     uint64_t passed;
     uint32_t calls = 0, way = 0;
@@ -216,7 +216,7 @@ static uint64_t measure(stand *s, vpps_trial *t) {
 static const struct plan {
     vpps_cpu_way way;
     bool far;
-    /* numbers of vectors to measure with, ended by 0; in fp32, `rows` takes GATES times as many vectors, at most MOST_VECTORS */
+    /* numbers of vectors to measure with, ended by 0; the way `rows` in fp32 uses GATES times as many vectors, at most MOST_VECTORS */
     uint32_t fp32[12], bf16[12];
 } plan[] = {
     {VPPS_CPU_WAY_forward, false, {1, 2, 3, 4, 6, 8, 16, 24, 48, 96, 192}, {1, 4, 8, 16, 48}},

@@ -1,13 +1,13 @@
 /* meetings.c - barriers of many virtual processors (VPs), as trees of counters.
  *
- * A barrier of few VPs is a counter that all VPs increment and watch. Its cache line moves from core to core, so its cost grows with the number of
- * VPs. More VPs use a tree: VPPS_NEIGHBOURS adjacent VPs increment one node, and the last of them increments the node above. The last VP at the root
- * opens a gate for each VPPS_NEIGHBOURS VPs, which watch only that line. So no line moves more than VPPS_NEIGHBOURS times, and the number of
- * consecutive steps is the tree's height. A sleeper wakes once, when all VPs have come.
+ * A barrier of few VPs is a counter that all VPs increment and watch. Its cache line moves from core to core, so its cost grows with the
+ * number of VPs. More VPs use a tree: VPPS_NEIGHBOURS adjacent VPs increment one node, and the last of them increments the node above. The
+ * last VP at the root opens a gate for each VPPS_NEIGHBOURS VPs, which watch only that line. So no line moves more than VPPS_NEIGHBOURS
+ * times, and the number of consecutive steps is the tree's height. A sleeper wakes once, when all VPs have come.
  *
- * Counters of a tree are not reset between the barriers of a batch, so that the same lines serve all barriers of a group. That requires a script
- * whose barriers are "meetings": all VPs that signal a barrier wait in their next task for all its signals. The scheduler writes only such scripts;
- * others run with plain counters. */
+ * Counters of a tree are not reset between the barriers of a batch, so that the same lines serve all barriers of a group. That requires a
+ * script whose barriers are "meetings": all VPs that signal a barrier wait in their next task for all its signals. The scheduler writes
+ * only such scripts; others run with plain counters. */
 #include "runtime/cpu/cpu.h"
 
 static uint32_t above(uint32_t n) { return (n + VPPS_NEIGHBOURS - 1) / VPPS_NEIGHBOURS; }
@@ -131,8 +131,8 @@ typedef struct tree {
     uint32_t *met; /* number of barriers that the virtual processor has signalled with this tree */
 } tree;
 
-/* Returns the tree of counters of a barrier with so many signals: of the processor's group, if the group has so many processors, else of
- * all. A group's tree has at most as many nodes, and as many gates (counters that processors wait for), as the group has processors. */
+/* Returns the tree of counters of a barrier with so many signals: the tree of the processor's group if the group has so many processors,
+ * else that of all. A group's tree has at most as many nodes, and gates (counters that processors wait for), as it has processors. */
 static tree tree_of(vpps_vp *vp, uint32_t signals) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_meetings *m = &cpu->meetings;

@@ -1,5 +1,5 @@
-/* outer.c - computes gradients of parameters: sums of outer products dy x^T (matrices), of vectors, and of table entries' gradients. Each virtual
- * processor computes the gradients of the rows and entries that it owns. */
+/* outer.c - computes gradients of parameters: sums of outer products dy x^T (matrices), of vectors, and of table entries' gradients. Each
+ * virtual processor computes the gradients of the rows and entries that it owns. */
 #include "runtime/cpu/outer.h"
 
 void vpps_point_to(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_operand *x, uint32_t first, uint32_t n,
@@ -141,9 +141,9 @@ static bool reads_parameters(const vpps_cpu *cpu, const vpps_block_view *view, c
     return false;
 }
 
-/* Decides which matrices' gradients the update computes itself. If few vectors of a single block of vertices add to a gradient, it is not written to
- * memory: the update computes it, a block of matrix rows at a time, while that is in the cache. Clipping needs the norm first, so then the gradient
- * is computed twice, if vectors are few. Other processes need the whole gradient. */
+/* Decides which matrices' gradients the update computes itself. If few vectors of a single block of vertices add to a gradient, it is not
+ * written to memory: the update computes it, a block of matrix rows at a time, while that is in the cache. Clipping needs the norm first,
+ * so then the gradient is computed twice, if vectors are few. No gradient that is exchanged with other processes is left to the update. */
 void vpps_choose_updates(vpps_cpu *cpu) {
     const uint32_t n_params = (uint32_t)cpu->model->n_params, n_blocks = cpu->batch.header.n_blocks;
     const bool clip = cpu->batch.header.clip > 0;
@@ -171,7 +171,7 @@ static bool made_by_update(const vpps_cpu *cpu, const vpps_block_view *view, con
            vpps_outer_vectors(view, o->dy, 0, n, &first);
 }
 
-/* Of the gradients of a block of vertices that the update itself computes, returns the most vectors of one gradient; 0: there are none. */
+/* Returns the most vectors of any gradient that the update itself computes for the block of vertices; 0: the update computes none. */
 static uint32_t most_by_update(const vpps_cpu *cpu, const vpps_block_view *view) {
     uint32_t most = 0, first;
     for (uint32_t i = 0; i < vpps_n_outers(view->cell); i++) {
@@ -218,8 +218,8 @@ static bool leave_to_update(vpps_vp *vp, const vpps_block_view *view, uint32_t n
     return true;
 }
 
-/* Adds to gradients that are sums of vectors, not of outer products, for vertices [at, at + n). Zeroes gradients of matrices that multiplied
- * no vector because all lists are empty; such matrices count as used (vpps_gather_list). Returns false if out of memory. */
+/* Adds to gradients that are sums of vectors, not of outer products, for vertices [at, at + n). Zeroes gradients of matrices that
+ * multiplied no vector because all lists are empty; such matrices count as used (vpps_gather_list). Returns false if out of memory. */
 static bool add_sums(vpps_vp *vp, const vpps_block_view *view, uint32_t at, uint32_t n) {
     const vpps_cpu *cpu = vp->cpu;
     for (uint32_t i = 0; i < vpps_n_outers(view->cell); i++) {

@@ -11,7 +11,7 @@ static const size_t VPPS_NO_COPY = SIZE_MAX; /* value in vp->copy_of */
 void vpps_point_to(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_operand *x, uint32_t first, uint32_t n,
                    const float **out);
 
-/* Returns how many vectors (columns) an operand has in vertices [at, at + count); *first is the number of the first vertex or list member. */
+/* Returns how many vectors (columns) an operand has in vertices [at, at + count); *first is the first vertex or list member. */
 uint32_t vpps_outer_vectors(const vpps_block_view *view, const vpps_operand *x, uint32_t at, uint32_t count,
                             uint32_t *first);
 
@@ -23,7 +23,7 @@ static inline const vpps_operand *vpps_new_factor(const vpps_compiled_cell *c, u
     return x;
 }
 
-/* Returns the floats of scratch memory for vectors x of k elements and vectors dy. There, the gradient of a block of rows follows them. */
+/* Returns how many floats of scratch memory hold packed vectors x of k elements and dy. After them lies the gradient of a block of rows. */
 size_t vpps_outer_floats(const vpps_cpu *cpu, uint32_t k);
 
 /* Copies n vectors x of k elements, in the form that vpps_add_outer reads, to the virtual processor's scratch memory. */

@@ -1,7 +1,7 @@
 /* packs.c - packed bf16 operands of products: weights, packed when they change; vectors of a tile of vertices, packed once for all uses. */
 #include "runtime/cpu/cpu.h"
 
-/* Assigns memory for bf16 weights to the blocks of rows and to transposed copies, thread by thread. NULL: only counts. Returns the words needed. */
+/* Assigns memory for bf16 weights to blocks and transposed copies, thread by thread; NULL: only counts. Returns the words needed. */
 static size_t deal_packs(vpps_cpu *cpu, uint32_t *memory) {
     const uint32_t parts = cpu->precision.parts;
     size_t at = 0;
@@ -102,8 +102,8 @@ static bool need_words(vpps_vp *vp, size_t words) {
     return true;
 }
 
-/* Finds the words of the tile's vectors that were packed under `key`, or room for them. *known: whether the vectors are packed already; *at: index of
- * the words. Returns false if out of memory. */
+/* Finds the words of the tile's vectors that were packed under `key`, or room for them. *known: whether the vectors are packed already;
+ * *at: index of the words. Returns false if out of memory. */
 static bool find_room(vpps_vp *vp, uint32_t key, size_t words, bool *known, size_t *at) {
     const size_t before = vpps_capacity(vp->packed);
     vpps_packed once = {0}, *p = &once;

@@ -53,8 +53,8 @@ VPPS_INLINE void product_end(const uint32_t height, const uint32_t columns, cons
 }
 
 /* Multiplies height * VECTOR matrix rows with `columns` vectors x, for elements [first, end) of x. Of the last VECTOR rows, only the
- * results of `tail` are stored (ragged: fewer than VECTOR). For each element, prefetches a cache line, from `ahead` on. The callers pass constants for
- * height, columns, ragged. */
+ * results of `tail` are stored (ragged: fewer than VECTOR). For each element, prefetches a cache line, from `ahead` on. The callers pass
+ * constants for height, columns, ragged. */
 VPPS_INLINE void product_tile(const uint32_t height, const uint32_t columns, const bool ragged, uint32_t first,
                               uint32_t end, const float *a, size_t ld, const float *const *x, uint32_t skip,
                               product_start start, float *c, size_t ldc, uint32_t tail, uintptr_t ahead) {
@@ -63,7 +63,7 @@ VPPS_INLINE void product_tile(const uint32_t height, const uint32_t columns, con
     product_begin(height, columns, ragged, start, tail, sum);
     for (uint32_t j = 0; j < columns; j++) {
         xs[j] = x[j] + skip;
-        for (uint32_t i = 0; i < height && start.at != c; i++) /* prefetches the results' places, which L2 rarely has */
+        for (uint32_t i = 0; i < height && start.at != c; i++) /* L2 rarely has the memory of the results */
             __builtin_prefetch(c + j * ldc + (size_t)i * VECTOR, 1);
     }
     const float *column = a + first * ld;
@@ -93,8 +93,8 @@ VPPS_INLINE void product_columns(const uint32_t height, uint32_t columns, bool r
 #undef TILE
 }
 
-/* Computes n vectors c + j * ldc (m elements): the start plus a block (m x k) times the vector at x[j] + skip. The start is at from + j *
- * ld_from: c itself, or one start for all if ld_from is 0; NULL: zero. Prefetches much from `next`, which the caller reads next. */
+/* Computes n vectors c + j * ldc (m elements): start vector j, at from + j * ld_from, plus a block (m x k) times the vector at x[j] + skip.
+ * If ld_from is 0, all have one start; `from` may be c; NULL: zero. Prefetches much of `next`, which the caller reads next. */
 static void product_run(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t ld, const float *const *x,
                         uint32_t skip, const float *from, size_t ld_from, float *c, size_t ldc, const float *next) {
     const uint32_t groups = (n + PRODUCT_COLUMNS - 1) / PRODUCT_COLUMNS;
@@ -153,7 +153,7 @@ static void product(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t l
 
 enum { PRODUCT_T_VECTORS = VECTOR == 16 ? 4 : 2 /* most vectors (columns of D) in one tile of the product A^T D */ };
 
-/* Adds products of VECTOR matrix rows, which begin at `columns`, to the sums of a tile of A^T D; `d`: D's elements for these rows. */
+/* Adds products of VECTOR rows of A (column p at columns + p * ld) with d, D's elements of these rows, to the sums of a tile of A^T D. */
 VPPS_INLINE void product_t_rows(const uint32_t width, const uint32_t others, uint32_t last, const float *columns,
                                 size_t ld, const vector d[PRODUCT_T_VECTORS], vector sum[VECTOR]) {
 #pragma GCC unroll 16
@@ -296,7 +296,7 @@ static void pack_outer(uint32_t n, uint32_t k, const float *const *x, float *to)
     }
 }
 
-/* Computes the gradient of a block of matrix rows (m x k): block = or += the sum over n vectors of d[v][d_skip ...] x[v]^T, x packed. */
+/* Computes the gradient of a block of matrix rows (m x k): block = (add: +=) sum over n vectors of d[v][d_skip ...] x[v]^T, x packed. */
 static void outer(uint32_t m, uint32_t n, uint32_t k, const float *const *d, uint32_t d_skip, const float *x, float *a,
                   size_t ld, bool add) {
     float rows_of_d[OUTER_VECTORS * PRODUCT_HEIGHT * VECTOR] __attribute__((aligned(64)));

@@ -1,5 +1,5 @@
-/* share.c - gradients of several processes: the virtual processors meet before the first task that reads all gradients, VP 0 exchanges them with
- * other processes, and all continue with the sums. */
+/* share.c - gradients of several processes: the virtual processors meet before the first task that reads all gradients, VP 0 exchanges them
+ * with other processes, and all continue with the sums. */
 #include "runtime/cpu/cpu.h"
 
 vpps_status vpps_cpu_open_share(vpps_cpu *cpu, vpps_communicator *c) {
@@ -39,7 +39,7 @@ static vpps_status reduce_matrices(vpps_cpu *cpu, vpps_communicator *c, const bo
     return all.n ? vpps_comm_allreduce(c, all.at, all.n) : VPPS_OK;
 }
 
-/* Sums gradients of matrices and vectors over all processes. A launch begins with zero gradients of vectors. */
+/* Sums gradients of matrices and vectors over all processes, also those of unused vectors, which are zero since the launch began. */
 static vpps_status reduce(void *device, vpps_communicator *c) {
     vpps_cpu *cpu = device;
     const bool *dense = vpps_share_dense(cpu->share);
@@ -109,7 +109,7 @@ bool vpps_vp_share(vpps_vp *vp) {
     if (vp->index == 0) {
         if (!lead(vp)) return false;
     } else {
-        const uint32_t batch = atomic_load(&cpu->released.value) + 1; /* `released` after this exchange of gradients */
+        const uint32_t batch = atomic_load(&cpu->released.value) + 1; /* value of `released` after this exchange */
         add_one(&cpu->arrived);
         if (vpps_wait_for(cpu, &cpu->released, batch, 0, true) != VPPS_WAIT_REACHED) return false;
     }

@@ -324,7 +324,7 @@ static void argmax(const vpps_tile *t, const float *x, uint32_t n, float *to) {
     to[1] = -loss;
 }
 
-/* Copies an entry of a lookup table; its number is clamped to the table. */
+/* Copies entry `number` of a lookup table; the number is rounded down and clamped to the numbers of the table. */
 static void look_up(const vpps_tile *t, vpps_param param, float number, uint32_t words, float *to) {
     const vpps_cpu *cpu = t->vp->cpu;
     const uint32_t last = cpu->model->params[param].count - 1;

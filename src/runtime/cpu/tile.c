@@ -12,7 +12,7 @@ const vpps_tile_layout *vpps_tiles_of(const vpps_compiled_cell *c, uint32_t stag
 }
 
 static void choose_tile(const vpps_program *p, uint32_t most, vpps_tile_layout *layout) {
-    enum { FLOATS = 48 * 1024, LEAST_WITH_ARGMAX = 24, COLUMNS = 6 /* COLUMNS: columns of a product's inner loop */ };
+    enum { FLOATS = 48 * 1024 /* of a tile */, LEAST_WITH_ARGMAX = 24, COLUMNS = 6 /* of a product's inner loop */ };
     uint32_t floats = layout->floats[0] + 1;
     for (uint32_t d = 1; d < VPPS_AXES; d++) floats += 4 * layout->floats[d];
     uint32_t tile = vpps_min_u32(FLOATS / floats, most);

@@ -1,12 +1,12 @@
-/* tile.h - runs stages in tiles: a few vertices at a time, whose values stay in the core's nearest caches between two steps. A stage's program
- * (cell/program.h) keeps values in numbered buffers ("slots"). In a tile, a slot is an array with an entry per item (vertex or list member): only the
- * rows that the virtual processor owns if rows are dealt to VPs, else whole values. */
+/* tile.h - runs stages in tiles: a few vertices at a time, whose values stay in the core's nearest caches between two steps. A stage's
+ * program (cell/program.h) keeps values in numbered buffers ("slots"). In a tile, a slot is an array with an entry per item (vertex or list
+ * member): only the rows that the virtual processor owns if rows are dealt to VPs, else whole values. */
 #pragma once
 
 #include "runtime/cpu/cpu.h"
 
 typedef struct vpps_tile_slot {
-    /* where the slot (buffer) begins, divided by the number of items: sum of widths of earlier slots on this axis (vertices, or a list) */
+    /* the slot (buffer) begins at `at` times the number of items; at: sum of widths of earlier slots on this axis (vertices, or a list) */
     size_t at;
     uint32_t width; /* number of floats of one item (vertex or list member) */
 } vpps_tile_slot;
@@ -14,7 +14,7 @@ typedef struct vpps_tile_slot {
 /* Layout of the memory of a stage's tiles, for one virtual processor of a group. */
 typedef struct vpps_tile_layout {
     vpps_tile_slot *slots; /* layout of each slot (buffer) of the program, indexed by the slot's number */
-    /* rows that this virtual processor owns, indexed by `dealt` of operands; own[0]: for operands that are not divided among VPs */
+    /* own[i]: rows that this virtual processor owns of operands with `dealt` i; own[0]: for operands that are not divided among VPs */
     vpps_rows *own;
     /* for each axis (0: vertices; d: list members): number of floats of all its slots (buffers), for one vertex or member */
     uint32_t floats[VPPS_AXES];
@@ -30,21 +30,21 @@ typedef struct vpps_tile {
     const vpps_tile_layout *layout;
     const vpps_block_view *view;
     uint32_t stage, member;
-    /* by axis (0: vertices; d: list members): number, in the block of vertices, of the first item of this tile or part; number of items */
+    /* for each axis (0: vertices; d: list members): number, in the block, of the first item of this tile or part; number of its items */
     uint32_t first[VPPS_AXES], n[VPPS_AXES];
     uint32_t whole[VPPS_AXES]; /* for each axis: number of vertices or list members of the whole tile */
     uint32_t before;           /* number of vertices of the tile before those that this struct covers */
-    /* for vertices where the cell's condition holds: numbers in the block; live[first[0]] is the first; NULL: all vertices run */
+    /* numbers, in the block, of vertices where the cell's condition holds; the tile begins at live[first[0]]; NULL: all vertices run */
     const uint32_t *live;
     float *region[VPPS_AXES]; /* for each axis (0: vertices; d: a list's members): memory of its buffers */
-    /* for each record (area of kept values): address for item (vertex, list member) 0 of the block, even if memory begins at a later one */
+    /* for each record (area of kept values): address that item (vertex, list member) 0 of the block has, or would have, in it */
     float *records[VPPS_RECORDS];
     uint32_t task_first[VPPS_AXES], task_items[VPPS_AXES];
     uint64_t contributions; /* pool offset of the gradients that the task computes for inputs of vertices */
 } vpps_tile;
 
-/* Makes the layouts of all of a cell's programs, for all virtual processors of a group, in cell->device_program, unless they exist. most: vertices
- * per tile. Fails with MEMORY. */
+/* Makes the layouts of all of a cell's programs, for all virtual processors of a group, in cell->device_program, unless they exist. most:
+ * vertices per tile. Fails with MEMORY. */
 vpps_status vpps_make_tiles(vpps_compiled_cell *cell, uint32_t most);
 const vpps_tile_layout *vpps_tiles_of(const vpps_compiled_cell *c, uint32_t stage, uint32_t member);
 
@@ -58,8 +58,8 @@ typedef struct vpps_span {
 } vpps_span;
 
 /* Returns the addresses of an operand's values for the vertices, or list members, that `t` covers. If rows are dealt to virtual processors
- * (VPs), the values are the rows that this VP owns. If every VP has a partial sum of the value: this VP's sum, or with first_share the
- * first VP's. */
+ * (VPs), the values are the rows that this VP owns. If every VP has a partial sum of the value, returns this VP's sum or, with first_share,
+ * that of the first VP. */
 vpps_span vpps_span_of(const vpps_tile *t, const vpps_operand *o, bool first_share);
 
 static inline float *vpps_span_at(const vpps_span *w, uint32_t i) {

@@ -1,5 +1,5 @@
-/* tile_products.c - products in a stage's program: matrices, of which each virtual processor has some blocks of rows, times the vectors of a whole
- * tile. tile.h describes tiles, products.h the kernels. */
+/* tile_products.c - products in a stage's program: matrices, of which each virtual processor has some blocks of rows, times the vectors of
+ * a whole tile. tile.h describes tiles, products.h the kernels. */
 #include "runtime/cpu/tile.h"
 
 static vpps_blocks blocks_of(const vpps_tile *t, vpps_param matrix) {
@@ -17,7 +17,7 @@ static void point(const vpps_tile *t, const vpps_operand *o, const float **x) {
     }
 }
 
-/* Returns the address of the first block of rows among the step's matrices from operand k on, or NULL if the virtual processor has no rows. */
+/* Returns the address of the first block of rows that this virtual processor has of a matrix of the step, from operand k on; NULL: none. */
 static const float *block_from(const vpps_tile *t, const vpps_program_step *s, uint32_t k) {
     for (; k < s->n; k++) {
         const vpps_blocks blocks = blocks_of(t, vpps_operands_of(t, s)[k].matrix);
@@ -136,8 +136,8 @@ static uint32_t first_vp_of(const vpps_tile *t, uint32_t *n) {
     return t->p->rows ? t->member * *n : 0;
 }
 
-/* Lists the terms of a transposed product in vp->terms, each with n vectors: the matrices' blocks of rows or, if `copies`, each virtual processor's
- * transposed copy. Returns false if out of memory. */
+/* Lists the terms of a transposed product in vp->terms, each with n vectors: the matrices' blocks of rows or, if `copies`, each virtual
+ * processor's transposed copy. Returns false if out of memory. */
 static bool find_terms(const vpps_tile *t, const vpps_program_step *s, uint32_t n, bool copies, uint32_t *n_terms) {
     vpps_vp *vp = t->vp;
     const vpps_cpu *cpu = vp->cpu;

@@ -1,5 +1,5 @@
-/* tuning.c - what the CPU device chooses by measuring: how products are computed (choices.h), by measuring this processor; and whether virtual
- * processors divide a stage's work by rows or by vertices, which options.tune measures on the batches that are trained. */
+/* tuning.c - what the CPU device chooses by measuring: how products are computed (choices.h), by measuring this processor; and whether
+ * virtual processors divide a stage's work by rows or by vertices, which options.tune measures on the batches that are trained. */
 #include "runtime/cpu/cpu.h"
 #include "runtime/cpu/probe.h"
 #include "runtime/cpu/processor.h"
@@ -86,7 +86,7 @@ void vpps_cpu_choice_text(const vpps_device *d, char *text) {
     snprintf(text, VPPS_CHOICE_TEXT, "%s of %s", choice, processor);
 }
 
-/* Returns whether c may replace the current choice: not if the options or the environment name another. */
+/* Returns whether c may replace the current choice: neither the options nor the environment may ask for another. */
 static bool may_take(const vpps_cpu *cpu, const vpps_cpu_choice *c) {
     const vpps_precision asked = cpu->options.precision;
     return !cpu->options.portable && !getenv("VPPS_ISA") && (asked == VPPS_PRECISION_AUTO || asked == c->precision);

@@ -6,7 +6,7 @@
 
 static vpps_cpu_units here;
 
-/* Keeps the text of the latest error message as the reason why a kind of bf16 instructions is not available, without the kind's name in front. */
+/* Keeps the latest error message, without the unit's name in front, as the reason why a kind of bf16 instructions is not available. */
 static void note_why_not(vpps_bf16_unit_id id) {
     const char *message = vpps_error_message(), *colon = strstr(message, ": ");
     snprintf(here.why_not[id], sizeof here.why_not[id], "%s", colon ? colon + 2 : message);

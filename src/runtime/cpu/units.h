@@ -18,13 +18,13 @@ enum { VPPS_MOST_KERNELS = 0 VPPS_ISA_TABLE(X) };
 typedef struct vpps_cpu_units {
     const vpps_kernels *kernels[VPPS_MOST_KERNELS]; /* kernels of VPPS_ISA_TABLE that the processor can run */
     uint32_t n_kernels;
-    /* Functions of each kind of bf16 instructions; `product` NULL: the processor lacks them. VECTORS: none (see vpps_bf16_unit_of). */
+    /* functions of each kind of bf16 instructions; `product` is NULL if the processor lacks them, and for VECTORS (vpps_bf16_unit_of) */
     vpps_bf16_unit bf16[VPPS_BF16_UNITS];
     char why_not[VPPS_BF16_UNITS][96]; /* the reason why the processor lacks a kind of instructions, as text */
 } vpps_cpu_units;
 
-/* Sets all fields of *out except `pack`, after checking the CPU for Intel's AMX and asking Linux for the permission to use it. Fails with DEVICE;
- * the message says why AMX is not available. */
+/* Sets all fields of *out except `pack`, after checking the CPU for Intel's AMX and asking Linux for the permission to use it. Fails with
+ * DEVICE; the message says why AMX is not available. */
 vpps_status vpps_amx_find(vpps_bf16_unit *out);
 
 /* Returns the kernels and kinds of bf16 instructions of this processor. They are found at the first call of a process. */
@@ -39,8 +39,8 @@ typedef struct vpps_cpu_maker {
 } vpps_cpu_maker;
 enum { VPPS_MOST_MAKERS = VPPS_MOST_KERNELS + 2 * VPPS_BF16_UNITS };
 
-/* Lists all combinations that can compute products: each kind of kernels in fp32; each kind of bf16 instructions, with the fastest kernels, in bf16
- * and bf16x3. Returns their number. */
+/* Lists all combinations that can compute products: each kind of kernels in fp32; each kind of bf16 instructions, with the fastest kernels,
+ * in bf16 and bf16x3. Returns their number. */
 uint32_t vpps_cpu_makers(const vpps_cpu_units *units, vpps_cpu_maker out[VPPS_MOST_MAKERS]);
 
 /* Returns the functions of a kind of bf16 instructions; for VECTORS (plain vector instructions), those of units->kernels[kernels]. */

@@ -1,4 +1,4 @@
-/* updates.c - the gradient's norm and the optimiser's step. Each virtual processor processes the parameters' rows and entries that it owns. */
+/* updates.c - the gradient's norm and the optimiser's step. Each virtual processor updates the rows and entries that it owns. */
 #include "runtime/cpu/outer.h"
 
 #include <float.h>
@@ -54,8 +54,8 @@ static double squares(vpps_vp *vp, const vpps_block_view *view, const vpps_opera
     return sum;
 }
 
-/* Returns an upper bound of the squared norms of the block's gradients that the update computes, to detect non-finite gradients. The norm of the sum
- * of dy x^T over the vectors is at most the root of (sum of |dy|^2) * (sum of |x|^2). */
+/* Returns an upper bound of the squared norms of the block's gradients that the update computes, to detect non-finite gradients. The norm
+ * of the sum of dy x^T over the vectors is at most the root of (sum of |dy|^2) * (sum of |x|^2). */
 static double bounds(vpps_vp *vp, const vpps_block_view *view) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_compiled_cell *c = view->cell;
@@ -80,8 +80,8 @@ static double bounds(vpps_vp *vp, const vpps_block_view *view) {
     return total;
 }
 
-/* Prepares the computation of a matrix's gradient in the update: points to the vectors dy, and packs the vectors x unless `packed`. Returns where
- * blocks of the gradient go, in the virtual processor's scratch memory; *n is the number of vectors. */
+/* Prepares the computation of a matrix's gradient in the update: points to the vectors dy, and packs the vectors x unless `packed`. Returns
+ * where blocks of the gradient go, in the virtual processor's scratch memory; *n is the number of vectors. */
 static float *open_gradient(vpps_vp *vp, const vpps_block_view *view, const vpps_outer *o, bool packed, uint32_t *n) {
     const vpps_cpu *cpu = vp->cpu;
     const uint32_t k = o->x->rows;
@@ -103,8 +103,8 @@ static vpps_outer outer_of(const vpps_cpu *cpu, uint32_t param, const vpps_block
             if (vpps_outer_of((*view)->cell, i).param == param) return vpps_outer_of((*view)->cell, i);
 }
 
-/* Returns the sum of squares of the virtual processor's rows of a matrix's gradient, block by block. A gradient that the update computes is computed
- * here a first time, so that the sum has the same bits as if the gradient were in memory. */
+/* Returns the sum of squares of the virtual processor's rows of a matrix's gradient, block by block. A gradient that the update computes is
+ * computed here a first time, so that the sum has the same bits as if the gradient were in memory. */
 static double squares_of_matrix(vpps_vp *vp, uint32_t param) {
     const vpps_cpu *cpu = vp->cpu;
     const uint32_t cols = cpu->model->params[param].cols;
@@ -141,7 +141,7 @@ void vpps_vp_norm(vpps_vp *vp) {
             sum += cpu->kernels->sum_squares(r.n, r.g);
         }
     }
-    /* not if tables are sharded (cpu->entries): cpu->squares is the sum of squares of their gradients */
+    /* gradients of sharded tables (cpu->entries) are left out: cpu->squares is the sum of their squares */
     for (uint32_t i = 0; i < cpu->batch.n_segments && !cpu->entries; i++) {
         const vpps_row_segment *s = &cpu->batch.segments[i];
         const uint32_t words = cpu->model->params[s->param].rows * cpu->model->params[s->param].cols;
@@ -222,7 +222,7 @@ static void update_by_blocks(vpps_vp *vp, const vpps_block_view *view, const vpp
     }
 }
 
-/* Counts an optimiser step for each parameter that made one; for a lookup table, if any entry made one in any process. */
+/* Counts an optimiser step for each parameter that the batch has updated. A lookup table counts if any process has updated an entry. */
 static void count_updates(vpps_vp *vp) {
     vpps_cpu *cpu = vp->cpu;
     const bool *shared = cpu->share ? vpps_share_dense(cpu->share) : NULL;
@@ -231,7 +231,7 @@ static void count_updates(vpps_vp *vp) {
         cpu->device.updates[p] +=
             shared ? shared[p] : vp->touched[p] == cpu->sum.number || vp->by_update[p] == cpu->launch;
     for (uint32_t i = 0; i < cpu->batch.n_segments; i++)
-        vp->touched[cpu->batch.segments[i].param] = 0; /* clears the tables' marks, set only within this function */
+        vp->touched[cpu->batch.segments[i].param] = 0; /* clears what this function has set for tables */
 }
 
 void vpps_vp_update(vpps_vp *vp) {
