@@ -21,7 +21,7 @@ typedef struct vpps_parcel {
 } vpps_parcel;
 
 typedef struct vpps_comm_table {
-    /* Sends c->out[p] to each process p, and fills c->in[p] with data from p. Both sides know the sizes. A process sends nothing to itself. */
+    /* Sends c->out[p] to each other process p, and fills c->in[p] with data from p. Both sides know the sizes. */
     vpps_status (*exchange)(vpps_communicator *c);
 
     /* Sends the message of this process's failure to the first process, whose next wait then fails with that message. */
@@ -55,8 +55,8 @@ void vpps_comm_free(vpps_communicator *c);
 /* Tells every process the host names of all others. */
 vpps_status vpps_comm_share_hosts(vpps_communicator *c, const char *host);
 
-/* Replaces data[i] by the sum of all processes' data[i], added in the order of ranks: the same bits in all processes and runs. Every process
- * sums a part of the elements and sends the sums to all. Each sends 2 (P - 1) / P of the data, the least possible (Patarasuk and Yuan 2009). */
+/* Replaces data[i] by the sum of all processes' data[i], added in the order of ranks: the same bits in all processes and runs. Each process
+ * sums a part of the elements and sends the sums to all: 2 (P - 1) / P of the data, the least possible (Patarasuk and Yuan 2009). */
 vpps_status vpps_comm_allreduce(vpps_communicator *c, float *data, size_t n);
 
 /* Copies the data of process `root` to every other. */
@@ -83,7 +83,7 @@ typedef struct vpps_gpu_stream {
     void *context;
 } vpps_gpu_stream;
 
-/* Sums over the GPUs of some processes, one GPU each. */
+/* A connection of the GPUs of some processes, one GPU each, which sums data over them. */
 typedef struct vpps_nccl vpps_nccl;
 
 /* Connects the GPUs of the communicator's processes, one GPU each. `processes` must outlive the connection. All processes call this

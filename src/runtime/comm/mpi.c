@@ -14,8 +14,8 @@
 
 enum { TAG_DATA = 1, TAG_NOTE = 2 };
 
-/* Kinds of short messages that a process sends unasked. FAILED and WAITING go to the first process. THERE, a sign of life, goes to the first process,
- * and from the first process to all. ENDING goes to all, from the process that ends the run, so that no other process reports another failure. */
+/* Kinds of short messages that a process sends unasked. FAILED and WAITING go to the first process. THERE, a sign of life, goes to the
+ * first process, and from the first process to all. ENDING goes from the process that ends the run to all, which then report no failure. */
 typedef enum note_kind { NOTE_THERE = 1, NOTE_WAITING, NOTE_FAILED, NOTE_ENDING } note_kind;
 typedef struct note {
     uint32_t kind, rank;
@@ -28,7 +28,7 @@ typedef struct mpi_row {
     vpps_mpi *mpi;
     uint32_t *peers; /* for each message in transit, in the order of starting: the other process */
     size_t n_messages;
-    note notes[NOTE_ENDING + 1]; /* by kind; a note may still be being sent, so that only a message changes, once */
+    note notes[NOTE_ENDING + 1]; /* by kind; MPI may still send a note, so none changes but for a failure's message */
     uint64_t *heard_ns;          /* for each process: time at which its last sign of life came */
     bool *waiting;        /* for each process: whether it has told this process that it waits itself (NOTE_WAITING) */
     uint64_t beat_ns;     /* time at which this process sent its last sign of life */
@@ -161,9 +161,9 @@ static void name_missing(mpi_row *m, char *text, size_t n) {
     }
 }
 
-/* Finds the process to blame after a timeout. Each waiting process tells the first process that it waits, so that the first process finds the one
- * that does not wait, and reports it. If the first process does not answer, the second process reports that, then the others. All this takes the last
- * quarter of the watchdog's time. */
+/* Finds the process to blame after a timeout. Each waiting process tells the first process that it waits, so that the first process finds
+ * the one that does not wait, and reports it. If the first process does not answer, the second process reports that, then the others. All
+ * this takes the last quarter of the watchdog's time. */
 static vpps_status find_culprit(mpi_row *m, uint64_t limit_ns, bool *done) {
     char missing[300];
     const uint32_t rank = m->c.rank, size = m->c.size;
@@ -174,7 +174,7 @@ static vpps_status find_culprit(mpi_row *m, uint64_t limit_ns, bool *done) {
     const vpps_status status = wait_until(m, grace_ns * (rank ? rank > 1 ? 4 : 2 : 1), done);
     atomic_store(&m->c.patient, was_patient);
     if (status != VPPS_OK || *done) return status;
-    for (uint32_t p = 1; p < size && rank; p++) m->waiting[p] = true; /* names only process 0, which has not reported */
+    for (uint32_t p = 1; p < size && rank; p++) m->waiting[p] = true; /* the message names process 0 only */
     name_missing(m, missing, sizeof missing);
     if (!*missing) { /* all processes wait: names those that have not sent an expected message */
         memset(m->waiting, 0, size * sizeof *m->waiting);

@@ -1,4 +1,4 @@
-/* mpi_binding.h - the calls of MPI for one implementation: a template, which its file includes once, after defining
+/* mpi_binding.h - the calls of MPI for one implementation: a template, which a file mpi_*.c includes once, after defining
  *
  *   HANDLE              the type of its handles
  *   BINDING, NAME       the binding's identifier and name
