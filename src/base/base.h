@@ -89,8 +89,8 @@ static inline float vpps_bits_float(uint32_t bits) {
     return f;
 }
 
-/* Comparison functions for qsort: vpps_by_number of 64-bit numbers, vpps_by_word of structs that begin with a uint32_t, vpps_by_text of pointers to
- * strings. */
+/* Comparison functions for qsort: vpps_by_number of 64-bit numbers, vpps_by_word of structs that begin with a uint32_t, vpps_by_text of
+ * pointers to strings. */
 int vpps_by_number(const void *a, const void *b);
 int vpps_by_word(const void *a, const void *b);
 int vpps_by_text(const void *a, const void *b);
@@ -118,8 +118,8 @@ void vpps_free_at(void *pointer);
 /* Returns zeroed memory, which free() frees; NULL: out of memory. */
 void *vpps_scratch(size_t bytes);
 
-/* Closes the stream of open_memstream (NULL: it failed) that wrote *text, which must begin as NULL. Returns `status`; but MEMORY if that is OK
- * and the text is not whole. After a failure *text is freed and NULL. */
+/* Closes the stream of open_memstream (NULL: it failed) that wrote *text, which must begin as NULL. Returns `status`, or MEMORY if that is
+ * OK and the text is not whole. After a failure *text is freed and NULL. */
 vpps_status vpps_text_end(FILE *f, vpps_status status, char **text);
 
 /* Reads a whole number up to `most` that consists of decimal digits. False: the text is no such number, and *out is unchanged. */

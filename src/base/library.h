@@ -28,5 +28,5 @@ void vpps_library_prefer(int major);
  * process's first call. Thread-safe. Fails with DEVICE (the message names the library), and as `take` does. */
 vpps_status vpps_library_open(vpps_library *library);
 
-/* Sets *function to the function of this name in an open library. Fails with DEVICE: it has none. `title` is the library's name in messages. */
+/* Sets *function to the function of this name in an open library. Fails with DEVICE: it has none. `title`: the library, in messages. */
 vpps_status vpps_library_find(const char *title, void *handle, const char *name, void *function);

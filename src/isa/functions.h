@@ -39,8 +39,8 @@ VPPS_INLINE float gelu_erf_derivative(float x) {
 VPPS_INLINE float over(float factor, float x) { return factor == 0.0f ? 0.0f : factor / x; }
 VPPS_INLINE float times_log(float factor, float x) { return factor == 0.0f ? 0.0f : factor * log_of(x); }
 
-/* Returns a random number in [0, 1) for element e of the batch; dropout keeps the element if the number is its probability or more. The bits depend on
- * e and the key alone, however the work is divided. Mixes by instructions that wide vectors and GPUs run at full speed (Wellons 2018, "lowbias32"). */
+/* Returns a random number in [0, 1) for element e of the batch; dropout keeps the element if the number is its probability or more. The
+ * bits depend only on e and the key. Mixes by instructions that vectors and GPUs run at full speed (Wellons 2018, "lowbias32"). */
 VPPS_INLINE float dropout_uniform(unsigned key_low, unsigned key_high, unsigned e) {
     unsigned x = e ^ key_low;
     x = (x ^ (x >> 16)) * 0x7feb352du;

@@ -37,7 +37,7 @@ static inline bool vpps_spoils_zeros(uint32_t opcode) {
     return (row->flops || row->form == VPPS_FORM_MATMUL) && opcode != VPPS_I_WHEN && opcode != VPPS_I_UNLESS;
 }
 
-/* The instructions that compute an operation of ops.def and its gradients; `operands` are in the letters of ops.def. */
+/* The instructions that compute an operation and its gradients, with the letters of ops.def for the operands of the gradients. */
 typedef struct vpps_op_instruction_row {
     uint8_t forward, backward[2]; /* opcodes of the operation, and of the gradients of arguments 0 and 1 */
     const char *backward_operands[2];
