@@ -15,11 +15,19 @@ struct __align__(16) vpps_quad {
     float x, y, z, w;
 };
 
+/* Returns the T at an address. A GPU cannot access a T at an address that is no multiple of T's size; software SIMT stops there, too. */
+template <class T> __device__ __forceinline__ T &vpps_at(const void *address) {
+#ifdef VPPS_SIMT
+    if ((unsigned long long)address % sizeof(T) != 0) __builtin_trap();
+#endif
+    return *(T *)address;
+}
+
 /* Loads four elements of a vector of LENGTH elements, with zeros after its end; x is the address of number `element`. QUADS: the vector
  * begins at a multiple of four words. WHOLE: the vector has all four elements. */
 template <bool QUADS, bool WHOLE, unsigned LENGTH> VPPS_PART vpps_quad vpps_four(const float *x, unsigned element) {
     if (QUADS && (LENGTH % 4 == 0 || element != LENGTH / 4 * 4))
-        return WHOLE || element < LENGTH ? *(const vpps_quad *)x : vpps_quad{0.0f, 0.0f, 0.0f, 0.0f};
+        return WHOLE || element < LENGTH ? vpps_at<const vpps_quad>(x) : vpps_quad{0.0f, 0.0f, 0.0f, 0.0f};
     return vpps_quad{WHOLE || element < LENGTH ? x[0] : 0.0f, WHOLE || element + 1 < LENGTH ? x[1] : 0.0f,
                      WHOLE || element + 2 < LENGTH ? x[2] : 0.0f, WHOLE || element + 3 < LENGTH ? x[3] : 0.0f};
 }
@@ -134,7 +142,7 @@ template <unsigned WARPS> __device__ __forceinline__ float vpps_sum_of_warps(con
     float sum = 0.0f;
 #pragma unroll
     for (unsigned k = 0; k + 4 <= WARPS; k += 4) {
-        const vpps_quad q = *(const vpps_quad *)(part + k);
+        const vpps_quad q = vpps_at<const vpps_quad>(part + k);
         sum += (q.x + q.y) + (q.z + q.w);
     }
 #pragma unroll
@@ -202,11 +210,8 @@ __device__ __forceinline__ void vpps_close_copies() { asm volatile("cp.async.com
 __device__ __forceinline__ void vpps_wait_for_copies_before() { asm volatile("cp.async.wait_group 1;" ::: "memory"); }
 #else
 __device__ __forceinline__ void vpps_copy_word(float *to, const float *from, bool there) { *to = there ? *from : 0.0f; }
-__device__ __forceinline__ void vpps_copy_quad(float *to, const float *from) {
-    *(vpps_quad *)to = *(const vpps_quad *)from;
-}
-__device__ __forceinline__ void vpps_copy_quad(float *to, const float *from, bool there) {
-    *(vpps_quad *)to = there ? *(const vpps_quad *)from : vpps_quad{0.0f, 0.0f, 0.0f, 0.0f};
+__device__ __forceinline__ void vpps_copy_quad(float *to, const float *from, bool there = true) {
+    vpps_at<vpps_quad>(to) = there ? vpps_at<const vpps_quad>(from) : vpps_quad{0.0f, 0.0f, 0.0f, 0.0f};
 }
 __device__ __forceinline__ void vpps_wait_for_copies() {}
 __device__ __forceinline__ void vpps_close_copies() {}

@@ -221,12 +221,9 @@ template <bool QUADS, unsigned LENGTH>
 VPPS_PART void vpps_add_gradient(float *row, unsigned column, bool add, vpps_quad q) {
     if (QUADS) {
         if (column >= LENGTH) return;
-        vpps_quad *const to = (vpps_quad *)(row + column);
-        if (add) {
-            const vpps_quad before = *to;
-            q = vpps_quad{before.x + q.x, before.y + q.y, before.z + q.z, before.w + q.w};
-        }
-        *to = q;
+        vpps_quad &to = vpps_at<vpps_quad>(row + column);
+        if (add) q = vpps_quad{to.x + q.x, to.y + q.y, to.z + q.z, to.w + q.w};
+        to = q;
     } else {
         const float x[4] = {q.x, q.y, q.z, q.w};
 #pragma unroll

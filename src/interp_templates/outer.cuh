@@ -292,11 +292,11 @@ VPPS_PART void vpps_add_outers(const float *vectors, unsigned x_at, unsigned d_a
     for (; first < n; first += STEP) {
 #pragma unroll
         for (unsigned k = 0; k < AT_ONCE; k++) {
-            const vpps_quad columns = *(const vpps_quad *)(x + (first + k) * ROW);
+            const vpps_quad columns = vpps_at<const vpps_quad>(x + (first + k) * ROW);
             float slots[(SLOTS + 3) / 4 * 4];
 #pragma unroll
             for (unsigned s = 0; s < SLOTS; s += 4)
-                *(vpps_quad *)(slots + s) = *(const vpps_quad *)(d + (first + k) * ROW + s);
+                *(vpps_quad *)(slots + s) = vpps_at<const vpps_quad>(d + (first + k) * ROW + s);
 #pragma unroll
             for (unsigned s = 0; s < SLOTS; s++) {
                 q[4 * s] += slots[s] * columns.x;
@@ -330,7 +330,7 @@ VPPS_PART void vpps_store_slots(float *gradients, unsigned to_row, bool add, uns
         if (at[s] == VPPS_NONE || column >= columns) continue;
         float *const row = gradients + at[s] + column;
         if (QUADS) {
-            *(vpps_quad *)row = vpps_quad{q[4 * s], q[4 * s + 1], q[4 * s + 2], q[4 * s + 3]};
+            vpps_at<vpps_quad>(row) = vpps_quad{q[4 * s], q[4 * s + 1], q[4 * s + 2], q[4 * s + 3]};
         } else {
 #pragma unroll
             for (unsigned i = 0; i < 4; i++)

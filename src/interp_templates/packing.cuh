@@ -17,11 +17,12 @@ __device__ __forceinline__ void vpps_pack_four(float *to, const float *from, uns
 #pragma unroll
     for (unsigned k = 0; k < VPPS_PACKED_TIMES; k++) {
         const unsigned part = VPPS_PACKED_TIMES == 3 && k == (IS_X ? 1 : 2) ? VPPS_PARTS - 1 : 0;
-        *(vpps_pair *)(row + k * words) = vpps_pair{__uint_as_float(low.part[part]), __uint_as_float(high.part[part])};
+        vpps_at<vpps_pair>(row + k * words) =
+            vpps_pair{__uint_as_float(low.part[part]), __uint_as_float(high.part[part])};
     }
 #else
     const unsigned words = (LENGTH + 3) / 4 * 4;
-    *(vpps_quad *)(to + (unsigned long long)vector * words + element) =
+    vpps_at<vpps_quad>(to + (unsigned long long)vector * words + element) =
         vpps_four<QUADS, false, LENGTH>(from + element, element);
 #endif
 }

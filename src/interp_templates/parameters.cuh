@@ -285,11 +285,11 @@ __device__ __forceinline__ void vpps_load_quads(const vpps_arguments &a, unsigne
     for (unsigned k = 0; k < VPPS_QUADS_AT_ONCE; k++) {
         q[k].g = vpps_quad{0.0f, 0.0f, 0.0f, 0.0f};
         if (q[k].at == VPPS_NONE) continue;
-        q[k].g = *(const vpps_quad *)((const float *)a.gradients + q[k].at);
+        q[k].g = vpps_at<const vpps_quad>((const float *)a.gradients + q[k].at);
         if (!all) continue;
-        q[k].w = *(const vpps_quad *)((const float *)a.matrices + q[k].at);
-        if (VPPS_STATES > 0) q[k].s0 = *(const vpps_quad *)((const float *)a.states[0] + q[k].at);
-        if (VPPS_STATES > 1) q[k].s1 = *(const vpps_quad *)((const float *)a.states[1] + q[k].at);
+        q[k].w = vpps_at<const vpps_quad>((const float *)a.matrices + q[k].at);
+        if (VPPS_STATES > 0) q[k].s0 = vpps_at<const vpps_quad>((const float *)a.states[0] + q[k].at);
+        if (VPPS_STATES > 1) q[k].s1 = vpps_at<const vpps_quad>((const float *)a.states[1] + q[k].at);
     }
 }
 
@@ -308,9 +308,9 @@ __device__ __forceinline__ void vpps_update_quads(const vpps_arguments &a, const
     VPPS_STEP(&h, scale * q.g.y, &q.w.y, &q.s0.y, &q.s1.y);
     VPPS_STEP(&h, scale * q.g.z, &q.w.z, &q.s0.z, &q.s1.z);
     VPPS_STEP(&h, scale * q.g.w, &q.w.w, &q.s0.w, &q.s1.w);
-    *(vpps_quad *)((float *)a.matrices + q.at) = q.w;
-    if (VPPS_STATES > 0) *(vpps_quad *)((float *)a.states[0] + q.at) = q.s0;
-    if (VPPS_STATES > 1) *(vpps_quad *)((float *)a.states[1] + q.at) = q.s1;
+    vpps_at<vpps_quad>((float *)a.matrices + q.at) = q.w;
+    if (VPPS_STATES > 0) vpps_at<vpps_quad>((float *)a.states[0] + q.at) = q.s0;
+    if (VPPS_STATES > 1) vpps_at<vpps_quad>((float *)a.states[1] + q.at) = q.s1;
 }
 
 /* Updates the parameters' elements that are not processed four at a time. */

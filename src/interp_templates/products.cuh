@@ -53,10 +53,10 @@ __device__ __forceinline__ void vpps_multiply_by_threads(float *to, unsigned n, 
 template <bool ALIGNED, unsigned RUN>
 __device__ __forceinline__ void vpps_load_run(float (&to)[RUN], const float *from) {
     if constexpr (ALIGNED && RUN == 4) {
-        const vpps_quad x = *(const vpps_quad *)from;
+        const vpps_quad x = vpps_at<const vpps_quad>(from);
         to[0] = x.x, to[1] = x.y, to[2] = x.z, to[3] = x.w;
     } else if constexpr (ALIGNED && RUN == 2) {
-        const vpps_pair x = *(const vpps_pair *)from;
+        const vpps_pair x = vpps_at<const vpps_pair>(from);
         to[0] = x.x, to[1] = x.y;
     } else {
         to[0] = from[0];
@@ -67,9 +67,9 @@ __device__ __forceinline__ void vpps_load_run(float (&to)[RUN], const float *fro
 template <bool ALIGNED, unsigned RUN>
 __device__ __forceinline__ void vpps_store_run(float *to, const float (&from)[RUN]) {
     if constexpr (ALIGNED && RUN == 4) {
-        *(vpps_quad *)to = vpps_quad{from[0], from[1], from[2], from[3]};
+        vpps_at<vpps_quad>(to) = vpps_quad{from[0], from[1], from[2], from[3]};
     } else if constexpr (ALIGNED && RUN == 2) {
-        *(vpps_pair *)to = vpps_pair{from[0], from[1]};
+        vpps_at<vpps_pair>(to) = vpps_pair{from[0], from[1]};
     } else {
         to[0] = from[0];
         if constexpr (RUN > 1) to[1] = from[1];

@@ -258,10 +258,10 @@ template <unsigned OUTPUTS, unsigned AT, unsigned ITEM_WORDS, bool TRANSPOSED> s
         for (unsigned k = 4 * share; k < VPPS_WIDE_COLUMNS; k += 4 * shares) {
             vpps_quad of_item[K];
 #pragma unroll
-            for (unsigned i = 0; i < K; i++) of_item[i] = *(const vpps_quad *)(x + i * to_item + k);
+            for (unsigned i = 0; i < K; i++) of_item[i] = vpps_at<const vpps_quad>(x + i * to_item + k);
 #pragma unroll
             for (unsigned r = 0; r < ROWS; r++) {
-                const vpps_quad q = *(const vpps_quad *)(w + r * (4 * VPPS_WIDE_STRIDE) + k);
+                const vpps_quad q = vpps_at<const vpps_quad>(w + r * (4 * VPPS_WIDE_STRIDE) + k);
 #pragma unroll
                 for (unsigned i = 0; i < K; i++) {
                     sums[r][i] += q.x * of_item[i].x;
