@@ -138,7 +138,7 @@ static bool take_arguments(vpps_graph *g, vpps_signature *s, uint32_t n, const v
 
 static vpps_signature signature_of(vpps_op op) { return (vpps_signature){.op = (uint8_t)op, .param = VPPS_NO_PARAM}; }
 
-/* Makes a node of an op with a parameter, and of the parameter's shape or, if a lookup table, its entries'. */
+/* Makes a node of an op with a parameter. The node has the shape of the parameter or, for a lookup table, of one entry. */
 static vpps_node make_of(vpps_graph *g, vpps_op op, vpps_param param, uint32_t n, const vpps_node *args, uint32_t imm,
                          bool pulled) {
     const vpps_parameter_data *p = &g->model->params[param];

@@ -305,8 +305,8 @@ static vpps_node input_node(const vpps_cell_data *c, const uint32_t *record, uin
     return vpps_own_nodes(c, record)[at];
 }
 
-/* Returns what the cell says of a vertex's output number k, an output for nodes outside cells (`pushed`) or for parent vertices. NULL: the
- * vertex has no cell or no such output. */
+/* Returns the cell's description of output k of a vertex; k counts the outputs for nodes outside cells if `pushed`, else the outputs for
+ * parent vertices. NULL: the vertex has no cell or no such output. */
 static inline const vpps_cell_offer *find_offer(const vpps_graph *g, vpps_vertex v, uint32_t k, bool pushed) {
     if (v >= g->n_vertices || g->vertices[v].cell == VPPS_SOURCE_VERTEX) return NULL;
     const vpps_cell_data *c = vpps_cell_of(g, g->vertices[v].cell);

@@ -1,8 +1,8 @@
-/* condition.c - control flow as data: cells with a condition, and loops and cases of their vertices, like while and case..of in ccv's NNC.
+/* condition.c - control flow as data: cells with a condition; from these, loops and case distinctions, like while and case..of in ccv's NNC.
  *
- * Where its condition holds, a cell's output is x, elsewhere a given value `otherwise`. Ordinary operations choose between the two. So every
- * device computes the right values by running all vertices, and gradients follow the branch that was taken; a device that looks at the
- * condition first may copy instead. */
+ * At a vertex where the condition holds, an output is the value x that the cell computes, elsewhere a given value `otherwise`. Ordinary
+ * operations choose between the two, so a device may run all vertices, and gradients follow the branch that was taken. A device may instead
+ * test the condition first, skip the cell where it does not hold, and copy `otherwise`. */
 #include "graph/graph.h"
 
 static vpps_status need_recorder(vpps_graph *g, const char *what) {

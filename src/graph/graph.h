@@ -82,7 +82,6 @@ static inline bool vpps_finds(uint32_t op) { return vpps_ops[op].operands[0] == 
 static inline bool vpps_takes_members(uint32_t op) { return vpps_ops[op].per == VPPS_PER_MEMBER && !vpps_weighs(op); }
 
 /* A signature: op, shape and parameters of a node, shared by all such nodes of a graph or cell. Equal signatures have one index. */
-
 typedef struct vpps_signature {
     uint8_t op;          /* vpps_op */
     uint32_t rows, cols; /* shape of the node's value */
@@ -99,8 +98,8 @@ typedef struct vpps_op_node {
     uint32_t signature; /* index of the node's signature in the graph or the cell */
     uint32_t args;      /* index of the first argument in the graph's `words`, or in the cell's `args` */
     uint32_t n_args;
-    /* The integer of the node's op. lookup: row, or a kept value's offset in the pool; cross_entropy, smooth_label, hinge: class; slice:
-     * first row; scale, elu, constant, rms_norm: bits of a float; input: first element in graph->data; concat over a list: most members. */
+    /* The op's integer. lookup: row, or pool offset of a kept value; cross_entropy, smooth_label, hinge: class; slice: first row; scale,
+     * elu, constant, rms_norm: bits of a float; input: index in graph->data; concat over a list: greatest number of members. */
     uint32_t imm;
 } vpps_op_node;
 
@@ -112,7 +111,7 @@ typedef struct vpps_op_node {
 typedef struct vpps_cell_input {
     uint32_t rows, cols;
     uint32_t child, output; /* input from a child vertex: number of the child, and number of the child's output */
-    /* true: the caller gives the input's nodes, and `child` is the input's number among these; false: a child vertex does */
+    /* false: a child vertex gives the input's nodes; true: the caller gives them, and `child` counts the inputs that the caller gives */
     bool pulled;
     /* 0: the input is one value; else 1 + number of the list that it reads. For a list of children, `child` is the list's first child
      * (known when recording ends). */
@@ -126,7 +125,7 @@ typedef struct vpps_cell_offer {
     uint32_t rows, cols;
 } vpps_cell_offer;
 
-/* The condition of a cell. A vertex runs if the scalar that its input number `input` reads is > 0, or, if `is`, within 0.5 of `value`. */
+/* A cell's condition holds at a vertex if input number `input`, a scalar, is > 0 there or, where `is` is true, within 0.5 of `value`. */
 typedef struct vpps_condition_data {
     bool there, is;
     uint32_t input;
@@ -190,10 +189,10 @@ static inline uint64_t vpps_list_nodes(const vpps_cell_data *c, const uint32_t *
 typedef struct vpps_record {
     uint32_t cell;  /* number of the applied cell; VPPS_NODE_RECORD: the vertex is an op */
     uint32_t first; /* number of the vertex's first node; its other nodes have the following numbers */
-    /* Where the vertex's inputs are. For an op: its index in record_nodes. For a cell: the position in `words` where the following lie: the
-     * number of members of each list; the position in `words` of the lists' nodes (unused without lists); the nodes of the single inputs;
-     * the caller's indices. The lists' nodes follow each other list input after list input; the child vertices that the lists read lie
-     * before them. Consecutive vertices of a cell with the same lists share the lists' nodes. */
+    /* Where the vertex's inputs are. An op: index in record_nodes. A cell: position in `words` of the vertex's data, which are in this
+     * order: number of members of each list, position in `words` of the lists' nodes (unused without lists), nodes of the single inputs,
+     * the caller's indices. The nodes of all lists lie together, one list input after the other, preceded by the child vertices that the
+     * lists read. Consecutive vertices of a cell that have the same lists share these nodes. */
     uint32_t at;
 } vpps_record;
 
@@ -251,7 +250,7 @@ struct vpps_graph {
     vpps_cell_data *recording; /* the cell that is being recorded, if this graph is a recorder; else NULL */
 };
 
-/* The nodes that a vertex's single inputs read (vpps_own_nodes), the nodes that its list inputs read, and its integers. */
+/* Return the nodes that a vertex's single inputs read, the nodes that its list inputs read, and the indices that the caller gave. */
 static inline const vpps_node *vpps_own_nodes(const vpps_cell_data *c, const uint32_t *record) {
     return record + c->n_lists + 1;
 }

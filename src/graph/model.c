@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-static const uint64_t max_param_elems = (uint64_t)1 << 31; /* 32-bit offsets reach values and optimizer state */
+static const uint64_t max_param_elems = (uint64_t)1 << 31; /* so that 32-bit offsets can address values and state */
 
 vpps_status vpps_model_create(vpps_model **out, uint64_t seed) {
     VPPS_NEED(out);
@@ -44,7 +44,7 @@ static float next_value(const vpps_parameter_data *p, const vpps_init *init, flo
     }
 }
 
-/* Initialises a parameter. Draws numbers also for entries that other processes hold, so that values do not depend on their number. */
+/* Initialises a parameter. Draws numbers for other processes' entries too, so that values do not depend on the number of processes. */
 static void initialise(vpps_parameter_data *p, const vpps_init *init, uint64_t *random) {
     const size_t words = (size_t)p->rows * p->cols;
     const float bound = sqrtf(6.0f / ((float)p->rows + (float)p->cols));

@@ -22,7 +22,7 @@ typedef struct vpps_parameter_data {
     /* count * rows * cols values; a matrix row after row, a lookup table's entry column after column. If the table is divided among processes, only
      * the entries rank, rank + shards, ... are here, and the device trains them in place. */
     float *values;
-    /* Optimizer state in the order of the values; NULL means zeros, until it is read from a device or loaded. */
+    /* Optimizer state in the order of the values. NULL, which means zeros, until state is read from a device or loaded. */
     float *states[VPPS_MAX_STATES];
     uint64_t updates; /* number of updates since the optimizer's state was zero */
     /* The host's copy of the gradient, made by the latest vpps_read_gradients, in the order of the values. For a lookup table: the gradients of the
@@ -53,7 +53,7 @@ vpps_status vpps_check_name(const char *what, const char *name);
 /* Frees the model's cells. */
 void vpps_free_cells(vpps_model *model);
 
-/* Return a parameter's number of elements (vpps_param_elems), and one entry's (vpps_entry_elems: all of a matrix or vector). */
+/* Return the number of elements of a parameter, and of one entry of a parameter; a matrix or a vector is a single entry. */
 static inline size_t vpps_param_elems(const vpps_parameter_data *p) { return (size_t)p->count * p->rows * p->cols; }
 static inline size_t vpps_entry_elems(const vpps_model *m, vpps_param p) {
     return (size_t)m->params[p].rows * m->params[p].cols;
