@@ -10,10 +10,10 @@
 
 /* Which words of a value in memory a virtual processor reads or writes in a stage (part of a cell's program). */
 typedef enum vpps_extent {
-    /* The rows that the processor owns, if each processor computes some rows; else whole values, of the vertices that the processor runs. */
+    /* the rows that the processor owns or, if a stage's vertices are divided among processors, all rows of its own vertices' values */
     VPPS_EXTENT_OWN,
     VPPS_EXTENT_WHOLE, /* all rows of the value; every virtual processor of the group reads all of them */
-    /* the rows that the processor owns, in each of the partial sums that all processors of its group have made; it adds the sums up */
+    /* the rows that the processor owns, of the partial sums of all processors of its group; the reader adds these sums up */
     VPPS_EXTENT_SHARES
 } vpps_extent;
 
@@ -36,7 +36,7 @@ typedef struct vpps_checked_cell {
     bool output_trained[VPPS_CELL_MOST]; /* for each output: whether it depends on trained parameters */
     /* For each output, as bits: the output itself, and the outputs that it depends on. Set only if gradients are requested. */
     uint64_t output_made_of[VPPS_CELL_MOST];
-    /* for each input, and each lookup's table entry: outputs, as bits, whose gradients flow into the gradient that the cell computes for it */
+    /* for each input, and each lookup's table entry: outputs, as bits, on whose gradients the gradient for the input or entry depends */
     uint64_t into_input[VPPS_CELL_MOST], into_entry[VPPS_CELL_MOST];
     uint32_t input_rows[VPPS_CELL_MOST], input_cols[VPPS_CELL_MOST];
     vpps_stage_info *stages;
@@ -61,10 +61,10 @@ typedef struct vpps_tensor {
     uint8_t kind;
     uint32_t offset, stride, words, items;
     uint32_t first; /* number of the tensor's first item (vertex or list member) */
-    /* index: number of the value, of the contribution (gradient for an input) or of the table; the bits of a constant; for values that the
-     * host writes (GIVEN), the number of the output, or VPPS_NONE for the loss. */
+    /* index: number of the value, contribution (gradient for an input) or table; bits of a constant; of a value that the host writes
+     * (GIVEN), the number of the output or, for the loss, VPPS_NONE. share: number, in its group, of the processor with this partial sum. */
     uint32_t block, index, share;
-    /* for gradients for an input (kind CONTRIBUTION): index in `taken` of the bit of the block's first vertex or list member */
+    /* kind CONTRIBUTION: index in `taken` of the bit for the block's first vertex or list member */
     uint64_t first_bit;
 } vpps_tensor;
 
@@ -76,15 +76,15 @@ typedef struct vpps_checked_block {
     uint32_t **sources;
     uint32_t **rows;       /* for each table lookup of the cell, and each vertex: number of the entry that is read */
     uint32_t first_output; /* output k of vertex p has the number first_output + k * n + p */
-    /* for each value: number of its tensor; VPPS_NONE: the value is not in memory, or only during one pass */
+    /* for each value: number of its tensor; VPPS_NONE: the value is not in memory, or only during one pass (pass_record) */
     uint32_t *kept;
     /* for each value that is in memory only during one pass (forward, backward), and each vertex: number of its tensor; 0: not made yet */
     uint32_t **pass_record;
     /* for each input for which the current task computes a gradient (contribution): number of the gradient's first tensor */
     uint32_t *contributions;
-    /* for each contribution (gradient for an input): index in the bit set `taken` of its first bit; one bit for each vertex or list member */
+    /* for each contribution (gradient for an input): index of its first bit in `taken`, which has a bit for each vertex or list member */
     uint64_t *contribution_bits;
-    /* for each stage of the cell: index in the bit set `ran` of the first of its bits, one for each vertex of the block */
+    /* for each stage of the cell: index of its first bit in `ran`, which has a bit for each vertex of the block */
     uint64_t *stage_bits;
 } vpps_checked_block;
 
@@ -123,7 +123,7 @@ typedef struct vpps_reader_sets {
 } vpps_reader_sets;
 
 typedef struct vpps_term_of_loss {
-    uint32_t output; /* first, since terms are sorted by it (vpps_by_word) */
+    uint32_t output; /* number of the output. The first member, since vpps_by_word sorts by the first word */
     vpps_node node;
     float factor;
     uint32_t given; /* if the host gives the gradient of the output `node`: the output's index in the request */
@@ -209,7 +209,7 @@ typedef struct vpps_checker {
     vpps_word *pool;
     uint32_t pool_words;
     vpps_reader_sets sets;
-    /* result of the latest vpps_check_read: contents of a word before the read, and the set of its readers after the read */
+    /* latest word that vpps_check_read checked: its contents before, its set of readers after (result); an equal word needs no check */
     struct {
         uint32_t result;
         vpps_word word;
@@ -288,7 +288,7 @@ bool vpps_check_blocks(vpps_checker *c);
 vpps_location vpps_check_location(const vpps_checker *c, uint32_t output);
 /* Returns the number of the output that node x is; VPPS_NONE: no block of vertices has it, and the script is refused. */
 uint32_t vpps_check_output(vpps_checker *c, vpps_node x);
-/* Returns the number of the block that computes an output. *k: the output's number in its vertex; *position: the vertex's, in the block. */
+/* Returns the number of the block that computes an output. *k: number of the output in its vertex; *position: of the vertex in its block. */
 uint32_t vpps_check_block_of(const vpps_checker *c, uint32_t output, uint32_t *k, uint32_t *position);
 /* Adds tensor t at this offset and returns its number; VPPS_NONE: words are outside the batch's memory, and the script is refused. */
 uint32_t vpps_check_add_tensor(vpps_checker *c, uint64_t offset, vpps_tensor t);

@@ -61,7 +61,7 @@ static bool same_op(const vpps_graph *g, const vpps_record_view *a, const vpps_r
 bool vpps_check_alike(const vpps_graph *g, uint32_t a, uint32_t b) {
     const vpps_record_view x = vpps_check_view(g, a), y = vpps_check_view(g, b);
     if (x.cell || y.cell) return x.cell == y.cell;
-    return same_op(g, &x, &y); /* the numbers and shapes of the inputs are compared elsewhere */
+    return same_op(g, &x, &y); /* records.c compares the numbers and shapes of the inputs */
 }
 
 /* ---------------------------------------------------------------- dropout */
@@ -134,7 +134,7 @@ static bool find_terms(vpps_checker *c) {
             ok = VPPS_RESERVE(stack, depth + view.n_args);
             for (uint32_t i = 0; ok && i < view.n_args; i++)
                 stack[depth++] = (vpps_term_of_loss){.node = view.args[i], .factor = top.factor * (i ? others : first)};
-        } else if (2 * (size_t)c->n_terms >= c->words) { /* a script with that many terms would be longer */
+        } else if (2 * (size_t)c->n_terms >= c->words) { /* a term takes two words of the script */
             VPPS_FREE_ARRAYS(stack);
             return VPPS_REFUSE(c, "the loss has more terms than the script has words");
         } else {

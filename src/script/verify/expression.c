@@ -93,7 +93,7 @@ static bool is_zero(const vpps_expressions *s, uint32_t x) {
 
 /* ---------------------------------------------------------------- sums */
 
-/* Returns the axis of an expression with operands of axes a and b: a list's (a value for each member) if one of them is; else 0 (vertex). */
+/* Returns the axis of an expression whose operands have axes a and b: the list's axis if an operand has values for list members, else 0. */
 static uint8_t common_axis(uint8_t a, uint8_t b) { return a > b ? a : b; }
 
 static int by_term(const void *a, const void *b) {

@@ -12,7 +12,7 @@
 
 typedef enum vpps_expression_kind {
     VPPS_X_INPUT,  /* input number a[0] */
-    VPPS_X_LOOKUP, /* an entry of table a[0]; a[1]: source of its number (vpps_operand_source); a[2]: index or number */
+    VPPS_X_LOOKUP, /* an entry of table a[0]; a[1], a[2]: vpps_operand_source and `u` of the entry's number */
     VPPS_X_DATA,
     VPPS_X_CONSTANT,  /* a constant; a[0] has the bits of the float */
     VPPS_X_PARAMETER, /* parameter number a[0]: a vector (as a bias, repeated in every column) or a matrix */
@@ -23,7 +23,7 @@ typedef enum vpps_expression_kind {
     VPPS_X_PRODUCT,   /* the product of matrix parameter a[0] and the expression's only term */
     VPPS_X_PRODUCT_T, /* the product of the transpose of matrix parameter a[0] and the expression's only term */
     VPPS_X_RUN,       /* the result of an instruction (vpps_run) whose operands are the terms */
-    VPPS_X_POSITIONS, /* for each element of a MAX_OF or MIN_OF, the expression's only term: the number of the operand that has it */
+    VPPS_X_POSITIONS, /* for each element of the only term, a MAX_OF or MIN_OF: number of the operand that has the extreme value */
     VPPS_X_ARGMAX,
     VPPS_X_ENTRY, /* a vector of lookup table number a[0]; the expression's only term gives the vector's number in the table */
     VPPS_X_SLICE, /* some rows of the expression's only term, from row a[0] on */
@@ -63,9 +63,9 @@ typedef struct vpps_expressions {
 /* Tells where an instruction's number operand comes from. */
 typedef enum vpps_operand_source {
     VPPS_OPERAND_NONE,
-    VPPS_OPERAND_STATIC,
-    VPPS_OPERAND_INDEX, /* index number `u` that the vertex gave to its cell */
-    VPPS_OPERAND_OWN,   /* for a vertex that is one op: the integer that the graph has for the op, such as a class */
+    VPPS_OPERAND_STATIC, /* the number is `u` itself */
+    VPPS_OPERAND_INDEX,  /* number `u` of the indices that the caller gave for the vertex */
+    VPPS_OPERAND_OWN,    /* for a vertex that is one op: the integer that the graph has for the op, such as a class */
     /* position of an argument: u + sum over lists d of lists[d] * (members of list d) + own member's number */
     VPPS_OPERAND_POSITION
 } vpps_operand_source;
@@ -110,11 +110,11 @@ uint32_t vpps_express_over_list(vpps_expressions *s, uint32_t x, uint32_t axis);
 /* Returns the slice of expression x that has `rows` rows and begins at row `first`. */
 uint32_t vpps_express_slice(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x, uint32_t first);
 uint32_t vpps_express_stack(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t n, const vpps_term *terms);
-/* vpps_express_members stacks all members of list x, with zeros below; vpps_express_member takes one member's rows of such a stack x. */
+/* vpps_express_members stacks all members of list x, with zeros up to `rows` rows. vpps_express_member takes one member's rows of a stack. */
 uint32_t vpps_express_members(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x, uint32_t axis);
 uint32_t vpps_express_member(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x, uint32_t axis);
 uint32_t vpps_express_run(vpps_expressions *s, const vpps_run *run);
-/* Returns the expression of an instruction on two operands that has no numbers. */
+/* Returns the expression of an instruction that takes operands a and b, and no float or integer. */
 uint32_t vpps_express_pair(vpps_expressions *s, uint32_t opcode, uint32_t rows, uint32_t cols, uint32_t a, uint32_t b);
 
 static inline vpps_term vpps_plus(uint32_t x) { return (vpps_term){x, 0x3f800000u}; /* factor 1: 0x3f800000 */ }

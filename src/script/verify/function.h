@@ -18,7 +18,7 @@ typedef struct vpps_function_node {
 
 typedef struct vpps_function {
     const vpps_graph *g;
-    /* matrices that affine nodes multiply by; a node's are matrices[s->first_matrix] and following */
+    /* matrices of all affine nodes; a node's first matrix is matrices[s->first_matrix] */
     const vpps_param *matrices;
     bool drops, fixed; /* drops: whether dropout is on; fixed: whether no parameter is trained */
     vpps_function_input inputs[VPPS_CELL_MOST];
@@ -39,7 +39,7 @@ typedef struct vpps_function {
     uint32_t input_value[VPPS_CELL_MOST], input_gradient[VPPS_CELL_MOST];
 } vpps_function;
 
-/* For what a vertex computes a gradient: an input, a table's entry, a parameter that is added (SUM of dy), a matrix (dy x^T). */
+/* Kinds of gradients that a vertex computes: of an input, a table's entry, a vector such as a bias (a SUM of dy), a matrix (dy x^T). */
 typedef enum vpps_owed_kind { VPPS_OWED_INPUT, VPPS_OWED_ENTRY, VPPS_OWED_SUM, VPPS_OWED_MATRIX } vpps_owed_kind;
 
 typedef struct vpps_owed {

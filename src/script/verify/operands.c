@@ -1,7 +1,7 @@
 /* operands.c - checks that a step of a cell's program finds the values that its operands name, in a slot (buffer) or in memory. */
 #include "script/verify/proof.h"
 
-/* Returns whether this stage computes value v only as partial sums, one in each virtual processor. Later stages load the sum of them. */
+/* Returns whether this stage computes value v only as partial sums, one in each virtual processor. Later stages load the sum of these. */
 bool vpps_proof_is_share(const vpps_proof *p, uint32_t v) {
     return vpps_proof_value(p, v)->stage == p->stage && vpps_makes_shares(vpps_proof_value(p, v));
 }

@@ -241,8 +241,8 @@ static bool is_known(const vpps_checker *c, uint32_t group, uint32_t place) {
     return place < c->known[(size_t)c->group * c->n_groups + group];
 }
 
-/* Checks that barriers come between what the group's update reads and its computation: the norms of all groups' gradients and, if the
- * update is skipped when the loss is not finite (guard), the loss. */
+/* Checks that barriers order the norms of all groups' gradients before the group's update, which reads them; the loss too, if the update is
+ * skipped when the loss is not finite (guard). */
 static bool knows_norms(vpps_checker *c) {
     const vpps_task_header *h = c->header;
     for (uint32_t g = 0; g < c->n_groups && (h->guard || h->clip > 0); g++)
@@ -296,7 +296,7 @@ static bool is_there(const vpps_checker *c, vpps_location at) {
     return true;
 }
 
-/* Returns whether a tensor is a parameter's values, which the host reads before the script runs, and the update may change. */
+/* Returns whether a tensor is a parameter's values. The host copies these before the script runs, so the update may change them. */
 static bool is_parameter(const vpps_checker *c, vpps_location at) {
     for (uint32_t p = 0; p < c->g->model->n_params; p++) {
         const vpps_parameter_data *d = &c->g->model->params[p];

@@ -226,7 +226,7 @@ static bool read_otherwise(vpps_proof *p) {
     return ok;
 }
 
-/* Checks that c->order lists for the stage, for the scheduler, just the values that its steps make, and that all kept values are stored. */
+/* Checks that c->order, which the scheduler reads, lists exactly the values that the stage's steps make, and that kept values are stored. */
 static bool check_list(vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     const vpps_cell_stage *stage = &c->stages[p->stage];
@@ -330,8 +330,8 @@ static bool find_stays(vpps_proof *p) {
     return find_factors(p);
 }
 
-/* A contribution (gradient for an input) may be stored as two factors, a vector and a scalar, and then no step computes it. Sets its
- * expression to their product. Returns false if they cannot be multiplied, or the result has another shape. */
+/* No step computes a contribution (gradient for an input) that is stored as two factors, a vector and a scalar. Sets the contribution's
+ * expression to the product of the factors. Returns false if they cannot be multiplied, or the product has another shape. */
 static bool make_scaled(vpps_proof *p, const vpps_cell_contribution *to) {
     const vpps_cell_value *x = vpps_proof_value(p, to->vector), *by = vpps_proof_value(p, to->scalar),
                           *of = vpps_proof_value(p, to->value);

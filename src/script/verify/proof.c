@@ -207,7 +207,7 @@ static bool check_asked(const vpps_proof *p, const vpps_function *f) {
     return true;
 }
 
-/* Compares the gradients that the cell computes with the function's derivative. Leaves out inputs from outputs that have no gradient. */
+/* Compares the gradients that the cell computes with the function's derivative. Leaves out inputs that read outputs without gradients. */
 static bool check_gradients(vpps_proof *p, vpps_function *f, vpps_checked_cell *cell) {
     const vpps_compiled_cell *c = p->c;
     uint32_t nodes[VPPS_CELL_MOST];

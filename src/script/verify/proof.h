@@ -18,10 +18,9 @@ typedef struct vpps_proof {
     uint8_t *contributed; /* for each contribution (gradient for an input): whether a step has made it */
     /* for each value: 1 + number of the stage's last step that reads it from memory; 0: no step does */
     uint32_t *read_until;
-    uint32_t v; /* number of the value v; error messages name it */
+    uint32_t v; /* number of the current value, for error messages */
 
-    /* the present stage */
-    /* stage: number of the stage whose program is run; number: number of the current step in it */
+    /* stage: number of the stage whose program is run (the members below belong to it); number: number of its current step */
     uint32_t stage, number;
     const vpps_program *program;
     const vpps_program_step *step;
@@ -34,7 +33,7 @@ static inline const vpps_operand *vpps_proof_operand(const vpps_proof *p, uint32
     return &p->program->operands[p->step->first + i];
 }
 
-/* Refuse the cell with a message about value p->v. vpps_proof_refuse returns false, vpps_proof_none VPPS_NONE. */
+/* Refuse the cell with a message about value p->v. vpps_proof_none returns VPPS_NONE, the other functions false. */
 static inline bool vpps_proof_refuse(const vpps_proof *p, const char *what) {
     return VPPS_REFUSE(p->check, "cell %s, value %u: %s", p->c->name, p->v, what);
 }
@@ -58,7 +57,7 @@ uint32_t vpps_proof_lookup(const vpps_proof *p, uint32_t index);
 bool vpps_proof_is_sound(const vpps_proof *p, const vpps_operand *o);
 bool vpps_proof_holds(const vpps_proof *p, const vpps_operand *o);
 bool vpps_proof_reads(vpps_proof *p, const vpps_operand *o);
-/* Notes that the current stage reads a value in memory, and whether all of its rows. */
+/* Notes that the current stage reads the words `extent` of a value in memory. */
 bool vpps_proof_add_read(vpps_proof *p, uint32_t value, vpps_extent extent);
 
 /* ---- formulas.c */

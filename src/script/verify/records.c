@@ -14,7 +14,7 @@ static bool check_source(vpps_checker *c, vpps_checked_block *b, uint32_t p, uin
     b->sources[i][item] = output;
     const vpps_location at = vpps_check_location(c, output);
     const int64_t from = b->view.inputs[i][item], offset = from + b->view.shifts[i];
-    /* A shift may not lead from or to a parameter: where tables are divided among processes, offsets of entries are replaced one by one. */
+    /* A shift may not lead from or to a parameter: if processes divide a table, the offset of each of its entries changes by itself. */
     if (offset == at.offset && (from == offset || (from >= c->target->batch && offset >= c->target->batch)))
         return true;
     return VPPS_REFUSE(c, "block %u (cell %s), vertex %u: input %u is at %" PRId64 "; node %u lies at %u",
@@ -44,8 +44,8 @@ static bool check_inputs(vpps_checker *c, vpps_checked_block *b, uint32_t p, con
            vpps_refuse_vertex(c, b, p, "the graph gives the vertex more inputs");
 }
 
-/* Sets *word to the integer that vertex r of the graph has: its first dropout element, its op's integer, or the index number `value` that
- * it gave to its cell (`kind`). False: there is none. */
+/* Sets *word to an integer of vertex r of the graph, by `kind` (VPPS_WORD_...): number of its first dropout element, its op's integer, or
+ * number `value` of the indices that the caller gave for it. False: there is none. */
 static bool word_of(const vpps_checker *c, uint32_t r, const vpps_record_view *view, uint32_t kind, uint32_t value,
                     uint32_t *word) {
     if (kind == VPPS_WORD_DROPOUT) return *word = c->dropout[r], true;

@@ -315,8 +315,8 @@ static bool take_term(vpps_checker *c, uint32_t output, uint32_t bits) {
     return VPPS_REFUSE(c, "%g is added to a gradient without such a term of the loss", (double)vpps_bits_float(bits));
 }
 
-/* Members are the nodes that vertices read through a list input; those of all vertices of a block are numbered in turn. Returns the vertex
- * that reads member number `item` through list input axis - 1. */
+/* Members are the nodes that vertices read through a list input; the members of all vertices of a block are numbered together. Returns the
+ * vertex that reads member number `item` through list input axis - 1. */
 static uint32_t vertex_of(const vpps_checked_block *b, uint32_t axis, uint32_t item) {
     /* finds the first vertex whose list ends after the member, by binary search */
     uint32_t low = 0, high = b->block->n;

@@ -223,7 +223,7 @@ static bool run(vpps_checker *c) {
     }
     for (c->group = 0; c->group < c->n_groups; c->group++) {
         const vpps_stream *s = &c->streams[c->group];
-        if (!s->waiting) continue; /* it has ended, or stands at its pause, which another group never reaches */
+        if (!s->waiting) continue; /* the group has ended, or pauses until all groups do */
         c->at = s->at;
         const uint32_t barrier = vpps_task_at(c->script, s->at)->wait;
         return VPPS_REFUSE(c, "deadlock: barrier %u has %u signals, and no more come", barrier, c->signals[barrier]);

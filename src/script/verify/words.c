@@ -68,7 +68,7 @@ static uint32_t intern_set(vpps_reader_sets *s, const vpps_reader *readers, uint
 }
 
 /* Returns the set of readers plus the current reader. Drops readers that barriers order before the current one: a later write that comes after the
- * current reader comes after them, too. */
+ * current reader comes after the dropped ones, too. */
 static uint32_t add_reader(vpps_checker *c, uint32_t set) {
     vpps_reader_sets *s = &c->sets;
     const uint32_t n = set_size(s, set);
@@ -84,7 +84,7 @@ static uint32_t add_reader(vpps_checker *c, uint32_t set) {
     return intern_set(s, s->scratch, kept);
 }
 
-/* Returns whether barriers order all readers before the current access. With `own`, accepts the same processor's reads in its task too. */
+/* Returns whether barriers order all reads before the current access. If `own`, the same processor's reads in the same task need no order. */
 static bool readers_come_before(const vpps_checker *c, uint32_t set, bool own) {
     const vpps_reader_sets *s = &c->sets;
     for (uint32_t i = s->first[set]; i < s->first[set + 1]; i++) {
