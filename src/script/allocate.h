@@ -3,13 +3,13 @@
 
 #include "base/base.h"
 
-/* A tensor with its lifetime. Tensors that are in use in a common phase (time between two barriers) get no common words. */
+/* A tensor with its lifetime. Tensors that are in use in the same phase (time between two barriers) share no word. */
 typedef struct vpps_tensor_life {
     uint64_t words; /* size in words; multiples of 16 keep all tensors aligned */
     /* first and last phase (time between two barriers) in which the tensor is in use; last UINT32_MAX: in use until the end */
     uint32_t first, last;
-    uint64_t at;      /* result: offset of the tensor's first word */
-    uint32_t *offset; /* for the caller: the variable that shall get the offset `at` */
+    uint64_t at;      /* set by vpps_allocate: number of the tensor's first word */
+    uint32_t *offset; /* for the caller alone: where the caller stores the tensor's offset in the pool */
 } vpps_tensor_life;
 
 /* Places n tensors from word 0 on. *words: number of words that the placement takes; *live: the most words in use in one phase (time

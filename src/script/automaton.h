@@ -27,11 +27,11 @@ const char *vpps_encoding_name(vpps_encoding encoding);
 const char *vpps_encoding_text(vpps_encoding encoding);
 
 /* A state of the automaton that chooses which type's vertices run next. A state is encoded as words: first the numbers of the types that have
- * ready vertices, each with its Q value, in the order of the encoding (vpps_encoding); then what else the encoding adds. */
+ * ready vertices, each with its Q value, in the order of the encoding (vpps_encoding); then further numbers, if the encoding has any. */
 typedef struct vpps_state {
     /* first: index in `words` and `q` of the state's first element; n: number of the state's vertex types */
     uint32_t first, n;
-    /* number of words that encode the state: a word for each of its vertex types, then the encoding's further words */
+    /* number of words that encode the state, the encoding's further numbers included */
     uint32_t n_words;
 } vpps_state;
 

@@ -65,7 +65,7 @@ static uint32_t best_groups(const chooser *c, uint32_t most) {
 
 /* Chooses the number of groups into which the virtual processors are divided. A requested number is used, except that a batch of one connected
  * component runs in one group unless keeps_groups is set. Otherwise the device's rule chooses a number that leaves each group at least four
- * components, so that loads are even: with fewer, half as many groups took Tree-LSTMs no longer (predicted for a GPU,
+ * components, so that loads are even. With fewer components a group, Tree-LSTMs were no slower in half as many groups (predicted for a GPU,
  * bench/results/predicted-sm_90). */
 static bool choose_groups(const chooser *c, const vpps_batch_request *request) {
     enum { COMPONENTS_A_GROUP = 4 };
@@ -87,8 +87,8 @@ static bool choose_groups(const chooser *c, const vpps_batch_request *request) {
 }
 
 /* Returns whether vertices of type t may be classifier heads, which are divided into slices (parts that run one after the other). A type in
- * a recurrence may not: it runs level by level. An input, or another type that reads nothing, may not: heads that read one another must be
- * in one slice, and an input that all classifiers read would put all of them into one. */
+ * a recurrence may not be a head: it runs level by level. An input, or another type that reads nothing, may not: heads that read one
+ * another must be in one slice, and an input that all classifiers read would put all classifiers into one slice. */
 static bool may_be_head(const vpps_batch_needs *n, uint32_t t) {
     bool reads = false;
     for (uint32_t u = 0; u < n->reading->n_types; u++) reads |= vpps_reads(n, t, u);

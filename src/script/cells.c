@@ -48,8 +48,8 @@ vpps_status vpps_compile_cells(const vpps_batching *b, vpps_history *history, co
         if (needs.rows.wide && b->types[t].items[0] >= (uint64_t)needs.rows.wide * b->n_vps * b->types[t].n_levels)
             needs.rows.split_elems = needs.rows.wide_elems;
         if (needs.rows.wide && b->group_size > 1) needs.owner = owner_of(b, t);
-        needs.rows.wide = needs.rows.wide_elems =
-            0; /* the compiler does not read them, so that cells do not differ by them */
+        /* the compiler does not read these two members; equal values make equal cells compare equal */
+        needs.rows.wide = needs.rows.wide_elems = 0;
         needs.scales = target->scales && !outlive_slices(b, t);
         needs.in_place = target->in_place;
         VPPS_TRY(vpps_compiled_for(history, r->g->model, r->types[t].index, needs,

@@ -9,7 +9,7 @@ typedef struct contribution {
     const vpps_cell_contribution *to;
     /* for each output of the cell: the inputs (or table lookups) on which the output depends, as bits */
     const uint64_t *reads;
-    /* whether every vertex of the block computes the contribution; else only vertices that get a gradient for an output that depends on what is read */
+    /* true: all vertices of the block compute the contribution; false: only vertices for which contributes() is true */
     bool all;
     uint32_t number, stage, stride, shares;
     /* The gradient of item i (vertex or list member) of the current task lies at offset at + i * stride. If each virtual processor computes
@@ -24,8 +24,8 @@ static uint32_t n_contributions(const vpps_steps *s, uint32_t block) {
     return vpps_cell_of_block(s, &s->blocks[block])->n_contributions;
 }
 
-/* A term of a gradient may be stored as a pair (offset of a scalar, offset of a vector) to be multiplied. Returns whether so many vertices
- * share lists of nodes that it saves words to write several pairs at equal distances as one element, a run (vpps_pair_run). */
+/* A term of a gradient may be stored as a pair (offset of a scalar, offset of a vector) to be multiplied. Returns whether it saves words to
+ * write several pairs as one vpps_pair_run, because many vertices share lists of nodes. */
 static bool share_long_lists(const vpps_reading *r) { return 4 * r->n_reads > 5 * r->n_sources; }
 
 static contribution contribution_of(const vpps_steps *s, uint32_t block, uint32_t j) {

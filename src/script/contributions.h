@@ -5,17 +5,17 @@
 #include "script/phases.h"
 #include "script/task.h"
 
-/* A mark at a row of a lookup table: the batch trains the row if `stamp` is the batch's stamp; `entry` is the row's number among these. */
+/* A mark for a row of a lookup table: the batch trains the row if `stamp` is the batch's; `entry`: index in vpps_contributions.entries. */
 typedef struct vpps_row_mark {
     uint32_t stamp, entry;
 } vpps_row_mark;
 
-/* Marks at all rows of all lookup tables, by which a batch counts each row once. They stay valid from batch to batch, so none clears them. */
+/* Marks for all rows of all lookup tables, by which a batch counts each row once. Marks with another stamp are of earlier batches. */
 typedef struct vpps_row_marks {
     /* for each parameter: array with a mark for each row if the parameter is a lookup table; NULL: no table, or no batch has trained it */
     vpps_row_mark **tables;
     size_t n;       /* number of parameters */
-    uint32_t stamp; /* stamp of the current batch; marks with another stamp are out of date */
+    uint32_t stamp; /* stamp of the current batch */
 } vpps_row_marks;
 
 void vpps_row_marks_free(vpps_row_marks *m);
@@ -40,7 +40,7 @@ typedef struct vpps_block_memory {
 
 typedef struct vpps_contributions {
     const vpps_tasks *tasks;
-    /* for each output of a vertex: number of gradients that are added up to its gradient (meaningless for an output without gradient) */
+    /* for each output of a vertex: number of terms of its gradient; meaningless if the output has no gradient */
     const uint32_t *counts;
     /* for each output of a vertex: number of terms of its gradient that are stored as two factors (scalar, vector); NULL: there are none */
     const uint32_t *pairs;
@@ -52,7 +52,7 @@ typedef struct vpps_contributions {
     const uint32_t *runs;
     const vpps_block_uses *blocks;
     uint32_t n_entries;
-    /* words per element in the lists of terms stored as factors: 2 (offsets of scalar and vector), or 5 (a run: several such pairs) */
+    /* words per element in the lists of terms stored as two factors: 2 (offsets of scalar and vector) or 5 (vpps_pair_run) */
     uint32_t pair_words;
 } vpps_contributions;
 

@@ -7,7 +7,7 @@ typedef struct component {
 } component;
 
 /* Orders connected components (sets of vertices joined by reads) for qsort, the deepest first. So components of similar depth run together;
- * they need as many levels as the deepest of them has. */
+ * a wave needs as many levels as its deepest component has. */
 static int deeper_first(const void *a, const void *b) {
     const component *x = a, *y = b;
     if (x->depth != y->depth) return x->depth < y->depth ? 1 : -1;
@@ -91,9 +91,9 @@ static uint64_t words_of(const vpps_batching *b, uint32_t vertex) {
     return words;
 }
 
-/* Sums over the vertices of classifier heads (that only the loss reads) of one wave (part of the batch) and group of virtual processors. */
+/* Totals of the classifier heads' vertices (which only the loss reads) in one wave (part of the batch) and group of virtual processors. */
 typedef struct share {
-    /* number of words that the vertices keep for backward: of all (words); of those with a slice (part of the wave) already (before) */
+    /* words: number of words that these vertices keep for backward; before: words of vertices that already have a slice (part of the wave) */
     uint64_t words, before;
     uint32_t n; /* number of sets of vertices that read each other, which must stay together */
 } share;

@@ -1,6 +1,6 @@
 /* deal.h - decides when and where each vertex is computed. A batch is cut into waves, which run one after the other in the same memory; the
- * vertices of a wave are shared out to groups of virtual processors (threads or CTAs); and a group runs the losses' vertices of a wave in slices,
- * one after the other, so that they need less memory at once. */
+ * vertices of a wave are shared out to groups of virtual processors (threads or CTAs); and a group runs the classifier heads of a wave in
+ * slices, one after the other, so that the heads need less memory at once. */
 #pragma once
 
 #include "script/batching.h"

@@ -132,8 +132,8 @@ static uint32_t write_members(encoder *e, const vpps_step_block *b, vpps_input_p
 
 /* Two inputs can read different outputs of the same list of nodes (members). They can share one array of offsets if each member's two
  * values lie equally far apart. Returns whether the values that the input at `place` reads lie *shift words after the values whose offsets
- * are at address `first`, which the list's first input reads. This is so if all members are of one vertex type. Values of parameters never
- * qualify: processes may divide a parameter among them. */
+ * are at address `first`, which the list's first input reads. This holds if all members are of one vertex type. Parameters never qualify,
+ * since a parameter may be divided among processes. */
 static bool is_shifted(const encoder *e, const vpps_step_block *b, uint32_t first, vpps_input_place place,
                        int64_t *shift) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, b);
@@ -271,7 +271,7 @@ static void encode_blocks(encoder *e, uint32_t address) {
 
 /* ---------------------------------------------------------------- seeds: the loss's gradient, or gradients given by the host */
 
-/* Assigns memory after all other tensors to the loss and gradients that the host gives. Returns its end. e->given.gradients NULL: failed. */
+/* Reserves pool words, after all tensors, for the loss and gradients that the host gives. Returns their end. No memory: e->given is zero. */
 static uint64_t place_given(encoder *e, vpps_arena *arena) {
     enum { GRAIN = 16 };
     const uint64_t first = (e->placed->end + GRAIN - 1) / GRAIN * GRAIN;
@@ -491,7 +491,7 @@ static void encode_slice(encoder *e, uint32_t slice, uint32_t g, uint32_t *task,
 }
 
 /* Returns whether all virtual processors wait for each other before they compute the gradients' norm. With several slices (parts of the
- * batch) they must: a processor needs the gradients of the table entries that it owns, but another one may have added them up. */
+ * batch) they must: a processor needs the gradients of the table entries that it owns, which another may have added up. */
 static bool meets_before_norm(const encoder *e) {
     return e->request->goal == VPPS_GOAL_STEP && vpps_all_slices(e->s) > 1 && e->n_tables;
 }
@@ -513,7 +513,7 @@ static void encode_group(encoder *e, uint32_t g, uint32_t *task, uint32_t *barri
     if (training && e->request->goal == VPPS_GOAL_STEP) {
         if (meets_before_norm(e)) write_common_barrier(e, n, false);
         if (e->request->guard || e->request->optimizer->clip > 0) VPPS_WRITE_TASK(&e->to, NORM, 0);
-        /* The update needs the norms of all virtual processors, and must not change parameters while gradients are still computed from them. */
+        /* The update needs the norms of all virtual processors, and must not change parameters from which others still compute gradients. */
         write_common_barrier(e, n - 1, true);
         VPPS_WRITE_TASK(&e->to, UPDATE, 0);
     }

@@ -19,20 +19,20 @@ typedef struct vpps_task_header {
     /* Not 0: the vectors dy and x, from whose products dy x^T parameters' gradients are computed, stay in memory until the update. */
     unsigned lasting;
     /* Some terms of gradients are stored as two factors. Words per element in the lists of such terms: 2, offsets of a scalar and a vector;
-     * 5, a run of several such pairs; 0: there are no such terms. */
+     * 5, several such pairs at equal distances (vpps_pair_run); 0: there are no such terms. */
     unsigned pairs;
     unsigned step;           /* number of the parameters' update for which the script is made, counted from 1 */
     unsigned dropout_key[2]; /* key of the dropout's random numbers: low word, high word */
     /* Adam's bias corrections: zero in a script. The device fills them in, since the device knows how often each parameter was updated. */
     float corrections[2];
-    /* address of an array with one vpps_param_step for each parameter; 0: all parameters use the numbers of this header */
+    /* address of an array with one vpps_param_step for each parameter; 0: all parameters use the settings in this header */
     unsigned steps;
 #define X(name) float name;
     VPPS_OPTIMIZER_NUMBERS(X)
 #undef X
 } vpps_task_header;
 
-/* A parameter's own optimizer numbers, which replace those of the header. */
+/* A parameter's own optimizer settings, which replace the settings in the header. */
 typedef struct vpps_param_step {
     float lr, momentum, weight_decay;
     float corrections[2]; /* Adam's bias corrections for this parameter: zero in a script, filled in by the device */

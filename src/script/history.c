@@ -88,8 +88,8 @@ vpps_usual_groups vpps_usual_after(vpps_usual_groups usual, uint32_t groups) {
 
 static bool same_needs(const vpps_cell_needs *a, const vpps_cell_needs *b) { return !memcmp(a, b, sizeof *a); }
 
-/* `to` and `more` tell what a compiled cell must compute. Adds to `to` the outputs that are read and the gradients in `more`; of the
- * gradients of outputs, only those of outputs in the set `outputs`. */
+/* `to` and `more` tell what a compiled cell must compute: outputs that are read, and gradients. Adds `more` to `to`, without the gradients
+ * of outputs that are not in the set `outputs`. */
 static void add_needs(vpps_cell_needs *to, const vpps_cell_needs *more, uint64_t outputs) {
     to->gradient_in |= more->gradient_in;
     to->gradient_out |= more->gradient_out & outputs;
@@ -184,7 +184,7 @@ uint32_t vpps_kernel_set(const vpps_history *h, uint32_t n, vpps_compiled_cell *
                 out[n_out++] = m->cell;
         }
     if (loaded || n_out <= most) return n_out;
-    /* in their order, since kernels are compared by lists of cells */
+    /* keeps the cells in the history's order, since kernels are compared as lists of cells */
     for (uint32_t i = 0; i < n_out; i++)
         if (has_cell(n, cells, out[i])) out[own++] = out[i];
     return own;

@@ -69,7 +69,7 @@ typedef struct vpps_history {
     uint64_t n_batches;  /* number of batches scheduled so far */
     /* number of groups of virtual processors: [0]: for inference batches; [1]: for training batches */
     vpps_usual_groups usual[2];
-    /* what the latest vpps_has_news found, for inference [0] and training [1]: n_compiled (high half), number of groups likely soon (low) */
+    /* state after the latest vpps_has_news, for inference [0] and training [1]: n_compiled in the high 32 bits, *likely in the low 32 bits */
     uint64_t foreseen[2];
 } vpps_history;
 
@@ -98,20 +98,20 @@ void vpps_remember_batch(vpps_history *h, bool training, vpps_usual_groups usual
 void vpps_remember_type(vpps_history *h, uint32_t type, vpps_type_guess guess);
 
 /* Returns `usual` updated by a batch that wants `groups` groups of virtual processors; the batch runs in result.groups groups. Fewer groups
- * take another kernel: the number falls only after VPPS_FEW_BATCHES batches in a row that want fewer, to the most that they want. */
+ * need another kernel, so the number falls only after VPPS_FEW_BATCHES batches in a row that want fewer: to the most that one wants. */
 vpps_usual_groups vpps_usual_after(vpps_usual_groups usual, uint32_t groups);
 
 /* Gives the type's cell compiled to compute what `needs` asks for (outputs that are read, gradients); compiles the cell at first use. If
- * `widens` is not NULL, the cell also computes what the type's earlier compiled cells compute, if they differ only in which outputs are
- * read or have gradients; then one cell serves many batches. Gradients of outputs are added only for outputs in the set *widens, and only
- * if no further parameter gets a gradient. Fails with MEMORY. */
+ * `widens` is not NULL, the cell also serves the batches of the type's earlier compiled cells that differ only in which outputs are read or
+ * have gradients. Further outputs get a gradient only if they are in the set *widens, and if no further parameter gets a gradient
+ * by them. Fails with MEMORY. */
 vpps_status vpps_compiled_for(vpps_history *h, const vpps_model *model, uint32_t type, vpps_cell_needs needs,
                               const uint64_t *widens, vpps_compiled_cell **out);
 
-/* Chooses the cells of the GPU kernel for a batch that needs these n cells. Writes them, at most h->n_compiled, to `out`; returns their
- * number. If the kernel in use has the n cells, the choice is all cells of that kernel. Else the choice is the n cells and, so that one kernel
- * serves many batches, the LOADED and EXPECTED cells (vpps_cell_place) that are compiled for groups of the same size. A cell that a later one
- * of its type replaces is left out, unless it is one of the n. If these are more than `most`, the choice is the n cells alone. */
+/* Chooses the cells of the GPU kernel for a batch that needs the n given cells. Writes the choice, at most h->n_compiled cells, to `out`;
+ * returns their number. If the kernel in use has the n cells, the choice is that kernel's cells. Else the choice is the n cells and, so
+ * that one kernel serves many batches, the LOADED and EXPECTED cells (vpps_cell_place) for groups of the same size, except cells that a
+ * later cell of their type replaces. If the choice has more than `most` cells, only the n cells are chosen. */
 uint32_t vpps_kernel_set(const vpps_history *h, uint32_t n, vpps_compiled_cell *const *cells, uint32_t most,
                          vpps_compiled_cell **out);
 

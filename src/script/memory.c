@@ -34,7 +34,7 @@ typedef struct placer {
     uint32_t *level_ends;
     /* for each level of each block (index: block.levels + level): last phase (between barriers) that reads the level's input gradients */
     uint32_t *last_reads;
-    /* for each level and pass: offset and index in `lives` of the values that no other pass uses (level 0: of an array for all levels) */
+    /* values that only one pass uses, by block, level and pass (index: pass_record_of): their offset, and their index in `lives` */
     uint32_t *pass_record_at, *pass_record_life;
     /* for each vertex type: for the block of this type that the current block reads, the last phase of each level's backward */
     const uint32_t **ends_of_type;
@@ -86,8 +86,8 @@ static uint32_t read_by(const vpps_steps *s, const vpps_step_block *b, uint32_t 
 static uint32_t last_of(const vpps_block_phases *b) { return vpps_max_u32(b->last_forward, b->last_backward); }
 
 /* Returns the last phase (time between two barriers) of the blocks of vertex type `type` that may read block b. Classifier heads (that only
- * the loss reads) are divided into slices (parts of a wave of the batch): if heads read another type, the blocks of all slices of b's wave
- * do; else only the block in b's slice. */
+ * the loss reads) are divided into slices (parts of a wave of the batch). If `type` is a head and b's type is not, the blocks in all slices
+ * of b's wave may read b; else only the block in b's slice may. */
 static uint32_t last_of_readers(const placer *p, const vpps_step_block *b, uint32_t type) {
     const bool *heads = p->s->batching->heads, slices = heads[type] && !heads[b->type];
     uint32_t last = 0;
@@ -109,8 +109,8 @@ static uint32_t last_of_scaled(const placer *p, uint32_t block) {
 }
 
 /* Returns the last phase (time between two barriers) that reads a vertex block's kept values. Terms of the loss, and values from which
- * parameters' gradients are computed, live to the end of the slice (part of the batch); the latter, if there is one slice, to the end of
- * the script: the update may read them. */
+ * parameters' gradients are computed, live to the end of the slice (part of the batch). If there is one slice, the values for parameters'
+ * gradients live to the end of the script, since the update may read them. */
 static uint32_t last_of_kept(const placer *p, uint32_t block) {
     const vpps_steps *s = p->s;
     const vpps_step_block *b = &s->blocks[block];
@@ -228,8 +228,9 @@ static uint32_t find_ends(placer *p, const vpps_step_block *b) {
     return latest;
 }
 
-/* Vertices [first, end) compute gradients for the vertices that they read through one input, which then add them up. Returns the last phase
- * (time between two barriers) in which a gradient is added up, or `last` if that is later. The search ends at `latest`: no phase is later. */
+/* Vertices [first, end) read other vertices through one input, and compute gradients, which the other vertices add up. Returns the last
+ * phase (time between two barriers) in which such a gradient is added up, or `last` if that is later. The search ends at `latest`: no phase
+ * is later. */
 static inline uint32_t last_of_input(const placer *p, const vpps_ordered_vertex *first, const vpps_ordered_vertex *end,
                                      vpps_input_place place, uint32_t latest, uint32_t last) {
     const vpps_reading *r = p->s->reading;

@@ -138,7 +138,7 @@ static void find_differentiable(finder *f) {
         spread_by_type(f);
 }
 
-/* Returns whether the preceding batch was a right guess: each type has the same component number and `differentiable` outputs as there. */
+/* Returns whether the guess was right: each type has the same component number and `differentiable` outputs as in the preceding batch. */
 static bool guessed_types(const finder *f) {
     for (uint32_t t = 0; t < f->r->n_types; t++) {
         const vpps_type_guess *guess = &f->r->types[t].guess;
@@ -181,8 +181,8 @@ static void note_types(finder *f, uint32_t v, uint32_t vertex, uint32_t k, uint3
     }
 }
 
-/* Records a read: that needed vertex v reads vertex sources[s].vertex through input number `input`. `noted`: cache of reads through this
- * input by vertices of v's type. If it has an equal read, only the vertex that is read is marked. */
+/* Records that needed vertex v reads vertex sources[s].vertex through input number `input`. `noted`: cache of reads through this input by
+ * vertices of v's type. If the cache has an equal read, only marks the vertex that is read. */
 static inline void note_read(finder *f, uint32_t v, size_t s, uint32_t input, noted_read *noted) {
     const uint32_t vertex = f->r->sources[s].vertex;
     const vpps_read_vertex *read = &f->r->vertices[vertex];

@@ -26,7 +26,7 @@ typedef struct vpps_batch_needs {
     uint32_t n_sccs;
 } vpps_batch_needs;
 
-/* Finds which types' vertices a batch has and which of them read each other, for the scheduler. False: out of memory. */
+/* Finds the needed vertices, outputs and gradients, and the graph of the types with its SCCs. False: out of memory. */
 bool vpps_find_needs(const vpps_reading *r, vpps_arena *arena, vpps_batch_needs *out);
 
 /* Returns whether vertices of type `reader` read vertices of type `read`. */

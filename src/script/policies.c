@@ -39,8 +39,8 @@ bool vpps_policy_choose(const vpps_policy *p, const vpps_typed_graph *g, const v
     return ok;
 }
 
-/* Returns the type with the largest fraction of ready vertices among its vertices that have not run; at a tie, the first such type. Meanwhile
- * more vertices of other types become ready. */
+/* Returns the type with the largest fraction of ready vertices among its vertices that have not run; at a tie, the first such type. While
+ * the other types wait, more of their vertices become ready. */
 static uint32_t largest_share(const vpps_automaton *a, vpps_walk *w) {
     (void)a;
     uint32_t best = 0;

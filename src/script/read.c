@@ -119,7 +119,7 @@ static inline void read_nodes(reader *r, uint32_t vertex, uint32_t n, const vpps
     *at = after;
 }
 
-/* Records the nodes that a vertex reads through list inputs. `nodes` is the same address if the latest vertex with lists has equal lists. */
+/* Records the nodes that a vertex reads through list inputs. If the latest vertex with lists has equal lists, `nodes` is its array, too. */
 static void read_lists(reader *r, uint32_t vertex, uint32_t n, const vpps_node *nodes, vertex_at *at) {
     vpps_vertex_lists *lists = &r->lists[vertex];
     lists->shared = n && nodes == r->lists_nodes;

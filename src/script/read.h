@@ -31,8 +31,8 @@ typedef struct vpps_output_ref {
     uint32_t vertex;
 } vpps_output_ref;
 
-/* A read: vertex `reader` reads vertex `vertex`. All reads are in one array, since one long loop is faster than many short ones. If the
- * list inputs of two vertices read the same nodes, the array has these reads only once; but it has a read of each vertex that reads any. */
+/* A read: vertex `reader` reads vertex `vertex`. All reads are in one array, since one long loop is faster than many short ones. If several
+ * vertices have the same lists, the array has the lists' nodes once; a further vertex that reads nothing else has one read in the array. */
 typedef struct vpps_read {
     uint32_t vertex, reader;
 } vpps_read;
@@ -53,7 +53,7 @@ typedef struct vpps_read_type {
     vpps_type_guess guess; /* what was found about the vertex type in the preceding batch, as a guess for this batch */
     uint32_t first_input;  /* number of inputs of all preceding vertex types */
     uint64_t trains;       /* the outputs, as bits, that depend on a parameter that is not frozen */
-    uint64_t frozen;       /* hash of the set of those parameters of the vertex type that are frozen */
+    uint64_t frozen;       /* hash of which parameters of the vertex type are frozen */
 } vpps_read_type;
 
 typedef struct vpps_reading {
@@ -97,7 +97,7 @@ typedef struct vpps_reader {
     uint32_t input;
     bool lists;     /* whether list inputs (which read any number of nodes) are visited too */
     size_t at, end; /* the reads of the input that is visited now: sources[at] to sources[end - 1] */
-    /* first read, as an index in vpps_reading.sources, of the next single input (own) and of the next list input (listed) */
+    /* index in vpps_reading.sources of the first read of the next single input (own), and of the next list input (listed) */
     size_t own, listed;
 } vpps_reader;
 

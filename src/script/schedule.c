@@ -75,8 +75,8 @@ static uint32_t first_waves(const search *x) {
     return most ? (uint32_t)((vpps_kept_words(b, false) + vpps_kept_words(b, true)) / most) + 1 : 1;
 }
 
-/* Returns the least number of waves (parts of the batch that run in turn) with which a wave's words fit the device's caches; or a smaller
- * one, with which each step still has enough vertices. 0: the device has no rule for the number of waves. */
+/* Returns the least number of waves (parts of the batch that run in turn) with which a wave's words fit the device's caches, but at most
+ * the number that leaves each step enough vertices. 0: the request fixes the number, or the device has no such rule. */
 static uint32_t cached_waves(const search *x) {
     const vpps_steps *steps = &x->b->schedule->steps;
     const vpps_wave_rule *rule = &x->target->waves;

@@ -5,8 +5,8 @@
 
 static bool is_operation(const vpps_cell_value *v) { return v->kind >= VPPS_VALUE_RUN; }
 
-/* Finds the lazy outputs of a cell: the set *lazy, as bits, of outputs that no other vertex reads (not in `read`) and that need operations of which
- * no output in `read` makes use. A lazy output can be computed later, for all vertices at once. */
+/* Sets *lazy to the lazy outputs of a cell, as bits: outputs that no other vertex reads (not in `read`), and that need an operation which
+ * no output in `read` needs. A lazy output can be computed later, for all vertices at once. */
 static bool find_lazy(const vpps_compiled_cell *c, uint64_t read, vpps_arena *arena, uint64_t *lazy) {
     uint8_t *shared, *made;
     if (!VPPS_TAKE_ZEROS(arena, shared, c->n_values) || !VPPS_TAKE(arena, made, c->n_values)) return false;

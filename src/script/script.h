@@ -61,18 +61,18 @@ typedef struct vpps_batch_request {
     bool no_dropout; /* whether dropout is off in training */
     /* number of groups of virtual processors, number of waves (parts of the batch that run in turn); 0: chosen by estimated cost */
     uint32_t groups, waves;
-    bool keeps_groups; /* whether even a batch of one connected component has `groups` groups of processors */
-    uint32_t slices;   /* least number of parts of the vertices, for which the classifiers run in turn; 0: one */
+    bool keeps_groups;         /* false: a batch of one connected component runs in one group, whatever `groups` is */
+    uint32_t slices;           /* number of slices of a wave (parts of its classifiers) to begin with; 0: one */
     const vpps_policy *policy; /* batching policy for recurrences of several cells; NULL: "depth" */
     vpps_learned *learned;     /* learned policies (automata), if `policy` is a learned one */
 } vpps_batch_request;
 
 static inline bool vpps_request_trains(const vpps_batch_request *r) { return r->loss != VPPS_NO_NODE || r->halves; }
 
-/* What a device's rule for the number of groups of virtual processors looks at in a batch. */
+/* The properties of a batch from which a device's rule finds the number of groups of virtual processors. */
 typedef struct vpps_batch_extent {
     uint32_t n_vps;
-    double flops; /* number of floating-point operations in the batch for each virtual processor (VP) */
+    double flops; /* number of floating-point operations in the batch, divided by n_vps */
     /* mean number of vertices at a level of a recurrence, which is the number of vectors that a matrix multiplies */
     double vectors;
     double levels; /* number of levels (steps of recurrences), in forward and backward together */
@@ -161,7 +161,7 @@ vpps_status vpps_schedule_batch(vpps_batch *b, vpps_history *history, const vpps
 vpps_status vpps_choose_cells(vpps_batch *b, vpps_history *history, const vpps_target *target, vpps_graph *g,
                               const vpps_batch_request *request);
 
-/* Sets b->cells and b->n_groups for an inference that may follow a training batch: cells for all outputs of the vertices that it needed. */
+/* Sets b->cells and b->n_groups for an inference that may follow the batch `trained`: cells for all outputs of all vertices that it needed. */
 vpps_status vpps_choose_inference_cells(vpps_batch *b, const vpps_batch *trained, vpps_history *history,
                                         const vpps_target *target, vpps_graph *g, const vpps_batch_request *request);
 
@@ -175,12 +175,11 @@ uint32_t vpps_batch_output(const vpps_batch *b, uint32_t i);
 /* Returns the offset in the pool of the gradient of node i of the request's gradient nodes; VPPS_NONE: the loss does not depend on this node. */
 uint32_t vpps_batch_gradient(const vpps_batch *b, uint32_t i);
 
-/* An array in the pool of memory into which the host writes gradients while a script pauses between forward and backward. vpps_given: the
- * place of one gradient: `words` words, from word `at` of the array on. vpps_given_array: the array has `words` words, from pool offset
- * `first` on; word 0 is for the loss; n: number of gradients. */
+/* Where the host writes a gradient while a script pauses between forward and backward: at words [at, at + words) of the array below. */
 typedef struct vpps_given {
     uint32_t at, words;
 } vpps_given;
+/* The array for n gradients: words [first, first + words) of the pool. Word 0 of the array is for the loss. */
 typedef struct vpps_given_array {
     uint32_t first, words, n;
     const vpps_given *gradients;

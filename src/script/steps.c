@@ -74,7 +74,7 @@ static bool open_levels(maker *m) {
     return VPPS_TAKE_ZEROS(m->arena, m->level_starts, m->out->n_level_starts) && VPPS_TAKE(m->arena, m->unsorted, most);
 }
 
-/* Sorts the vertices of a block by level (an order in which a vertex follows those that it reads). */
+/* Sorts the vertices of a block by level (an order in which a vertex follows the vertices that it reads). */
 static void sort_block(maker *m, const vpps_step_block *b) {
     const uint32_t *levels = m->b->levels;
     uint32_t *starts = m->level_starts + b->levels;

@@ -29,8 +29,8 @@ typedef struct vpps_steps {
     const vpps_batch_needs *needs; /* vertices and gradients that must be computed (batching->needs) */
     const vpps_reading *reading;
     /* For each vertex: number of its slice (deal.h) times n_groups, plus number of its group of virtual processors. Slices are numbered
-     * through all waves. Vertices that only the losses read are shared out to the slices of their wave. The others have the number of the
-     * wave's last slice, in which their backward runs; their forward runs before all slices of the wave. */
+     * through all waves. Vertices that only the losses read are shared out to the slices of their wave. All other vertices have the number
+     * of the wave's last slice, in which their backward runs; their forward runs before all slices of the wave. */
     const uint32_t *place;
     /* blocks of vertices, sorted by strongly connected component of the types' graph, by type, by slice (part of the batch), by group */
     const vpps_step_block *blocks;
@@ -41,7 +41,7 @@ typedef struct vpps_steps {
     /* for each vertex that has list inputs: the numbers of the lists' first members; elements of other vertices are not set */
     const vpps_first_members *first_members;
     size_t n_level_starts;
-    /* n_waves: number of waves (parts of the batch); n_slices: number of slices (parts) of each */
+    /* n_waves: number of waves (parts of the batch); n_slices: number of slices (parts) of each wave */
     uint32_t n_waves, n_slices;
     uint32_t n_blocks;
     uint32_t n_levels; /* number of levels of the graph (vertices of one level run together) */
@@ -72,7 +72,7 @@ static inline uint32_t vpps_block_of(const vpps_steps *s, uint32_t vertex) {
 
 static inline uint32_t vpps_group_of(const vpps_steps *s, uint32_t vertex) {
     const uint32_t place = s->place[vertex], n = s->batching->n_groups;
-    /* place is (part of the batch) * n + group, so a place below n is the group's number itself */
+    /* place = slice * n + group; a place below n needs no division */
     return n && place >= n ? place % n : place;
 }
 
@@ -108,12 +108,12 @@ static inline size_t vpps_source_at(const vpps_steps *s, const vpps_ordered_vert
     return at;
 }
 
-/* Returns whether a vertex reads the same lists of nodes as the block's preceding vertex. For vertices with lists, from the second on. */
+/* Returns whether vertex v, which has lists and is not the block's first, reads the same lists of nodes as the block's preceding vertex. */
 static inline bool vpps_repeats(const vpps_steps *s, const vpps_ordered_vertex *v) {
     return v[-1].vertex + 1 == v->vertex && s->reading->lists[v->vertex].repeats;
 }
 
-/* Returns index number `value` of those that the vertex gave to its cell, if `kind` is VPPS_WORD_INDEX; else the integer of its op. */
+/* Returns number `value` of the indices that the caller gave for the vertex, if `kind` is VPPS_WORD_INDEX; else the integer of its op. */
 static inline uint32_t vpps_word_of(const vpps_steps *s, const vpps_ordered_vertex *v, uint32_t kind, uint32_t value) {
     return kind == VPPS_WORD_INDEX ? s->reading->g->words[v->words + value] : v->words;
 }

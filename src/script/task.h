@@ -62,9 +62,9 @@ typedef struct vpps_block_view {
     const vpps_block *block;
     const vpps_compiled_cell *cell;
     const uint32_t *vertices;
-    /* for each input: array with the offset of the value that each vertex or list member reads; the input's shift must be added to the offset */
+    /* for each input: array with an offset for each vertex or list member; its value lies at the offset plus the input's shift */
     const uint32_t *inputs[VPPS_CELL_MOST];
-    /* for each input: number to be added to the offsets in `inputs`; 0 for inputs that are no lists */
+    /* for each input: added to the offsets in `inputs`, since inputs may share an array; 0 for inputs that are no lists */
     int32_t shifts[VPPS_CELL_MOST];
     const uint32_t *lookups[VPPS_CELL_MOST];
     const uint32_t *words[VPPS_CELL_MOST];
@@ -77,7 +77,7 @@ typedef struct vpps_block_view {
     /* for each output and vertex: index in `pairs` of the first term of the gradient that is a pair (scalar, vector); NULL: no pairs */
     const uint32_t *pair_starts[VPPS_CELL_MOST];
     const uint32_t *pairs[VPPS_CELL_MOST];
-    uint32_t pair_words; /* number of words of an element of `pairs`: 2, offsets of scalar and vector; 5, a run */
+    uint32_t pair_words; /* words per element of `pairs`: 2, offsets of scalar and vector; 5, a vpps_pair_run */
     uint64_t end;        /* address after the vertex block's arrays; beyond the script's end if arrays are missing */
 } vpps_block_view;
 
@@ -88,7 +88,7 @@ typedef struct vpps_pair_run {
 } vpps_pair_run;
 enum { VPPS_PAIR_WORDS = 2, VPPS_RUN_WORDS = sizeof(vpps_pair_run) / 4 };
 
-/* Returns element i of an output's list of pairs (offset of a scalar, offset of a vector) as a run of pairs; a single pair is a run of one. */
+/* Returns element i of an output's list of pairs (offset of a scalar, offset of a vector) as a run; a single pair is a run with n = 1. */
 static inline vpps_pair_run vpps_run_of_pairs(const vpps_block_view *v, uint32_t output, uint32_t i) {
     const uint32_t *w = v->pairs[output] + (size_t)i * v->pair_words;
     return v->pair_words == VPPS_PAIR_WORDS ? (vpps_pair_run){w[0], w[1], 0, 0, 1}
@@ -147,7 +147,7 @@ static inline const vpps_table *vpps_table_at(const uint32_t *script, uint32_t i
     return (const vpps_table *)(const void *)(script + vpps_task_header_of(script)->tables) + i;
 }
 
-/* Returns the list at `address` of a task that adds up gradients of table entries (ENTRIES); see vpps_sums_inside. */
+/* Returns the list at `address` of a task that adds up gradients of table entries (ENTRIES). The list must be inside the script. */
 static inline vpps_entry_sums vpps_sums_at(const uint32_t *script, uint32_t address) {
     const uint32_t n = script[address], *entries = script + address + 1;
     return (vpps_entry_sums){n, entries, entries + n, entries + 2 * (size_t)n + 1};

@@ -26,7 +26,7 @@ void vpps_mark_made(const vpps_compiled_cell *c, uint32_t output, uint8_t *made)
             made[c->args[c->values[v].first_arg + i].value] = 1;
 }
 
-/* Adds outputs (bits) to those that depend on a parameter, which becomes one of the type's parameters. */
+/* Adds `outputs` (bits) to the set of outputs that depend on parameter p; makes p one of the type's parameters. */
 static bool note_param(vpps_type *type, vpps_param p, uint64_t outputs) {
     uint32_t i = 0;
     if (p == VPPS_NO_PARAM) return true;
@@ -40,7 +40,7 @@ static bool note_param(vpps_type *type, vpps_param p, uint64_t outputs) {
     return true;
 }
 
-/* Notes the parameters of all values; `outputs` (bits) depend on those of the values that are marked in `made`. */
+/* Notes the parameters of all values; `outputs` (bits) depend on the parameters of the values that are marked in `made`. */
 static bool note_params(vpps_type *type, const uint8_t *made, uint64_t outputs) {
     const vpps_compiled_cell *c = type->base;
     bool ok = true;

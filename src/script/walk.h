@@ -1,6 +1,6 @@
 /* walk.h - a graph whose vertices have types, and a walk through it, batch by batch: each batch runs all vertices of one type that are
- * ready (Chen et al. 2023, "ED-Batch", algorithm 1). G is the graph of the vertices that have not run. G^a is the graph of G's vertices
- * of type a, with an edge where a path of G, through any types, leads. */
+ * ready (Chen et al. 2023, "ED-Batch", algorithm 1). G is the graph of the vertices that have not run. G^a has G's
+ * vertices of type a, and an edge between two of them if a path of G, through vertices of any types, connects them. */
 #pragma once
 
 #include "base/base.h"
@@ -13,8 +13,8 @@ typedef struct vpps_typed_graph {
     uint32_t *sources;
 } vpps_typed_graph;
 
-/* Computes a number of batches below which no policy can get: the sum, over all types, of the most vertices of the type on one path of the
- * graph (ED-Batch, equation 2). False: out of memory. */
+/* Computes a lower bound of the number of batches, for any policy: the sum, over all types, of the most vertices of the type on one path of
+ * the graph (ED-Batch, equation 2). False: out of memory. */
 bool vpps_batches_bound(const vpps_typed_graph *g, uint32_t *bound);
 
 typedef struct vpps_walk {
@@ -44,5 +44,5 @@ void vpps_walk_close(vpps_walk *w);
 uint32_t vpps_walk_run(vpps_walk *w, uint32_t type, uint32_t *steps);
 
 /* Returns the number of ready vertices of a type, divided by the number of its vertices that have not run and depend on no other vertex of
- * the type that has not run (ED-Batch: |Frontier_a(G)| / |Frontier(G^a)|). 1: a shortest sequence of batches begins with it. */
+ * the type that has not run (ED-Batch: |Frontier_a(G)| / |Frontier(G^a)|). Result 1: running this type next is optimal. */
 double vpps_walk_ratio(vpps_walk *w, uint32_t type);
