@@ -68,14 +68,12 @@ vpps_status vpps_treebank_generate_complete(vpps_treebank *tb, const vpps_comple
     static const vpps_complete_trees defaults = {0};
     if (!options) options = &defaults;
     generator g = {.tb = tb, .random = vpps_mix64(options->seed), .n_leaves = options->leaves ? options->leaves : 256};
-    if (g.n_leaves > LEAVES_LIMIT) {
+    if (g.n_leaves > LEAVES_LIMIT)
         return vpps_fail(VPPS_ARGUMENT, "complete trees: expected up to %u leaves, found %u", LEAVES_LIMIT, g.n_leaves);
-    }
     const vpps_treebank_mark before = vpps_treebank_extent(tb);
     vpps_status status = VPPS_OK;
-    for (uint32_t i = 0; i < N_SYMBOLS && status == VPPS_OK; i++) {
+    for (uint32_t i = 0; i < N_SYMBOLS && status == VPPS_OK; i++)
         status = vpps_vocab_add(tb->vocab, &symbols[i], 1, &g.words[i]);
-    }
     for (uint32_t i = 0; i < n && status == VPPS_OK; i++) status = generate_tree(&g);
     if (status != VPPS_OK) {
         vpps_treebank_restore(tb, before);

@@ -13,11 +13,10 @@ vpps_status vpps_constituents_create(vpps_constituents **out, vpps_labels form) 
     c->form = form;
     vpps_status status = vpps_vocab_create(&c->vocab);
     if (status == VPPS_OK) status = vpps_vocab_create(&c->labels);
-    if (status == VPPS_OK) {
+    if (status == VPPS_OK)
         *out = c;
-    } else {
+    else
         vpps_constituents_destroy(c);
-    }
     return status;
 }
 
@@ -154,9 +153,8 @@ static vpps_status read_label(bracket_reader *r, bool outermost, new_node *node)
 
 /* Appends a node whose subtree begins at node `first`. A tree has fewer than 2^32 nodes. */
 static vpps_status add_node(vpps_constituents *c, vpps_constituent node, size_t first, size_t tree_first) {
-    if (c->n_nodes - tree_first >= UINT32_MAX || !VPPS_RESERVE(c->nodes, c->n_nodes + 1)) {
+    if (c->n_nodes - tree_first >= UINT32_MAX || !VPPS_RESERVE(c->nodes, c->n_nodes + 1))
         return vpps_fail(VPPS_MEMORY, "constituents: out of memory at %zu nodes", c->n_nodes);
-    }
     node.n_nodes = (uint32_t)(c->n_nodes - first + 1);
     c->nodes[c->n_nodes++] = node;
     return VPPS_OK;
@@ -173,9 +171,8 @@ static vpps_status read_leaf(bracket_reader *r, const new_node *node, size_t tre
 }
 
 static vpps_status open_bracket(bracket_reader *r, uint32_t label, size_t *depth) {
-    if (!VPPS_RESERVE(r->stack, *depth + 1)) {
+    if (!VPPS_RESERVE(r->stack, *depth + 1))
         return vpps_fail(VPPS_MEMORY, "constituents: out of memory at depth %zu", *depth);
-    }
     r->stack[(*depth)++] = (open_node){label, 0, r->c->n_nodes};
     return VPPS_OK;
 }
@@ -215,9 +212,8 @@ static vpps_status read_tree(bracket_reader *r, uint32_t *n_leaves) {
 }
 
 static vpps_status add_tree(vpps_constituents *c, size_t first, uint32_t n_leaves, uint32_t line) {
-    if (c->n_trees == UINT32_MAX || !VPPS_RESERVE(c->trees, (size_t)c->n_trees + 1)) {
+    if (c->n_trees == UINT32_MAX || !VPPS_RESERVE(c->trees, (size_t)c->n_trees + 1))
         return vpps_fail(VPPS_MEMORY, "constituents: out of memory at %u trees", c->n_trees);
-    }
     c->trees[c->n_trees++] = (struct vpps_constituent_range){first, (uint32_t)(c->n_nodes - first), n_leaves, line};
     return VPPS_OK;
 }

@@ -28,9 +28,7 @@ static vpps_status fail_memory(const binariser *b) {
 
 static vpps_status find_parents(binariser *b) {
     const uint32_t n = b->tree.n_nodes;
-    if (!VPPS_RESERVE(b->parent, n) || !VPPS_RESERVE(b->place, n) || !VPPS_RESERVE(b->stack, n)) {
-        return fail_memory(b);
-    }
+    if (!VPPS_RESERVE(b->parent, n) || !VPPS_RESERVE(b->place, n) || !VPPS_RESERVE(b->stack, n)) return fail_memory(b);
     for (uint32_t i = n; i-- > 0;) {
         if (i == n - 1) b->parent[i] = UINT32_MAX;
         uint32_t child = i - 1;
@@ -95,9 +93,8 @@ static vpps_status add_node(binariser *b, uint32_t i) {
     VPPS_TRY(n_children == 0 ? add_leaf(b, i, label) : join_top(b, label));
     const uint32_t parent = b->parent[top];
     if (b->branching == VPPS_RIGHT_BRANCHING || parent == UINT32_MAX || b->place[top] == 0 ||
-        b->place[top] + 1 == b->tree.nodes[parent].n_children) {
+        b->place[top] + 1 == b->tree.nodes[parent].n_children)
         return VPPS_OK;
-    }
     VPPS_TRY(join_labels(b, parent, parent, "*", &marked));
     return join_top(b, marked);
 }

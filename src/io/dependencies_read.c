@@ -151,13 +151,12 @@ static vpps_status read_trees(tree_reader *r) {
                                               : r->wanted.label    ? VPPS_LABELLED
                                                                    : VPPS_TAGGED));
     while (vpps_text_next_line(r->t, &line)) {
-        if (vpps_line_is_blank(&line)) {
+        if (vpps_line_is_blank(&line))
             VPPS_TRY(end_sentence(r));
-        } else if (*line.begin == '#') {
+        else if (*line.begin == '#')
             VPPS_TRY(read_comment(r, &line));
-        } else {
+        else
             VPPS_TRY(read_word(r, &line));
-        }
     }
     return end_sentence(r);
 }

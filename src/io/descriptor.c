@@ -16,11 +16,10 @@ vpps_status vpps_file_read(int fd, const char *path, void *bytes, size_t n_bytes
     while (*got < n_bytes) {
         ssize_t n = read(fd, (char *)bytes + *got, n_bytes - *got);
         if (n == 0) break;
-        if (n > 0) {
+        if (n > 0)
             *got += (size_t)n;
-        } else if (errno != EINTR) {
+        else if (errno != EINTR)
             return vpps_fail(VPPS_IO, "%s%s: cannot be read: %s", VPPS_PATH_ARGS(path), strerror(errno));
-        }
     }
     return VPPS_OK;
 }

@@ -11,9 +11,7 @@ static vpps_status read_to_end(vpps_stream *stream, const char *path, char **byt
     bool ended;
     do {
         char *grown = realloc(*bytes, *n_bytes + wanted);
-        if (!grown) {
-            return vpps_fail(VPPS_MEMORY, "%s%s: out of memory at %zu bytes", VPPS_PATH_ARGS(path), *n_bytes);
-        }
+        if (!grown) return vpps_fail(VPPS_MEMORY, "%s%s: out of memory at %zu bytes", VPPS_PATH_ARGS(path), *n_bytes);
         *bytes = grown;
         VPPS_TRY(vpps_stream_read(stream, grown + *n_bytes, wanted, &got));
         *n_bytes += got;

@@ -93,9 +93,8 @@ static bool take_escape(parser *p, char **to) {
     if (!take(p, 'u')) return fail(p, "an escape that JSON has");
     if (!take_hex(p, &c)) return false;
     if (c >= 0xd800 && c < 0xdc00) {
-        if (!take_word(p, "\\u") || !take_hex(p, &low) || low < 0xdc00 || low > 0xdfff) {
+        if (!take_word(p, "\\u") || !take_hex(p, &low) || low < 0xdc00 || low > 0xdfff)
             return fail(p, "the second half of a surrogate pair");
-        }
         c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
     } else if (c >= 0xdc00 && c < 0xe000) {
         return fail(p, "the first half of a surrogate pair");

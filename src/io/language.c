@@ -225,17 +225,14 @@ static vpps_status add_translation(const generator *g, vpps_sentences *translati
 static vpps_status check_call(vpps_sentences *s, vpps_sentences *translation, const vpps_language *o) {
     if (s == translation) return vpps_fail(VPPS_ARGUMENT, "language: expected two different vpps_sentences");
     VPPS_TRY(vpps_sentences_check_end_word(o->end_word));
-    if (o->tags && o->end_word && !translation) {
+    if (o->tags && o->end_word && !translation)
         return vpps_fail(VPPS_ARGUMENT, "language: expected no end word in tagged sentences, found '%.80s'",
                          o->end_word);
-    }
-    if (translation && s->n_sentences != translation->n_sentences) {
+    if (translation && s->n_sentences != translation->n_sentences)
         return vpps_fail(VPPS_STATE, "language: expected as many sentences before on both sides, found %u and %u",
                          s->n_sentences, translation->n_sentences);
-    }
-    if (o->tags && o->labels) {
+    if (o->tags && o->labels)
         return vpps_fail(VPPS_ARGUMENT, "language: expected sentences with tags or with labels, found both");
-    }
     VPPS_TRY(vpps_sentences_begin(s, o->tags ? VPPS_TAGGED : o->labels ? VPPS_LABELLED : VPPS_PLAIN));
     return translation ? vpps_sentences_begin(translation, VPPS_PLAIN) : VPPS_OK;
 }

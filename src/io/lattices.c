@@ -211,9 +211,8 @@ vpps_status vpps_lattices_build(vpps_lattices *l, const vpps_sentences *characte
     builder b = {.l = l, .characters = vpps_sentences_vocab(characters), .lexicon = lexicon};
     const mark before = extent(l);
     vpps_status status = VPPS_OK;
-    for (uint32_t i = 0; i < vpps_sentences_size(characters) && status == VPPS_OK; i++) {
+    for (uint32_t i = 0; i < vpps_sentences_size(characters) && status == VPPS_OK; i++)
         status = build_lattice(&b, vpps_sentences_get(characters, i), vpps_sentences_line(characters, i));
-    }
     VPPS_FREE_ARRAYS(b.text, b.starts);
     if (status != VPPS_OK) restore(l, before);
     return status;
@@ -246,9 +245,8 @@ static vpps_status read_number(number_reader *r, const char *what, uint32_t *val
     const char *p = r->number = r->at;
     uint64_t v = 0;
     while (p < r->text.end && *p >= '0' && *p <= '9' && v < UINT32_MAX) v = v * 10 + (uint64_t)(*p++ - '0');
-    if (p == r->number || v >= UINT32_MAX || (p < r->text.end && !vpps_is_space(*p))) {
+    if (p == r->number || v >= UINT32_MAX || (p < r->text.end && !vpps_is_space(*p)))
         return vpps_text_fail(&r->text, r->number, what, NULL);
-    }
     *value = (uint32_t)v;
     r->at = p;
     return VPPS_OK;

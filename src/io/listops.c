@@ -114,36 +114,29 @@ static vpps_status check_options(generator *g, const vpps_listops *o) {
     g->max_arguments = o->max_arguments ? o->max_arguments : 5;
     g->min_leaves = o->min_leaves ? o->min_leaves : 2;
     g->max_leaves = o->max_leaves ? o->max_leaves : 64;
-    if (g->max_depth > DEPTH_LIMIT) {
+    if (g->max_depth > DEPTH_LIMIT)
         return vpps_fail(VPPS_ARGUMENT, "listops: expected max_depth up to %u, found %u", DEPTH_LIMIT, g->max_depth);
-    }
-    if (g->max_arguments < 2) {
+    if (g->max_arguments < 2)
         return vpps_fail(VPPS_ARGUMENT, "listops: expected max_arguments of at least 2, found %u", g->max_arguments);
-    }
-    if (g->max_leaves < SMALLEST_LIST_LEAVES || g->max_leaves > LEAVES_LIMIT) {
+    if (g->max_leaves < SMALLEST_LIST_LEAVES || g->max_leaves > LEAVES_LIMIT)
         return vpps_fail(VPPS_ARGUMENT, "listops: expected max_leaves from %u to %u, found %u", SMALLEST_LIST_LEAVES,
                          LEAVES_LIMIT, g->max_leaves);
-    }
-    if (g->min_leaves > g->max_leaves) {
+    if (g->min_leaves > g->max_leaves)
         return vpps_fail(VPPS_ARGUMENT, "listops: expected min_leaves up to max_leaves, found %u and %u", g->min_leaves,
                          g->max_leaves);
-    }
     uint64_t largest = 1; /* leaves of the largest tree: all arguments above the last level are lists */
-    for (uint32_t level = 0; level < g->max_depth && largest < g->min_leaves; level++) {
+    for (uint32_t level = 0; level < g->max_depth && largest < g->min_leaves; level++)
         largest = 2 + g->max_arguments * largest;
-    }
-    if (largest < g->min_leaves) {
+    if (largest < g->min_leaves)
         return vpps_fail(VPPS_ARGUMENT, "listops: expected min_leaves up to %u (the largest tree), found %u",
                          (uint32_t)largest, g->min_leaves);
-    }
     return VPPS_OK;
 }
 
 /* Adds all words in a fixed order before anything is drawn, so that ids do not depend on the draws. */
 static vpps_status add_words(generator *g) {
-    for (uint32_t i = 0; i < VPPS_COUNT(operator_tokens); i++) {
+    for (uint32_t i = 0; i < VPPS_COUNT(operator_tokens); i++)
         VPPS_TRY(vpps_vocab_add(g->tb->vocab, operator_tokens[i], strlen(operator_tokens[i]), &g->operator_words[i]));
-    }
     for (uint32_t digit = 0; digit < 10; digit++) {
         char text = (char)('0' + digit);
         VPPS_TRY(vpps_vocab_add(g->tb->vocab, &text, 1, &g->digit_words[digit]));

@@ -27,9 +27,8 @@ static vpps_status find_type(vpps_f1 *f, const char *name, uint32_t *type) {
     for (*type = 0; *type < f->n_types; (*type)++) {
         if (strcmp(f->types[*type], name) == 0) return VPPS_OK;
     }
-    if (!VPPS_RESERVE(f->types, (size_t)f->n_types + 1) || !VPPS_RESERVE(f->counts, (size_t)f->n_types + 1)) {
+    if (!VPPS_RESERVE(f->types, (size_t)f->n_types + 1) || !VPPS_RESERVE(f->counts, (size_t)f->n_types + 1))
         return vpps_fail(VPPS_MEMORY, "F1: out of memory at %u types", f->n_types);
-    }
     f->types[f->n_types] = name;
     f->counts[f->n_types++] = (vpps_f1_counts){0};
     return VPPS_OK;
@@ -70,11 +69,10 @@ vpps_status vpps_f1_create(vpps_f1 **out, const vpps_vocab *tags) {
     vpps_f1 *f = calloc(1, sizeof *f);
     if (!f) return vpps_fail(VPPS_MEMORY, "F1: out of memory");
     vpps_status status = take_all_apart(f, tags);
-    if (status == VPPS_OK) {
+    if (status == VPPS_OK)
         *out = f;
-    } else {
+    else
         vpps_f1_destroy(f);
-    }
     return status;
 }
 
@@ -129,10 +127,9 @@ vpps_status vpps_f1_add(vpps_f1 *f, uint32_t n, const uint32_t *gold, const uint
     if (n) VPPS_NEED(gold);
     if (n) VPPS_NEED(predicted);
     for (uint32_t i = 0; i < n; i++) {
-        if (gold[i] >= f->n_tags || predicted[i] >= f->n_tags) {
+        if (gold[i] >= f->n_tags || predicted[i] >= f->n_tags)
             return vpps_fail(VPPS_ARGUMENT, "F1: expected tags below %u, found %u (gold) and %u (predicted) at word %u",
                              f->n_tags, gold[i], predicted[i], i);
-        }
     }
     for (uint32_t i = 0; i < n; i++) f->right += gold[i] == predicted[i];
     f->tokens += n;

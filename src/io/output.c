@@ -237,9 +237,8 @@ vpps_status vpps_output_print(const char *path, vpps_status (*print)(const void 
 
 /* Checks a path that is written directly, without opening it: a FIFO's reader would see an end. */
 static vpps_status check_direct(const char *path, const vpps_output_place *place) {
-    if (place->descriptor < 0) {
+    if (place->descriptor < 0)
         return faccessat(place->folder, place->base, W_OK, 0) == 0 ? VPPS_OK : fail_io(path, "cannot be written");
-    }
     const int flags = fcntl(place->descriptor, F_GETFL);
     if (flags >= 0 && (flags & O_ACCMODE) != O_RDONLY) return VPPS_OK;
     if (flags >= 0) errno = EBADF;

@@ -21,9 +21,8 @@ static uint64_t load_u64(const unsigned char bytes[8]) {
 
 vpps_status vpps_safetensors_header_length(const char *path, const unsigned char first[8], uint64_t file_bytes,
                                            uint64_t *header_bytes) {
-    if (file_bytes < 8) {
+    if (file_bytes < 8)
         return VPPS_FAIL_SAFETENSORS(path, "expected at least 8 bytes, found %llu", (unsigned long long)file_bytes);
-    }
     *header_bytes = load_u64(first);
     if (*header_bytes > VPPS_SAFETENSORS_HEADER_BYTES) {
         bool text = true; /* a file that begins with 8 printable characters is text, not a header's length */
@@ -32,34 +31,30 @@ vpps_status vpps_safetensors_header_length(const char *path, const unsigned char
         return VPPS_FAIL_SAFETENSORS(path, "expected a header of at most %u bytes, found a size of %llu",
                                      VPPS_SAFETENSORS_HEADER_BYTES, (unsigned long long)*header_bytes);
     }
-    if (*header_bytes > file_bytes - 8) {
+    if (*header_bytes > file_bytes - 8)
         return VPPS_FAIL_SAFETENSORS(path, "expected a header of %llu bytes, found the end of the file after %llu",
                                      (unsigned long long)*header_bytes, (unsigned long long)(file_bytes - 8));
-    }
     return VPPS_OK;
 }
 
 /* Parses a tensor's shape: sets dims, n_dims and n_elems. */
 static vpps_status read_shape(const char *path, const vpps_json *json, const vpps_json_value *shape,
                               vpps_safetensors_info *info) {
-    if (!shape || shape->kind != VPPS_JSON_ARRAY || shape->n > VPPS_SAFETENSORS_DIMS) {
+    if (!shape || shape->kind != VPPS_JSON_ARRAY || shape->n > VPPS_SAFETENSORS_DIMS)
         return VPPS_FAIL_SAFETENSORS(path, "tensor '%.*s': expected a shape of at most %d dimensions",
                                      VPPS_NAME_ARGS(info->name), VPPS_SAFETENSORS_DIMS);
-    }
     const vpps_json_value *dim = NULL;
     info->n_dims = shape->n;
     info->n_elems = 1;
     for (size_t i = 0; i < VPPS_SAFETENSORS_DIMS; i++) {
         if (i < shape->n) dim = vpps_json_next(json, shape, dim);
-        if (i < shape->n && (dim->kind != VPPS_JSON_INTEGER || dim->integer < 0)) {
+        if (i < shape->n && (dim->kind != VPPS_JSON_INTEGER || dim->integer < 0))
             return VPPS_FAIL_SAFETENSORS(path, "tensor '%.*s': expected dimension %zu to be an integer of at least 0",
                                          VPPS_NAME_ARGS(info->name), i);
-        }
         info->dims[i] = i < shape->n ? (uint64_t)dim->integer : 1;
-        if (__builtin_mul_overflow(info->n_elems, info->dims[i], &info->n_elems)) {
+        if (__builtin_mul_overflow(info->n_elems, info->dims[i], &info->n_elems))
             return VPPS_FAIL_SAFETENSORS(path, "tensor '%.*s': expected fewer than 2^64 elements",
                                          VPPS_NAME_ARGS(info->name));
-        }
     }
     return VPPS_OK;
 }
@@ -70,10 +65,9 @@ static vpps_status count_bytes(const char *path, const char *dtype, const vpps_s
     for (size_t i = 0; i < VPPS_COUNT(dtypes); i++) {
         if (strcmp(dtypes[i].name, dtype) != 0) continue;
         uint64_t bits;
-        if (__builtin_mul_overflow(info->n_elems, (uint64_t)dtypes[i].bits, &bits) || bits % 8) {
+        if (__builtin_mul_overflow(info->n_elems, (uint64_t)dtypes[i].bits, &bits) || bits % 8)
             return VPPS_FAIL_SAFETENSORS(path, "tensor '%.*s': expected a whole number of bytes below 2^61",
                                          VPPS_NAME_ARGS(info->name));
-        }
         *n_bytes = bits / 8;
         return VPPS_OK;
     }
@@ -96,20 +90,17 @@ static vpps_status read_entry(const char *path, const vpps_json *json, const vpp
     const bool two = offsets && offsets->kind == VPPS_JSON_ARRAY && offsets->n == 2;
     const vpps_json_value *first = two ? vpps_json_next(json, offsets, NULL) : NULL;
     const vpps_json_value *last = two ? vpps_json_next(json, offsets, first) : NULL;
-    if (!two || first->kind != VPPS_JSON_INTEGER || last->kind != VPPS_JSON_INTEGER) {
+    if (!two || first->kind != VPPS_JSON_INTEGER || last->kind != VPPS_JSON_INTEGER)
         return VPPS_FAIL_SAFETENSORS(path, "tensor '%.*s': expected data_offsets of two integers",
                                      VPPS_NAME_ARGS(name));
-    }
     const int64_t from = first->integer, to = last->integer;
-    if (from < 0 || to < from || (uint64_t)to > data_bytes) {
+    if (from < 0 || to < from || (uint64_t)to > data_bytes)
         return VPPS_FAIL_SAFETENSORS(path, "tensor '%.*s': expected data_offsets within %llu bytes, found [%lld, %lld]",
                                      VPPS_NAME_ARGS(name), (unsigned long long)data_bytes, (long long)from,
                                      (long long)to);
-    }
-    if ((uint64_t)(to - from) != info->n_bytes) {
+    if ((uint64_t)(to - from) != info->n_bytes)
         return VPPS_FAIL_SAFETENSORS(path, "tensor '%.*s': expected %llu bytes by its shape, found %lld",
                                      VPPS_NAME_ARGS(name), (unsigned long long)info->n_bytes, (long long)(to - from));
-    }
     *begin = (uint64_t)from;
     return VPPS_OK;
 }
@@ -121,9 +112,8 @@ static vpps_status read_metadata(vpps_safetensors *file, const vpps_json_value *
     file->metadata = calloc(object->n + 1u, sizeof *file->metadata);
     if (!file->metadata) return vpps_fail(VPPS_MEMORY, "%s%s: out of memory", VPPS_PATH_ARGS(file->path));
     for (const vpps_json_value *v = NULL; (v = vpps_json_next(&file->header, object, v));) {
-        if (v->kind != VPPS_JSON_STRING) {
+        if (v->kind != VPPS_JSON_STRING)
             return VPPS_FAIL_SAFETENSORS(file->path, "expected metadata '%.*s' to be a string", VPPS_NAME_ARGS(v->key));
-        }
         file->metadata[file->n_metadata++] = (vpps_metadata){v->key, v->string};
     }
     qsort(file->metadata, file->n_metadata, sizeof *file->metadata, vpps_by_text); /* a pair begins with its key */
@@ -148,11 +138,10 @@ static vpps_status check_tiling(const char *path, placed *tensors, size_t n, uin
     uint64_t end = 0;
     qsort(tensors, n, sizeof *tensors, compare_placed);
     for (size_t i = 0; i < n; i++) {
-        if (tensors[i].begin != end) {
+        if (tensors[i].begin != end)
             return VPPS_FAIL_SAFETENSORS(path, "tensor '%.*s': expected its data to begin at %llu, found %llu",
                                          VPPS_NAME_ARGS(tensors[i].info.name), (unsigned long long)end,
                                          (unsigned long long)tensors[i].begin);
-        }
         end += tensors[i].info.n_bytes;
     }
     if (end == data_bytes) return VPPS_OK;
@@ -168,9 +157,8 @@ int vpps_safetensors_by_name(const void *a, const void *b) {
 static vpps_status keep_tensors(vpps_safetensors *file, const placed *tensors, size_t n) {
     file->infos = calloc(n + 1, sizeof *file->infos);
     file->by_name = calloc(n + 1, sizeof *file->by_name);
-    if (!file->infos || !file->by_name) {
+    if (!file->infos || !file->by_name)
         return vpps_fail(VPPS_MEMORY, "%s%s: out of memory for %zu tensors", VPPS_PATH_ARGS(file->path), n);
-    }
     for (size_t i = 0; i < n; i++) {
         file->infos[i] = tensors[i].info;
         file->by_name[i] = &file->infos[i];
@@ -197,9 +185,8 @@ static vpps_status read_tensors(vpps_safetensors *file, uint64_t data_bytes) {
 vpps_status vpps_safetensors_parse_header(vpps_safetensors *file, const char *header, size_t header_bytes,
                                           uint64_t data_bytes) {
     vpps_json_error error;
-    if (header_bytes == 0 || header[0] != '{') {
+    if (header_bytes == 0 || header[0] != '{')
         return VPPS_FAIL_SAFETENSORS(file->path, "expected the header to begin with '%c'", '{');
-    }
     if (!vpps_json_parse(&file->header, header, header_bytes, &error)) {
         if (error.memory)
             return vpps_fail(VPPS_MEMORY, "%s%s: out of memory in the header", VPPS_PATH_ARGS(file->path));

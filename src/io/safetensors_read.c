@@ -51,9 +51,8 @@ vpps_status vpps_safetensors_parse(vpps_safetensors **out, const char *name, con
     VPPS_TRY(create(&file, name));
     vpps_status status = vpps_safetensors_parse_header(file, (const char *)all + 8, (size_t)header_bytes, data_bytes);
     unsigned char *data = NULL;
-    if (status == VPPS_OK && !(data = malloc(data_bytes + 1))) {
+    if (status == VPPS_OK && !(data = malloc(data_bytes + 1)))
         status = vpps_fail(VPPS_MEMORY, "%s%s: out of memory for %zu bytes", VPPS_PATH_ARGS(name), data_bytes);
-    }
     if (status != VPPS_OK) {
         vpps_safetensors_close(file);
         return status;
@@ -68,14 +67,12 @@ vpps_status vpps_safetensors_parse(vpps_safetensors **out, const char *name, con
 static vpps_status read_block(int fd, const char *path, uint64_t n_bytes, void *out) {
     size_t got;
     void *bytes = n_bytes < SIZE_MAX ? malloc((size_t)n_bytes + 1) : NULL;
-    if (!bytes) {
+    if (!bytes)
         return vpps_fail(VPPS_MEMORY, "%s%s: out of memory for %llu bytes", VPPS_PATH_ARGS(path),
                          (unsigned long long)n_bytes);
-    }
     vpps_status status = vpps_file_read(fd, path, bytes, (size_t)n_bytes, &got);
-    if (status == VPPS_OK && got != n_bytes) {
+    if (status == VPPS_OK && got != n_bytes)
         status = VPPS_FAIL_SAFETENSORS(path, "expected %llu more bytes, found %zu", (unsigned long long)n_bytes, got);
-    }
     if (status != VPPS_OK) {
         free(bytes);
         return status;
@@ -90,9 +87,8 @@ static vpps_status read_header(int fd, const char *path, vpps_safetensors *file,
     unsigned char first[8] = {0};
     size_t got;
     uint64_t header_bytes = 0;
-    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))
         return vpps_fail(VPPS_IO, "%s%s: cannot be read: not a regular file", VPPS_PATH_ARGS(path));
-    }
     VPPS_TRY(vpps_file_read(fd, path, first, sizeof first, &got));
     VPPS_TRY(vpps_safetensors_header_length(path, first, got < 8 ? got : (uint64_t)info.st_size, &header_bytes));
     *data_bytes = (uint64_t)info.st_size - 8 - header_bytes;
@@ -146,13 +142,10 @@ static vpps_status read_at(const vpps_safetensors *file, uint64_t at, size_t n, 
     for (size_t done = 0; done < n;) {
         const ssize_t got = pread(file->fd, (char *)out + done, n - done, (off_t)(file->data_at + at + done));
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) {
-            return vpps_fail(VPPS_IO, "%s%s: cannot be read: %s", VPPS_PATH_ARGS(file->path), strerror(errno));
-        }
-        if (!got) {
+        if (got < 0) return vpps_fail(VPPS_IO, "%s%s: cannot be read: %s", VPPS_PATH_ARGS(file->path), strerror(errno));
+        if (!got)
             return VPPS_FAIL_SAFETENSORS(file->path, "expected %llu bytes of tensors, found %llu",
                                          (unsigned long long)file->data_bytes, (unsigned long long)(at + done));
-        }
         done += (size_t)got;
     }
     return VPPS_OK;
@@ -213,14 +206,12 @@ static void print_shape(char *text, size_t bytes, uint32_t n_dims, const uint64_
 static vpps_status find_f32(const vpps_safetensors *file, const char *name, uint32_t n_dims, const uint64_t *dims,
                             const vpps_safetensors_info **out) {
     const vpps_safetensors_info *info = *out = vpps_safetensors_find(file, name);
-    if (!info) {
+    if (!info)
         return vpps_fail(VPPS_FORMAT, "%s%s: expected a tensor '%.*s', found none", VPPS_PATH_ARGS(file->path),
                          VPPS_NAME_ARGS(name));
-    }
-    if (strcmp(info->dtype, "F32") != 0) {
+    if (strcmp(info->dtype, "F32") != 0)
         return vpps_fail(VPPS_FORMAT, "%s%s: tensor '%.*s': expected dtype F32, found %s", VPPS_PATH_ARGS(file->path),
                          VPPS_NAME_ARGS(name), info->dtype);
-    }
     if (info->n_dims != n_dims || (n_dims && memcmp(info->dims, dims, n_dims * sizeof *dims) != 0)) {
         char expected[64], found[64];
         print_shape(expected, sizeof expected, n_dims, dims);

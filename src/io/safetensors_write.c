@@ -40,10 +40,9 @@ static vpps_status check_all_names(const char *path, const vpps_safetensors_tens
 static vpps_status put_metadata(const char *path, FILE *header, const vpps_metadata *metadata, size_t m) {
     fputs("{\"__metadata__\":{", header);
     for (size_t i = 0; i < m; i++) {
-        if (!metadata[i].value || !vpps_is_utf8(metadata[i].value)) {
+        if (!metadata[i].value || !vpps_is_utf8(metadata[i].value))
             return vpps_fail(VPPS_ARGUMENT, "%s%s: expected metadata '%.100s' to be UTF-8", VPPS_PATH_ARGS(path),
                              metadata[i].key);
-        }
         if (i) putc(',', header);
         vpps_json_write_string(header, metadata[i].key);
         putc(':', header);
@@ -56,19 +55,16 @@ static vpps_status put_metadata(const char *path, FILE *header, const vpps_metad
 /* Computes a tensor's size in bytes. */
 static vpps_status count_bytes(const char *path, const vpps_safetensors_tensor *t, bool from_source,
                                uint64_t *n_bytes) {
-    if (t->n_dims > VPPS_COUNT(t->dims)) {
+    if (t->n_dims > VPPS_COUNT(t->dims))
         return vpps_fail(VPPS_ARGUMENT, "%s%s: tensor '%.100s': expected at most %zu dimensions, found %u",
                          VPPS_PATH_ARGS(path), t->name, VPPS_COUNT(t->dims), t->n_dims);
-    }
     bool overflow = false;
     *n_bytes = sizeof(float);
-    for (uint32_t i = 0; i < t->n_dims; i++) {
+    for (uint32_t i = 0; i < t->n_dims; i++)
         overflow |= t->dims[i] > INT64_MAX || __builtin_mul_overflow(*n_bytes, t->dims[i], n_bytes);
-    }
-    if (overflow || *n_bytes > INT64_MAX || (*n_bytes && !t->data && !from_source)) {
+    if (overflow || *n_bytes > INT64_MAX || (*n_bytes && !t->data && !from_source))
         return vpps_fail(VPPS_ARGUMENT, "%s%s: tensor '%.100s': expected data of fewer than 2^63 bytes",
                          VPPS_PATH_ARGS(path), t->name);
-    }
     return VPPS_OK;
 }
 
@@ -78,9 +74,8 @@ static vpps_status put_tensor(const char *path, FILE *header, const vpps_safeten
     const uint64_t begin = *end;
     VPPS_TRY(count_bytes(path, t, from_source, &n_bytes));
     *end += n_bytes;
-    if (*end > INT64_MAX) {
+    if (*end > INT64_MAX)
         return vpps_fail(VPPS_ARGUMENT, "%s%s: expected fewer than 2^63 bytes of tensors", VPPS_PATH_ARGS(path));
-    }
     putc(',', header);
     vpps_json_write_string(header, t->name);
     fputs(":{\"dtype\":\"F32\",\"shape\":[", header);
@@ -118,10 +113,9 @@ static vpps_status make_header(const char *path, const vpps_safetensors_tensor *
     if (status == VPPS_OK && ferror(header)) status = no_memory(path);
     if (fclose(header) != 0 && status == VPPS_OK) status = no_memory(path);
     const uint64_t length = *n_bytes - 8;
-    if (status == VPPS_OK && length > VPPS_SAFETENSORS_HEADER_BYTES) {
+    if (status == VPPS_OK && length > VPPS_SAFETENSORS_HEADER_BYTES)
         status = vpps_fail(VPPS_ARGUMENT, "%s%s: expected names and metadata of less than %u bytes, found %zu",
                            VPPS_PATH_ARGS(path), VPPS_SAFETENSORS_HEADER_BYTES, json_bytes);
-    }
     if (status != VPPS_OK) {
         free(bytes);
         return status;

@@ -10,11 +10,10 @@ vpps_status vpps_sentences_create(vpps_sentences **out) {
     if (!s) return vpps_fail(VPPS_MEMORY, "sentences: out of memory");
     vpps_status status = vpps_vocab_create(&s->vocab);
     if (status == VPPS_OK) status = vpps_vocab_create(&s->tag_vocab);
-    if (status == VPPS_OK) {
+    if (status == VPPS_OK)
         *out = s;
-    } else {
+    else
         vpps_sentences_destroy(s);
-    }
     return status;
 }
 
@@ -74,10 +73,9 @@ void vpps_sentences_restore(vpps_sentences *s, vpps_sentences_mark mark) {
 static vpps_status begin(vpps_sentences *s, vpps_sentences_kind kind, bool has_heads) {
     static const char *const kinds[] = {"without tags", "with tags", "with labels"}, *const trees[] = {"",
                                                                                                        " and heads"};
-    if (s->n_sentences && (s->kind != kind || s->has_heads != has_heads)) {
+    if (s->n_sentences && (s->kind != kind || s->has_heads != has_heads))
         return vpps_fail(VPPS_STATE, "sentences: expected text %s%s, as the %u sentences before, found text %s%s",
                          kinds[s->kind], trees[s->has_heads], s->n_sentences, kinds[kind], trees[has_heads]);
-    }
     s->kind = kind;
     s->has_heads = has_heads;
     s->line = 0;
@@ -92,9 +90,8 @@ vpps_status vpps_sentences_add_word(vpps_sentences *s, const char *word, size_t 
     const bool tagged = s->kind == VPPS_TAGGED;
     const size_t n = s->n_words + 1;
     if (!VPPS_RESERVE(s->words, n) || (tagged && !VPPS_RESERVE(s->tags, n)) ||
-        (s->has_heads && !VPPS_RESERVE(s->heads, n)) || (has_lines(s) && !VPPS_RESERVE(s->lines, n))) {
+        (s->has_heads && !VPPS_RESERVE(s->heads, n)) || (has_lines(s) && !VPPS_RESERVE(s->lines, n)))
         return vpps_fail(VPPS_MEMORY, "sentences: out of memory at %zu words", s->n_words);
-    }
     VPPS_TRY(vpps_vocab_add_unchecked(s->vocab, word, len, &s->words[s->n_words]));
     if (tagged) s->tags[s->n_words] = VPPS_NO_WORD;
     if (tagged && tag) VPPS_TRY(vpps_vocab_add_unchecked(s->tag_vocab, tag, tag_len, &s->tags[s->n_words]));
@@ -105,9 +102,8 @@ vpps_status vpps_sentences_add_word(vpps_sentences *s, const char *word, size_t 
 
 vpps_status vpps_sentences_end(vpps_sentences *s, uint32_t line, uint32_t label) {
     if (s->n_sentences == UINT32_MAX || s->n_words - first_word(s, s->n_sentences) > UINT32_MAX ||
-        !VPPS_RESERVE(s->ends, (size_t)s->n_sentences + 1)) {
+        !VPPS_RESERVE(s->ends, (size_t)s->n_sentences + 1))
         return vpps_fail(VPPS_MEMORY, "sentences: out of memory at %u sentences", s->n_sentences);
-    }
     s->ends[s->n_sentences++] = (struct vpps_sentence_end){s->n_words, line, label};
     return VPPS_OK;
 }

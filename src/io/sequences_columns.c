@@ -198,12 +198,11 @@ static vpps_status take_first_line(column_reader *r, const vpps_line *line, uint
 static vpps_status check_count(const column_reader *r, const vpps_line *line, uint32_t n) {
     if (n == r->n_columns) return VPPS_OK;
     char expected[64];
-    if (r->first_line) {
+    if (r->first_line)
         snprintf(expected, sizeof expected, "%u columns as in line %u", r->n_columns, r->first_line);
-    } else {
+    else
         snprintf(expected, sizeof expected, "the 10 columns of CoNLL-U%s",
                  r->separator == '\t' ? ", with tabs between" : "");
-    }
     return fail_columns(r, line, expected, n);
 }
 
@@ -245,11 +244,10 @@ static vpps_status end_open_sentence(column_reader *r) {
 static vpps_status read_columns(column_reader *r) {
     vpps_line line = {0};
     while (vpps_text_next_line(r->t, &line)) {
-        if (vpps_line_is_blank(&line) || is_document_start(r, &line)) {
+        if (vpps_line_is_blank(&line) || is_document_start(r, &line))
             VPPS_TRY(end_open_sentence(r));
-        } else if (!is_comment(r, &line)) {
+        else if (!is_comment(r, &line))
             VPPS_TRY(read_token_line(r, &line));
-        }
     }
     return end_open_sentence(r);
 }
@@ -258,10 +256,9 @@ static vpps_status read_columns(column_reader *r) {
 
 static vpps_status read_text(column_reader *r) {
     vpps_columns *wanted = &r->wanted;
-    if ((wanted->word_name || wanted->tag_name) && !wanted->conllu) {
+    if ((wanted->word_name || wanted->tag_name) && !wanted->conllu)
         return vpps_fail(VPPS_ARGUMENT, "sentences: expected a column's number, found '%.40s': CoNLL-U's have names",
                          wanted->word_name ? wanted->word_name : wanted->tag_name);
-    }
     VPPS_TRY(vpps_text_check(r->t));
     r->separator = wanted->tabs ? '\t' : ' ';
     r->varies = wanted->word && wanted->tag && !wanted->conllu;

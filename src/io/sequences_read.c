@@ -114,10 +114,9 @@ static vpps_status read_plain(vpps_sentences *s, const vpps_text *t, const vpps_
 
 vpps_status vpps_sentences_read_barred_text(vpps_sentences *s, const char *name, const char *text, size_t len,
                                             const vpps_bars *b) {
-    if (b->word > b->n + 1 || b->tag > b->n + 1 || b->word == b->tag) {
+    if (b->word > b->n + 1 || b->tag > b->n + 1 || b->word == b->tag)
         return vpps_fail(VPPS_ARGUMENT, "%s%s: expected two of its %u columns, found %u for words and %u for tags",
                          VPPS_PATH_ARGS(name), b->n + 1, b->word, b->tag);
-    }
     return read_lines(s, name, text, len, VPPS_TAGGED, read_barred, b);
 }
 
@@ -212,10 +211,9 @@ static vpps_status read_pairs(vpps_sentences *s, vpps_sentences *t, const vpps_t
 /* Checks the arguments of the call before anything is read. */
 static vpps_status check_call(vpps_sentences *source, vpps_sentences *target, const vpps_parallel *options) {
     if (source == target) return vpps_fail(VPPS_ARGUMENT, "parallel text: expected two different vpps_sentences");
-    if (source->n_sentences != target->n_sentences) {
+    if (source->n_sentences != target->n_sentences)
         return vpps_fail(VPPS_STATE, "parallel text: expected as many sentences before on both sides, found %u and %u",
                          source->n_sentences, target->n_sentences);
-    }
     VPPS_TRY(vpps_sentences_check_end_word(options->end_word));
     VPPS_TRY(vpps_sentences_begin(source, VPPS_PLAIN));
     return vpps_sentences_begin(target, VPPS_PLAIN);

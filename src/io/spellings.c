@@ -22,9 +22,8 @@ uint32_t vpps_utf8_character(const char *text, size_t len) {
 static vpps_status spell(vpps_spellings *s, const char *word) {
     for (size_t left = strlen(word), n; left > 0; word += n, left -= n) {
         n = vpps_utf8_character(word, left);
-        if (!VPPS_RESERVE(s->characters, s->n_characters + 1)) {
+        if (!VPPS_RESERVE(s->characters, s->n_characters + 1))
             return vpps_fail(VPPS_MEMORY, "spellings: out of memory at %zu characters", s->n_characters);
-        }
         VPPS_TRY(vpps_vocab_add_unchecked(s->vocab, word, n, &s->characters[s->n_characters]));
         s->n_characters++;
     }
@@ -50,11 +49,10 @@ vpps_status vpps_spellings_create(vpps_spellings **out, const vpps_vocab *words)
     if (!s) return vpps_fail(VPPS_MEMORY, "spellings: out of memory");
     vpps_status status = vpps_vocab_create(&s->vocab);
     if (status == VPPS_OK) status = spell_all(s, words);
-    if (status == VPPS_OK) {
+    if (status == VPPS_OK)
         *out = s;
-    } else {
+    else
         vpps_spellings_destroy(s);
-    }
     return status;
 }
 

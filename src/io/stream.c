@@ -90,11 +90,10 @@ static vpps_status find_codec(vpps_stream *s) {
 
 static vpps_status begin(vpps_stream **out, vpps_stream *s) {
     const vpps_status status = find_codec(s);
-    if (status == VPPS_OK) {
+    if (status == VPPS_OK)
         *out = s;
-    } else {
+    else
         vpps_stream_close(s);
-    }
     return status;
 }
 
@@ -172,9 +171,8 @@ vpps_status vpps_stream_peek(vpps_stream *s, size_t n, const char **bytes, size_
         s->shown_end = there;
         size_t more = n - there;
         if (more < PIECE_BYTES) more = PIECE_BYTES;
-        if (!VPPS_RESERVE(s->shown, there + more)) {
+        if (!VPPS_RESERVE(s->shown, there + more))
             return vpps_fail(VPPS_MEMORY, "%s%s: out of memory at %zu bytes", VPPS_PATH_ARGS(s->name), n);
-        }
         VPPS_TRY(take(s, s->shown + there, more, &more));
         s->shown_end += more;
     }

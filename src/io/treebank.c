@@ -58,12 +58,10 @@ void vpps_treebank_restore(vpps_treebank *tb, vpps_treebank_mark mark) {
 }
 
 vpps_status vpps_treebank_add_node(vpps_treebank *tb, size_t first, vpps_tree_node node, int32_t *index) {
-    if (tb->n_nodes - first >= INT32_MAX) {
+    if (tb->n_nodes - first >= INT32_MAX)
         return vpps_fail(VPPS_MEMORY, "treebank: a tree has more than %d nodes", INT32_MAX);
-    }
-    if (VPPS_UNLIKELY(!VPPS_RESERVE(tb->nodes, tb->n_nodes + 1))) {
+    if (VPPS_UNLIKELY(!VPPS_RESERVE(tb->nodes, tb->n_nodes + 1)))
         return vpps_fail(VPPS_MEMORY, "treebank: out of memory at %zu nodes", tb->n_nodes);
-    }
     *index = (int32_t)(tb->n_nodes - first);
     tb->nodes[tb->n_nodes++] = node;
     if (node.label >= 0 && (uint32_t)node.label >= tb->classes) tb->classes = (uint32_t)node.label + 1;
@@ -71,9 +69,8 @@ vpps_status vpps_treebank_add_node(vpps_treebank *tb, size_t first, vpps_tree_no
 }
 
 vpps_status vpps_treebank_add_tree(vpps_treebank *tb, size_t first, uint32_t line) {
-    if (tb->n_trees == UINT32_MAX || !VPPS_RESERVE(tb->trees, (size_t)tb->n_trees + 1)) {
+    if (tb->n_trees == UINT32_MAX || !VPPS_RESERVE(tb->trees, (size_t)tb->n_trees + 1))
         return vpps_fail(VPPS_MEMORY, "treebank: out of memory at %u trees", tb->n_trees);
-    }
     uint32_t n_nodes = (uint32_t)(tb->n_nodes - first);
     tb->trees[tb->n_trees++] = (struct vpps_tree_range){first, n_nodes, n_nodes / 2 + 1, line};
     return VPPS_OK;
@@ -83,11 +80,10 @@ vpps_status vpps_treebank_add_tree(vpps_treebank *tb, size_t first, uint32_t lin
 
 void vpps_tree_print_label(FILE *file, int32_t label, const vpps_vocab *names) {
     const char *name = names && label >= 0 ? vpps_vocab_word(names, (uint32_t)label) : NULL;
-    if (name) {
+    if (name)
         fputs(name, file);
-    } else {
+    else
         fprintf(file, "%d", label);
-    }
 }
 
 /* Nodes are stored children first, so a stack holds what remains to be printed: nodes, and (negative) closing brackets. The stack holds a
@@ -121,9 +117,8 @@ vpps_status vpps_tree_print(FILE *file, vpps_tree tree, const vpps_vocab *words,
 
 vpps_status vpps_treebank_write(const vpps_treebank *tb, uint32_t i, FILE *file) {
     VPPS_NEED(tb, file);
-    if (i >= tb->n_trees) {
+    if (i >= tb->n_trees)
         return vpps_fail(VPPS_ARGUMENT, "treebank: expected a tree below %u, found %u", tb->n_trees, i);
-    }
     VPPS_TRY(vpps_tree_print(file, vpps_treebank_tree(tb, i), tb->vocab, NULL, NULL));
     fputc('\n', file);
     return ferror(file) ? vpps_fail(VPPS_IO, "treebank: tree %u cannot be written", i) : VPPS_OK;
@@ -203,10 +198,9 @@ static vpps_status read_tree(reader *r) {
         int32_t label = -1, leaf = -1;
         VPPS_TRY(read_label(r, &label));
         if (vpps_brackets_peek(&r->text) == '(') {
-            if (VPPS_UNLIKELY(!VPPS_RESERVE(r->stack, depth + 1))) {
+            if (VPPS_UNLIKELY(!VPPS_RESERVE(r->stack, depth + 1)))
                 return vpps_fail(VPPS_MEMORY, "%s%s:%u: out of memory at depth %zu", VPPS_PATH_ARGS(r->text.text.name),
                                  line, depth);
-            }
             r->stack[depth++] = (open_node){label, -1};
             continue;
         }

@@ -168,10 +168,9 @@ vpps_status vpps_vectors_describe(const char *path, vpps_vectors_info *info) {
 static vpps_status read_form(vpps_stream *s, vpps_vectors_target *t) {
     vpps_vectors_info info = {0};
     VPPS_TRY(vpps_vectors_look(s, &info));
-    if (info.size != t->size) {
+    if (info.size != t->size)
         return vpps_fail(VPPS_ARGUMENT, "%s%s: expected vectors of %u elements, found some of %u",
                          VPPS_PATH_ARGS(vpps_stream_name(s)), t->size, info.size);
-    }
     switch (info.form) {
     case VPPS_VECTORS_TEXT:
     case VPPS_VECTORS_GLOVE: return vpps_vectors_read_text(s, &info, t);

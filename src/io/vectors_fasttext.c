@@ -87,9 +87,8 @@ static vpps_status read_arguments(const vpps_stream *s, const char *bytes, fastt
         return fail_model(s, "a fastText model of version 11 or 12", found);
     }
     if (h->version == 11 && h->model == SUPERVISED) h->max_n = 0; /* version 11's supervised models have no n-grams */
-    if (h->dim < 1 || (uint32_t)h->dim > VPPS_VECTORS_MOST || h->bucket < 0 || h->min_n < 0 || h->max_n < 0) {
+    if (h->dim < 1 || (uint32_t)h->dim > VPPS_VECTORS_MOST || h->bucket < 0 || h->min_n < 0 || h->max_n < 0)
         return fail_model(s, "the arguments of a fastText model", "numbers that make no sense");
-    }
     return VPPS_OK;
 }
 
@@ -121,9 +120,8 @@ static vpps_status read_header(fasttext_reader *r) {
 /* ---------------------------------------------------------------- rows of words */
 
 static vpps_status add_part(fasttext_reader *r, uint64_t row, uint32_t id) {
-    if (!VPPS_RESERVE(r->parts, r->n_parts + 1)) {
+    if (!VPPS_RESERVE(r->parts, r->n_parts + 1))
         return vpps_fail(VPPS_MEMORY, "vectors: out of memory at %zu n-grams", r->n_parts);
-    }
     r->parts[r->n_parts++] = (part){row, id};
     r->n_rows[id]++;
     return VPPS_OK;

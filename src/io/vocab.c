@@ -107,9 +107,8 @@ vpps_status vpps_vocab_add(vpps_vocab *v, const char *word, size_t len, uint32_t
     VPPS_NEED(v, id);
     if (len) VPPS_NEED(word);
     if (len == 0) return vpps_fail(VPPS_ARGUMENT, "vocabulary: expected a word, found an empty string");
-    if (memchr(word, '\0', len) || memchr(word, '\n', len)) {
+    if (memchr(word, '\0', len) || memchr(word, '\n', len))
         return vpps_fail(VPPS_ARGUMENT, "vocabulary: expected a word without NUL and line feed bytes");
-    }
     return vpps_vocab_add_unchecked(v, word, len, id);
 }
 
@@ -164,10 +163,9 @@ static vpps_status add_lines(vpps_vocab *v, const char *text) {
         if (len == 0) return vpps_fail(VPPS_FORMAT, "vocabulary:%u:1: expected a word, found an empty line", line);
         uint32_t id;
         VPPS_TRY(vpps_vocab_add_unchecked(v, text, len, &id));
-        if (id + 1 != line) {
+        if (id + 1 != line)
             return vpps_fail(VPPS_FORMAT, "vocabulary:%u:1: expected a new word, found '%.*s' of line %u", line,
                              len < 80 ? (int)len : 80, text, id + 1);
-        }
         if (text[len] == '\0') return VPPS_OK;
         text += len + 1;
     }

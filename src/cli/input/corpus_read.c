@@ -50,9 +50,8 @@ static vpps_status split_words(const settings *s, task_text *text) {
 static void free_text(task_text *text) { free((char *)(uintptr_t)text->text); }
 
 static vpps_status add_file(corpus_split *split, const char *name, const char *target) {
-    if (!VPPS_RESERVE(split->files, split->n_files + 1)) {
+    if (!VPPS_RESERVE(split->files, split->n_files + 1))
         return vpps_fail(VPPS_MEMORY, "no memory for the name of %s", name);
-    }
     corpus_file *file = &split->files[split->n_files++];
     *file = (corpus_file){strdup(name), target ? strdup(target) : NULL, corpus_read_so_far(split)};
     return file->name && (file->target || !target) ? VPPS_OK
@@ -97,10 +96,9 @@ static vpps_status read_file(corpus *c, const settings *s, corpus_split *split, 
     }
     for (int i = 0; i < 2 && status == VPPS_OK && texts[i].text && !fields_are(form); i++)
         status = split_words(s, &texts[i]);
-    if (status == VPPS_OK) {
+    if (status == VPPS_OK)
         status = fields_are(form) ? corpus_records_read(c, s, split, &texts[0], form)
                                   : t->read(c, s, split, &texts[0], two ? &texts[1] : NULL);
-    }
     free_text(&texts[0]);
     free_text(&texts[1]);
     return status;
@@ -113,10 +111,9 @@ static vpps_status read_files(corpus *c, const settings *s, corpus_split *split,
     for (size_t i = 0; i < list.n && status == VPPS_OK; i++) status = read_file(c, s, split, list.paths[i], e);
     data_list_close(&list);
     if (status != VPPS_OK) return status;
-    if (corpus_read_so_far(split) == 0) {
+    if (corpus_read_so_far(split) == 0)
         return vpps_fail(VPPS_FORMAT, "%s: expected %s, found none", split->n_files == 1 ? split->files[0].name : path,
                          t->examples);
-    }
     return t->finish ? t->finish(c, s, split) : VPPS_OK;
 }
 
@@ -167,9 +164,8 @@ vpps_status corpus_list_files(const settings *s,
         if (data_list_open(&list, path, e.source) != VPPS_OK) continue;
         const bool folder = list.n != 1 || strcmp(list.paths[0], path) != 0;
         vpps_status status = folder ? see(context, option, path) : VPPS_OK;
-        for (size_t i = 0; i < list.n && status == VPPS_OK; i++) {
+        for (size_t i = 0; i < list.n && status == VPPS_OK; i++)
             status = see_pair(option, list.paths[i], &e, see, context);
-        }
         data_list_close(&list);
         VPPS_TRY(status);
     }
@@ -227,9 +223,8 @@ static vpps_status hash_example(corpus *c, net_kind kind, const corpus_split *sp
     if (x->sentence.heads) h = hash_ids(h, x->sentence.heads, x->sentence.n_words);
     if (x->lattice) {
         const vpps_lattice *l = x->lattice;
-        for (uint32_t a = 0; a < l->first_arc[l->n_nodes]; a++) {
+        for (uint32_t a = 0; a < l->first_arc[l->n_nodes]; a++)
             h = vpps_mix64(h + ((uint64_t)l->arcs[a].from << 32 | l->arcs[a].id));
-        }
     }
     for (uint32_t e = 0; e < x->n_edges; e++) {
         h = vpps_mix64(h + ((uint64_t)x->edges[e].from << 32 | x->edges[e].to));
@@ -291,15 +286,13 @@ vpps_status corpus_open(corpus *c, settings *s) {
     }
     if (!c->vocab[VOCAB_WORDS]) {
         VPPS_TRY(t->learn(c, s));
-        if (c->classes < 2) {
+        if (c->classes < 2)
             return vpps_fail(VPPS_FORMAT, "the training %s have %u class%s, a classifier needs 2 at least", t->examples,
                              c->classes, c->classes == 1 ? "" : "es");
-        }
     }
     /* keeps in the checkpoint whether labels keep function tags */
-    if (s->function_tags == FUNCTION_TAGS_AUTO && c->tags_known) {
+    if (s->function_tags == FUNCTION_TAGS_AUTO && c->tags_known)
         s->function_tags = c->keeps_tags ? FUNCTION_TAGS_KEEP : FUNCTION_TAGS_CUT;
-    }
     corpus_set_sizes(c, s);
     for (int i = 0; i < N_SPLITS; i++) {
         if (!c->split[i].present) continue;

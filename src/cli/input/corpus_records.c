@@ -31,10 +31,9 @@ vpps_status corpus_records_form(corpus *c, const settings *s, const task_text *t
                                                           : NULL;
     *form = input_form_of_name(text->name);
     if (*form == INPUT_TSV && (!reads_records(c, s) || !has_names(s, &t))) *form = INPUT_AUTO;
-    if (fields_are(*form) && !reads_records(c, s)) {
+    if (fields_are(*form) && !reads_records(c, s))
         return vpps_fail(VPPS_ARGUMENT, "%s%s: %s does not read %s", VPPS_PATH_ARGS(text->name), s->network->name,
                          *form == INPUT_CSV ? "CSV" : "JSONL");
-    }
     if (*form == INPUT_AUTO || *form == INPUT_JSONL) VPPS_TRY(input_refuse_array(&t));
     if (*form == INPUT_AUTO && reads_records(c, s) && input_is_json(&t)) {
         *form = INPUT_JSONL;

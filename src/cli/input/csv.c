@@ -65,19 +65,17 @@ static vpps_status split_commas(csv_fields *f, const char *text, size_t len) {
     for (size_t i = 0; i < len; i++) {
         const csv_state before = state;
         state = csv_step(before, text[i]);
-        if (before == CSV_QUOTE && state == CSV_PLAIN) {
+        if (before == CSV_QUOTE && state == CSV_PLAIN)
             return vpps_fail(VPPS_FORMAT,
                              "field %zu: expected a comma or the record's end after the closing quote, found '%c'",
                              f->n + 1, text[i]);
-        }
         if (state == CSV_BEGIN)
             VPPS_TRY(end_field(f));
         else if (state == CSV_PLAIN || (state == CSV_QUOTED && before != CSV_BEGIN))
             add_bytes(f, text + i, 1); /* adds the character; two quotation marks in a quoted field mean one */
     }
-    if (state == CSV_QUOTED) {
+    if (state == CSV_QUOTED)
         return vpps_fail(VPPS_FORMAT, "field %zu: expected a closing quote, found the end of the file", f->n + 1);
-    }
     return end_field(f);
 }
 
@@ -91,9 +89,8 @@ vpps_status csv_split(const char *text, size_t len, bool tabs, char *fields, siz
 vpps_status csv_write(FILE *f, const char *field, char separator, bool tabs) {
     const size_t len = strlen(field);
     if (separator) fputc(separator, f);
-    if (tabs && strpbrk(field, "\r\n")) {
+    if (tabs && strpbrk(field, "\r\n"))
         return vpps_fail(VPPS_FORMAT, "a field holds a line end, which TSV cannot: --output-format csv");
-    }
     const bool quoted = tabs ? *field == '"' || strchr(field, '\t')
                              : strpbrk(field, ",\"\r\n") || (len && (field[0] == ' ' || field[len - 1] == ' '));
     if (!quoted) {

@@ -70,10 +70,9 @@ static vpps_status find_one(const char *folder, int part, const char *ending, bo
     char found[4096], first[256] = "";
     for (const struct dirent *e = readdir(dir); e && status == VPPS_OK; e = readdir(dir)) {
         if (!is_candidate(folder, e->d_name, part, ending, folders, found, sizeof found)) continue;
-        if (*first) {
+        if (*first)
             status = vpps_fail(VPPS_ARGUMENT, "%s: %s and %s could both be the %s part: name one by --%s", folder,
                                first, e->d_name, split_names[part], split_names[part]);
-        }
         snprintf(path, n, "%s", found);
         snprintf(first, sizeof first, "%s", e->d_name);
     }
@@ -84,10 +83,9 @@ static vpps_status find_one(const char *folder, int part, const char *ending, bo
 static vpps_status find_in_folder(const char *folder, int part, bool needed, const char *ending, char *path, size_t n) {
     vpps_status status = find_one(folder, part, ending, false, path, n);
     if (status == VPPS_OK && !*path) status = find_one(folder, part, ending, true, path, n);
-    if (status == VPPS_OK && !*path && needed) {
+    if (status == VPPS_OK && !*path && needed)
         status = vpps_fail(VPPS_IO, "%s: no file has the word %s in its name%s%s: the %s part is missing", folder,
                            part_words[part][0], *ending ? " and ends in " : "", ending, split_names[part]);
-    }
     return status;
 }
 
@@ -96,17 +94,15 @@ vpps_status data_file(const settings *s, int part, int wanted, const char *endin
     *path = '\0';
     const char *given = s->parts[part];
     if (!given && s->data) {
-        if (stat(s->data, &st) == 0 && S_ISDIR(st.st_mode)) {
+        if (stat(s->data, &st) == 0 && S_ISDIR(st.st_mode))
             return find_in_folder(s->data, part, part == wanted, ending, path, n);
-        }
         /* --data on this command line names the wanted split; a --data stored in a checkpoint names the training data */
         if (part == (options_given(s, "data") ? wanted : SPLIT_TRAIN)) given = s->data;
     }
     if (!given && part == wanted && s->data && !*ending && access(s->data, F_OK) != 0)
         return vpps_fail(VPPS_IO, "%s: cannot be opened: %s", s->data, strerror(errno));
-    if (!given && part == wanted) {
+    if (!given && part == wanted)
         return vpps_fail(VPPS_ARGUMENT, "no %s data: --%s FILE", split_names[part], split_names[part]);
-    }
     const int len = snprintf(path, n, "%s", given ? given : "");
     if (len < 0 || (size_t)len >= n) return too_long(given);
     /* cuts the ending off: --train train.de and --train train name the same two files */

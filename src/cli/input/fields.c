@@ -178,10 +178,9 @@ vpps_status fields_take_names(field_reader *r, const char *text, size_t len) {
     if (r->s->command == COMMAND_PREDICT) VPPS_TRY(name_unnamed(r->names));
     if (r->s->command == COMMAND_PREDICT) VPPS_TRY(check_all_once(r->names));
     if (!r->labels || has_names(r->s, r->names)) return VPPS_OK;
-    for (size_t i = 0, at = 0; i < json_array_size(r->names) && at < sizeof found; i++) {
+    for (size_t i = 0, at = 0; i < json_array_size(r->names) && at < sizeof found; i++)
         at += (size_t)snprintf(found + at, sizeof found - at, "%s%s", i ? ", " : "",
                                json_string_value(json_array_get(r->names, i)));
-    }
     const bool labelled = usual_labels(r->s->network->kind) != NULL;
     snprintf(wanted, sizeof wanted, labelled ? "'%.40s' and '%.40s'" : "'%.40s'", text_name(r->s), label_name(r->s));
     return vpps_fail(VPPS_FORMAT,
@@ -218,10 +217,9 @@ static vpps_status take_members(const field_reader *r, const vpps_json *json, co
 static vpps_status read_object(const field_reader *r, const char *text, size_t len, json_t **object) {
     vpps_json json;
     vpps_json_error error;
-    if (!vpps_json_parse_foreign(&json, text, len, &error)) {
+    if (!vpps_json_parse_foreign(&json, text, len, &error))
         return error.memory ? vpps_fail(VPPS_MEMORY, "no memory for a record")
                             : vpps_fail(VPPS_FORMAT, "byte %u: not JSON: expected %s", error.column, error.expected);
-    }
     *object = json_object();
     const bool is_object = json.values->kind == VPPS_JSON_OBJECT;
     const vpps_status status =
@@ -414,10 +412,9 @@ static vpps_status print_line(const field_reader *r, const json_t *value, const 
     if (text) put_flat(f, text);
     for (size_t i = 0; list && i < json_array_size(value); i++) {
         const char *word = json_string_value(json_array_get(value, i));
-        if (!word || !*word || strpbrk(word, " \t\r\n\v\f")) {
+        if (!word || !*word || strpbrk(word, " \t\r\n\v\f"))
             return vpps_fail(VPPS_FORMAT, "%.40s: expected words without white space, found something else as word %zu",
                              name, i + 1);
-        }
         fprintf(f, "%s%s", i ? " " : "", word);
     }
     return VPPS_OK;

@@ -97,10 +97,9 @@ vpps_status input_find_form(const corpus *c, const settings *s, const task_text 
     *form = s->input_format;
     *in = (input_reading){.form = READ_LINES};
     if (*form == INPUT_AUTO) *form = input_form_of_name(first->name);
-    if (!is_read(kind, *form)) {
+    if (!is_read(kind, *form))
         return vpps_fail(VPPS_ARGUMENT, "%s%s: %s does not read %s (--input-format)", VPPS_PATH_ARGS(first->name),
                          s->network->name, names[*form]);
-    }
     if (*form == INPUT_TSV && s->input_format == INPUT_AUTO && task_for(s)->look) {
         vpps_line line = {0}; /* a .tsv file may also hold labelled lines or columns */
         const bool named =
@@ -117,13 +116,12 @@ vpps_status input_find_form(const corpus *c, const settings *s, const task_text 
     const task *of_kind = task_for(s);
     if (of_kind->look) VPPS_TRY(of_kind->look(c, s, *form, first, in));
     *form = form_of_reading(in->form);
-    if (s->gold && *form == INPUT_TEXT && kind != NET_TREES) {
+    if (s->gold && *form == INPUT_TEXT && kind != NET_TREES)
         return vpps_fail(VPPS_ARGUMENT, "%s%s: --gold needs examples with %s, found lines of text",
                          VPPS_PATH_ARGS(first->name),
                          task_for(s)->paired ? "targets"
                          : net_tags(kind)    ? "tags"
                                              : "labels");
-    }
     if (open && *form == INPUT_TEXT && net_tags(kind)) tell_text(&t);
     if (*form == INPUT_TEXT || (!in->other_tags && (!open || s->gold))) return VPPS_OK;
     tell(first, *form == INPUT_TAGGED     ? "word|TAG lines, whose tags are replaced"

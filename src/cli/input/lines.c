@@ -92,9 +92,8 @@ vpps_status lines_fill(line_reader *r) {
     r->searched -= r->begin;
     r->begin = 0;
     r->end = there;
-    if (!VPPS_RESERVE(r->buffer, there + READ_BYTES)) {
+    if (!VPPS_RESERVE(r->buffer, there + READ_BYTES))
         return vpps_fail(VPPS_MEMORY, "no memory for %zu bytes of input", there);
-    }
     size_t n;
     VPPS_TRY(read_some(r, r->buffer + r->end, vpps_capacity(r->buffer) - r->end, &n));
     r->end += n;

@@ -112,10 +112,9 @@ static vpps_status generate_sentences(vpps_sentences *to, const vpps_dependencie
         s = (drawn){.random = &seed};
         add_clause(&s, NULL, "root", 0, &verb);
         fprintf(f, "# polarity = %s\n", s.negative ? "negative" : "positive");
-        for (uint32_t k = 0; k < s.n; k++) {
+        for (uint32_t k = 0; k < s.n; k++)
             fprintf(f, "%u\t%s\t_\t_\t_\t_\t%u\t%s\t_\t_\n", k + 1, s.words[k].word, s.words[k].head,
                     s.words[k].relation);
-        }
         fputc('\n', f);
     }
     VPPS_TRY(vpps_text_end(f, VPPS_OK, &text));

@@ -71,9 +71,8 @@ vpps_status lattice_example(corpus *c, const corpus_split *split, uint32_t i, ne
     scratch->lattice = vpps_lattices_get(split->lattices, i);
     vpps_lattice *l = &scratch->lattice;
     const uint32_t n_arcs = l->first_arc[l->n_nodes];
-    if (!VPPS_RESERVE(scratch->arcs, (size_t)n_arcs + 1)) {
+    if (!VPPS_RESERVE(scratch->arcs, (size_t)n_arcs + 1))
         return vpps_fail(VPPS_MEMORY, "no memory for a lattice of %u arcs", n_arcs);
-    }
     for (uint32_t a = 0; a < n_arcs; a++) {
         scratch->arcs[a] = l->arcs[a];
         scratch->arcs[a].id = split->ids[l->arcs[a].is_character ? VOCAB_CHARACTERS : VOCAB_WORDS][l->arcs[a].id];

@@ -116,13 +116,10 @@ static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net
         VPPS_TRY(task_copy_ids(&scratch->words, source.words, source.n_words, split->ids[VOCAB_WORDS]));
         x->sentence = (vpps_sentence){.words = scratch->words, .n_words = source.n_words};
     }
-    if (!VPPS_RESERVE(scratch->target, (size_t)target.n_words + 1)) {
+    if (!VPPS_RESERVE(scratch->target, (size_t)target.n_words + 1))
         return vpps_fail(VPPS_MEMORY, "no memory for a translation of %u words", target.n_words);
-    }
     scratch->target[0] = end_word(c);
-    for (uint32_t k = 0; k < target.n_words; k++) {
-        scratch->target[k + 1] = split->ids[VOCAB_CLASSES][target.words[k]];
-    }
+    for (uint32_t k = 0; k < target.n_words; k++) scratch->target[k + 1] = split->ids[VOCAB_CLASSES][target.words[k]];
     x->target = (vpps_sentence){.words = scratch->target, .n_words = target.n_words + 1};
     return VPPS_OK;
 }
@@ -186,9 +183,8 @@ static vpps_status measure_bleu(session *x, corpus *c, corpus_split *split, cons
             status = VPPS_OK;
             continue;
         }
-        if (status == VPPS_OK && !VPPS_RESERVE(hypothesis, d.first[n] + 1)) {
+        if (status == VPPS_OK && !VPPS_RESERVE(hypothesis, d.first[n] + 1))
             status = vpps_fail(VPPS_MEMORY, "no memory for %zu words", d.first[n]);
-        }
         if (status == VPPS_OK && hypothesis)
             status = add_to_bleu(b, split, split->examples + i, n, &d, ids, hypothesis);
         decoded_destroy(&d);

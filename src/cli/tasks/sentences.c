@@ -115,10 +115,9 @@ static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t 
         if (a->gold) fprintf(a->file, "%s\t", gold ? gold : "_");
         const vpps_sentence sentence = vpps_sentences_get(split->sentences, first + i);
         fputs(vpps_vocab_word(c->vocab[VOCAB_CLASSES], likeliest_class(p.of[i], c->classes)), a->file);
-        for (uint32_t k = 0; k < sentence.n_words; k++) {
+        for (uint32_t k = 0; k < sentence.n_words; k++)
             fprintf(a->file, "%c%s", k ? ' ' : '\t',
                     vpps_vocab_word(vpps_sentences_vocab(split->sentences), sentence.words[k]));
-        }
         VPPS_TRY(answers_end(a));
     }
     return VPPS_OK;

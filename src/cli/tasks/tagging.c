@@ -56,9 +56,8 @@ static vpps_status spell(corpus *c, const corpus_split *split, const vpps_senten
         n_characters += n;
     }
     if (!VPPS_RESERVE(scratch->characters, n_characters + 1) ||
-        !VPPS_RESERVE(scratch->spellings, (size_t)sentence->n_words + 1)) {
+        !VPPS_RESERVE(scratch->spellings, (size_t)sentence->n_words + 1))
         return vpps_fail(VPPS_MEMORY, "no memory for %zu characters", n_characters);
-    }
     uint32_t *at = scratch->characters;
     for (uint32_t k = 0; k < sentence->n_words; k++) {
         const uint32_t *ids = vpps_spellings_word(split->spellings, sentence->words[k], &n);

@@ -12,14 +12,13 @@ static vpps_status take_column(const char *option, const char *given, uint32_t *
     char *end;
     if (!given) return VPPS_OK;
     const unsigned long value = strtoul(given, &end, 10);
-    if (*given < '0' || *given > '9') {
+    if (*given < '0' || *given > '9')
         *name = given;
-    } else if (*end || value < 1 || value > 1000000) {
+    else if (*end || value < 1 || value > 1000000)
         return vpps_fail(VPPS_ARGUMENT, "--%s: expected a column's number, from 1, or its name, found '%.64s'", option,
                          given);
-    } else {
+    else
         *number = (uint32_t)value;
-    }
     return VPPS_OK;
 }
 
@@ -29,9 +28,10 @@ static vpps_status take_column(const char *option, const char *given, uint32_t *
 
 /* The look of a text's first lines. Lines that are blank, begin with '#', or mark a document are no lines of columns. */
 typedef struct look {
-    uint32_t bars; /* word|TAG: least number of '|' in a word like word|TAG of the first line; 0: the first word has no '|' */
-    bool barred;   /* whether all words of the first line have a '|' */
-    char parted;   /* '/' or '_', if all words of the first line of columns are like word/TAG or word_TAG; else 0 */
+    uint32_t
+        bars; /* word|TAG: least number of '|' in a word like word|TAG of the first line; 0: the first word has no '|' */
+    bool barred;       /* whether all words of the first line have a '|' */
+    char parted;       /* '/' or '_', if all words of the first line of columns are like word/TAG or word_TAG; else 0 */
     bool tabs, conllu; /* whether columns end at tabs, and are those of CoNLL-U (Plus): of the first line of columns */
     bool numbers;      /* whether the first two lines of columns begin with their numbers in a sentence */
     uint32_t line;     /* number of the first line of columns; 0: there is none */

@@ -44,9 +44,7 @@ static vpps_status make_stream(const corpus *c, corpus_split *split) {
     split->stream[n++] = end == VPPS_NO_WORD ? 0 : end;
     for (uint32_t i = 0; i < vpps_sentences_size(split->sentences); i++) {
         const vpps_sentence sentence = vpps_sentences_get(split->sentences, i);
-        for (uint32_t k = 0; k < sentence.n_words; k++) {
-            split->stream[n++] = split->ids[VOCAB_WORDS][sentence.words[k]];
-        }
+        for (uint32_t k = 0; k < sentence.n_words; k++) split->stream[n++] = split->ids[VOCAB_WORDS][sentence.words[k]];
     }
     return VPPS_OK;
 }
@@ -195,9 +193,8 @@ static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t 
         char perplexity[32];
         number_text(exp((double)means[i]), 4, perplexity, sizeof perplexity);
         fprintf(a->file, "%s\t", perplexity);
-        for (uint32_t k = 0; k + 1 < sentence.n_words; k++) {
+        for (uint32_t k = 0; k + 1 < sentence.n_words; k++)
             fprintf(a->file, "%s%s", k ? " " : "", word_at(split, &sentence, k));
-        }
         VPPS_TRY(answers_end(a));
     }
     return VPPS_OK;

@@ -46,12 +46,11 @@ static vpps_status finish(corpus *c, const settings *s, corpus_split *split) {
     c->tags_known = true;
     if (cut) VPPS_TRY(vpps_constituents_cut(split->constituents));
     const uint32_t left = vpps_vocab_size(vpps_constituents_labels(split->constituents));
-    if (training && left < written) {
+    if (training && left < written)
         corpus_note(c,
                     "%s%s: function tags are left out, NP-SBJ is NP: of %u labels as written, %u are left "
                     "(--function-tags keep)",
                     VPPS_PATH_ARGS(split->files[0].name), written, left);
-    }
     if (!c->vocab[VOCAB_CLASSES]) VPPS_TRY(vpps_vocab_create(&c->vocab[VOCAB_CLASSES]));
     VPPS_TRY(vpps_treebank_create(&split->bank));
     const vpps_status status =
@@ -123,9 +122,8 @@ static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
 static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net_example *x) {
     const vpps_tree tree = vpps_treebank_tree(split->bank, i);
     corpus_scratch *scratch = &c->scratch;
-    if (!VPPS_RESERVE(scratch->nodes, tree.n_nodes)) {
+    if (!VPPS_RESERVE(scratch->nodes, tree.n_nodes))
         return vpps_fail(VPPS_MEMORY, "no memory for a tree of %u nodes", tree.n_nodes);
-    }
     for (uint32_t k = 0; k < tree.n_nodes; k++) {
         vpps_tree_node *node = &scratch->nodes[k];
         *node = tree.nodes[k];
