@@ -253,6 +253,7 @@ check "cell" shows out "tree-lstm inner: " "$vpps" cell tree-lstm "${tiny[@]}"
 check "cell prints stages" grep -qE '^  stage 1: forward lazy, by vertices, [0-9,]+ flops a vertex$' out
 check "cell prints operations" grep -qE '^    t[0-9]+ += b_i \+ U_i_l in[0-9] \+ U_i_r in[0-9] +12 x 1$' out
 check "cell prints steps" grep -qE '^      product    s[0-9]+ = b_i \+ U_i_l in[0-9] \+ U_i_r in[0-9]$' out
+check "cell prints instructions" grep -qE '^      run        s[0-9]+ = sigmoid s[0-9]+$' out
 check "cell prints stacks" says out "stacked: 60 x 24 times ["
 check "cell prints what is kept" says out "  kept: 96 words a vertex, 384 bytes a vertex"
 check "cell prints what passes between stages" says out "  while a vertex runs backward: 16 words"
@@ -266,13 +267,9 @@ check "cell --json: stages" json out "[(s['direction'], s['part'], s['split']) f
 ('backward', 'main', 'vertices')]"
 check "cell --json: a stack" json out "${inner}['stages'][0]['products'][0]['rows'] == 60 and \
 ${inner}['stages'][0]['products'][0]['cols'] == 24 and len(${inner}['stages'][0]['products'][0]['values']) == 5"
-check "cell --json: steps" json out "any(t['step'] == 'run' and t['instruction'] == 'SIGMOID' and len(t['from']) == 1 and t['to'][0] == 's' \
-for t in ${inner}['stages'][0]['steps'])"
-check "cell --json: flops" json out "${inner}['flops']['forward']['vertex']['products'] == 2 * (60 * 24 + 10 * 12) and \
-${inner}['flops']['parameters']['vertex']['products'] == 2 * (60 * 24 + 10 * 12)"
 check "cell --json: kept" json out "${inner}['kept']['bytes'] == 4 * ${inner}['kept']['words'] == 384 and ${inner}['kept']['backward_bytes'] == 64 and \
 any(v['recomputed'] and not v['kept'] for s in ${inner}['stages'] for v in s['operations'])"
-check "cell --json: gradients" json out "len(${inner}['gradients']) == 17 and len(${inner}['contributions']) == 4"
+check "cell --json: gradients" json out "len(${inner}['gradients']) == 17"
 check "cell of a checkpoint's network" exits 0 "$vpps" cell tree-lstm --model whole.ckpt --vps 2
 # cells NETWORK: tells of its cells at the paper's size. arranged CELL AS_MADE BROADCASTS: memory kernels in forward, in the order of making and as
 # arranged: of ED-Batch's static subgraphs (table 2) nothing but broadcasts is left, and less is copied than in the order of making.

@@ -28,15 +28,6 @@ typedef struct subject {
     const vpps_compiled_cell *c;
 } subject;
 
-static json_t *amounts_json(const vpps_cell_flops *f, uint32_t axis) {
-    return json_pack("{sIsI}", "products", (json_int_t)f->products[axis], "other", (json_int_t)f->other[axis]);
-}
-
-/* Returns flops per vertex, and per member of the first input list. */
-static json_t *flops_json(const vpps_cell_flops *f) {
-    return json_pack("{so so}", "vertex", amounts_json(f, 0), "member", amounts_json(f, 1));
-}
-
 /* Returns the list of n objects that `make` makes; NULL is left out. */
 static json_t *list_json(const subject *s, uint32_t n, json_t *(*make)(const subject *s, uint32_t i)) {
     json_t *list = json_array();
@@ -88,28 +79,6 @@ static json_t *stack_json(const subject *s, uint32_t v) {
                      (json_int_t)(transposed ? stack.rows : stack.cols), "values", values);
 }
 
-static json_t *operand_json(const subject *s, const vpps_operand *o) {
-    return text_json(vpps_operand_text(s->model, s->c, o));
-}
-
-static json_t *steps_json(const subject *s, uint32_t stage) {
-    const vpps_program *p = &s->c->programs[stage];
-    json_t *list = json_array();
-    for (const vpps_program_step *step = p->steps; step < p->steps + p->n; step++) {
-        const bool run = step->kind == VPPS_STEP_RUN;
-        json_t *from = json_array();
-        if (step->kind == VPPS_STEP_PRODUCT && step->product.start.place)
-            json_array_append_new(from, operand_json(s, &step->product.start));
-        for (uint32_t k = 0; k < step->n; k++)
-            json_array_append_new(from, operand_json(s, &p->operands[step->first + k]));
-        json_array_append_new(list,
-                              json_pack("{ss so* so so so}", "step", vpps_step_name(step->kind), "instruction",
-                                        run ? json_string(vpps_instructions[step->run.of.opcode].name) : NULL, "value",
-                                        name_json(s, step->to.value), "to", operand_json(s, &step->to), "from", from));
-    }
-    return list;
-}
-
 static json_t *stage_json(const subject *s, uint32_t i) {
     const vpps_cell_stage *stage = &s->c->stages[i];
     json_t *operations = json_array(), *products = json_array();
@@ -117,9 +86,9 @@ static json_t *stage_json(const subject *s, uint32_t i) {
         json_array_append_new(operations, operation_json(s, *v));
         json_array_append_new(products, stack_json(s, *v));
     }
-    return json_pack("{ss ss ss so so so}", "direction", stage->backward ? "backward" : "forward", "part",
+    return json_pack("{ss ss ss so so}", "direction", stage->backward ? "backward" : "forward", "part",
                      vpps_pass_name(stage->pass), "split", vpps_split_name(stage->split), "products", products,
-                     "operations", operations, "steps", steps_json(s, i));
+                     "operations", operations);
 }
 
 /* Returns a kept value as JSON; NULL: the value is not kept. "pass": the pass for whose time alone the vertex keeps it; null: longer. */
@@ -155,12 +124,6 @@ static json_t *layout_json(const subject *s) {
                      4 * (json_int_t)vpps_copied_words(&l.arranged));
 }
 
-static json_t *contribution_json(const subject *s, uint32_t i) {
-    const vpps_cell_contribution *to = &s->c->contributions[i];
-    return json_pack("{so so}", "value", name_json(s, to->value), "to",
-                     json_sprintf("%s%u", to->lookup ? "lookup" : "in", to->index));
-}
-
 static json_t *gradient_json(const subject *s, uint32_t i) {
     const vpps_parameter_data *p = &s->model->params[vpps_outer_of(s->c, i).param];
     return json_pack("{ss so sI sI}", "parameter", p->name, "is", text_json(vpps_outer_text(s->model, s->c, i)), "rows",
@@ -169,15 +132,11 @@ static json_t *gradient_json(const subject *s, uint32_t i) {
 
 static json_t *cell_json(const subject *s, uint64_t vertices, uint64_t members) {
     const vpps_compiled_cell *c = s->c;
-    const vpps_cell_cost cost = vpps_cost_of_cell(s->model, c);
-    return json_pack("{ss sI sI s{so so so} so so so so so so so so}", "name", c->name, "vertices",
-                     (json_int_t)vertices, "members", (json_int_t)members, "flops", "forward",
-                     flops_json(&cost.forward), "backward", flops_json(&cost.backward), "parameters",
-                     flops_json(&cost.parameters), "inputs", list_json(s, c->n_inputs, input_json), "lookups",
+    return json_pack("{ss sI sI so so so so so so so}", "name", c->name, "vertices", (json_int_t)vertices, "members",
+                     (json_int_t)members, "inputs", list_json(s, c->n_inputs, input_json), "lookups",
                      list_json(s, c->n_lookups, lookup_json), "outputs", list_json(s, c->n_outputs, output_json),
                      "stages", list_json(s, c->n_stages, stage_json), "kept", kept_json(s), "layout", layout_json(s),
-                     "contributions", list_json(s, c->n_contributions, contribution_json), "gradients",
-                     list_json(s, vpps_n_outers(c), gradient_json));
+                     "gradients", list_json(s, vpps_n_outers(c), gradient_json));
 }
 
 /* ---------------------------------------------------------------- the batch */
