@@ -98,7 +98,7 @@ PY
 check "a line in a write" whole_lines "${train[@]}" --epochs 2
 check "of help after an error, too" whole_lines "${train[@]}" --bogus
 no_escapes() { ! grep -q $'[\r\033]' err; }
-check "no bar without a terminal" no_escapes
+check "no control characters without a terminal" no_escapes
 no_commands() { # names in data, checkpoints and options do nothing to a terminal, on standard error nor on a terminal's standard output
     python3 - "$vpps" <<'PY'
 import json, os, pty, subprocess, sys, threading
@@ -324,7 +324,7 @@ fi
 
 if command -v script >/dev/null; then
     no_bar() { script -qec "${train[*]} --epochs 1 --quiet" typescript </dev/null && ! grep -q $'\033' typescript; }
-    check "no bar with --quiet" no_bar
+    check "no progress with --quiet" no_bar
 else
     skip "what is shown on a terminal" "no script, which makes one"
 fi

@@ -1,5 +1,5 @@
 #!/bin/bash
-# test_options.sh - options as a user meets them: help, slips of the pen, mistakes in small files, --config and the log, limits, the progress bar.
+# test_options.sh - options as a user meets them: help, slips of the pen, mistakes in small files, --config and the log, limits, progress.
 
 # shellcheck source=SCRIPTDIR/common.sh
 source "$(dirname "$0")/common.sh"
@@ -333,7 +333,7 @@ done
 check "it says what there is and what is asked for" grep -qE 'take [0-9]+ bytes of the pool, and .* larger pool_bytes than 1024' err
 check "--pool-bytes for a batch" fails_with 1 "Use smaller batches, or a pool_bytes of" "${train[@]}" --quiet --pool-bytes 60K
 
-# ---------------------------------------------------------------- the progress bar
+# ---------------------------------------------------------------- progress
 
 bar() { # bar COLUMNS: what is drawn on a terminal so wide
     python3 - "$1" "$vpps" <<'PY'
@@ -360,14 +360,11 @@ assert bars, text
 for b in bars:
     assert len(b) < columns, (len(b), b)
     assert re.search(r'\d%', b), b
-    if columns >= 40:
-        assert re.fullmatch(r'epoch 1/1 \[#*\.*\] +\d+%  [\d:]+ left.*', b) and b.index(']') - b.index('[') > 8, b
-    assert ('trees/s' in b) == (columns >= 72), b
-    assert ('loss' in b) == (columns >= 60), b
+    assert re.match(r'epoch 1/1  +\d+%  [\d.]+ trees/s  [\d:]+ left  loss \d', b) or columns < 60, b
 PY
 }
-for columns in 20 40 60 72; do
-    check "the bar at $columns columns" bar $columns
+for columns in 20 60; do
+    check "progress at $columns columns" bar $columns
 done
 
 # ---------------------------------------------------------------- what is nearly right

@@ -72,7 +72,7 @@ static uint32_t batches_per_epoch(const trainer *t) {
 
 /* ---------------------------------------------------------------- set-up */
 
-/* Shows a message of the engine above the progress bar, and logs it. */
+/* Shows a message of the engine above the line of progress, and logs it. */
 static void tell(void *context, const char *line) {
     trainer *t = context;
     progress_line(&t->progress, "%s", line);

@@ -1,9 +1,10 @@
-/* progress.c - draws the progress bar. */
+/* progress.c - shows how far training has come. */
 #include "cli/output/progress.h"
 #include "base/base.h"
 #include "cli/common/number.h"
 #include "cli/common/terminal.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 
@@ -30,31 +31,6 @@ static void clock_text(double seconds, char *text, size_t n) {
         snprintf(text, n, "%u:%02u", s / 60, s % 60);
 }
 
-/* Draws a line of less than `room` columns: the label, a bar as wide as fits, and the texts in parts[]. The last texts
- * are dropped if there is no room. */
-static void draw(progress *p, double part, const char *const *parts, size_t n, int room) {
-    enum { LEAST = 8, MOST = 40 };
-    static const char full[] = "########################################";
-    static const char empty[] = "........................................";
-    char tail[128] = "";
-    const int fixed = (int)strlen(p->label) + (int)strlen(" [] ");
-    for (size_t i = 0, len = 0; i < n; i++) {
-        const size_t with = len + strlen(parts[i]) + (len ? 2 : 0);
-        if (!*parts[i] || with >= sizeof tail || (len && fixed + LEAST + (int)with > room)) continue;
-        snprintf(tail + len, sizeof tail - len, "%s%s", len ? "  " : "", parts[i]);
-        len = with;
-    }
-    int width = room - fixed - (int)strlen(tail);
-    if (width > MOST) width = MOST;
-    terminal_clear_line();
-    if (width < LEAST) { /* there is no room for a bar */
-        fprintf(stderr, "%.*s", room, tail);
-        return;
-    }
-    const int filled = (int)(part * width);
-    fprintf(stderr, "%s [%.*s%.*s] %s", p->label, filled, full, width - filled, empty, tail);
-}
-
 void progress_update(progress *p, uint64_t done, double loss) {
     if (p->quiet) return;
     const uint64_t now = vpps_now_ns();
@@ -62,26 +38,16 @@ void progress_update(progress *p, uint64_t done, double loss) {
     p->shown_ns = now;
 
     const double rate = (double)(done - p->first) / ((double)(now - p->begin_ns) * 1e-9);
-    const double part = p->total ? (double)done / (double)p->total : 1;
-    char left[16], share[16], rate_text[48], left_text[32], loss_text[32] = "";
+    char left[16], value[16], line[192];
     clock_text(rate > 0 ? (double)(p->total - done) / rate : 0, left, sizeof left);
-    if (!isnan(loss)) {
-        char value[16];
-        number_text(loss, 4, value, sizeof value);
-        snprintf(loss_text, sizeof loss_text, "loss %s", value);
-    }
-    snprintf(share, sizeof share, "%3.0f%%", 100 * part);
-    snprintf(rate_text, sizeof rate_text, "%.0f %s/s", rate, p->unit);
-    snprintf(left_text, sizeof left_text, "%s left", left);
-    if (!p->terminal) {
-        const char *gap = *loss_text ? "  " : "";
-        fprintf(stderr, "%s  %s  %s  %s%s%s\n", p->label, share, rate_text, left_text, gap, loss_text);
-        return;
-    }
-    const char *const parts[] = {share, left_text, loss_text, rate_text}; /* most important first */
-    draw(p, part, parts, VPPS_COUNT(parts), terminal_columns() - 1);
+    number_text(loss, 4, value, sizeof value);
+    snprintf(line, sizeof line, "%s  %3.0f%%  %.0f %s/s  %s left%s%s", p->label,
+             p->total ? 100 * (double)done / (double)p->total : 100, rate, p->unit, left, isnan(loss) ? "" : "  loss ",
+             isnan(loss) ? "" : value);
+    p->drawn = p->terminal;
+    if (p->terminal) terminal_clear_line();
+    fprintf(stderr, p->terminal ? "%.*s" : "%.*s\n", p->terminal ? terminal_columns() - 1 : INT_MAX, line);
     fflush(stderr);
-    p->drawn = true;
 }
 
 void progress_end(progress *p) {

@@ -1,4 +1,4 @@
-/* progress.h - shows progress: a bar on a terminal, plain lines elsewhere. */
+/* progress.h - shows progress: a line that is written over on a terminal, further lines elsewhere. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 
 typedef struct progress {
     bool quiet, terminal;
-    bool drawn; /* whether the bar is on the screen */
+    bool drawn; /* whether the line of progress is on the screen */
     char label[32];
     const char *unit;
     uint64_t total, first; /* total: number of units of work; first: units done when the clock started */
@@ -23,8 +23,8 @@ void progress_begin(progress *p, const char *label, const char *unit, uint64_t d
 /* Shows that `done` units are done; loss may be NaN. Cheap: draws at most ten times a second; without a terminal prints a line every ten seconds. */
 void progress_update(progress *p, uint64_t done, double loss);
 
-/* Prints a whole line in place of the bar. */
+/* Prints a whole line in place of the line of progress. */
 void progress_line(progress *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Removes the bar. */
+/* Removes the line of progress. */
 void progress_end(progress *p);
