@@ -79,7 +79,7 @@ check "nothing but JSON on stdout" test "$(wc -l <whole.json)" = 1
 keys="model device vps batch hidden embed sentences seconds sentences_per_s batches nodes loss accuracy \
 host_ms_per_batch device_ms_per_batch gap_ms_per_batch script_bytes_per_batch levels_per_batch instructions_per_batch pool_bytes gradients"
 check "all keys" json whole.json "all(k in o for k in '$keys'.split())"
-check "accuracies" json whole.json "0 <= o['accuracy']['root'] <= 1 and 0 <= o['accuracy']['nodes'] <= 1"
+check "accuracies" json whole.json "0 <= o['metrics']['root'] <= 1 and 0 <= o['metrics']['nodes'] <= 1"
 check "counts" json whole.json "o['sentences'] == 320 and o['batches'] == 20 and o['vps'] == 2 and o['hidden'] == 12"
 check "measures" json whole.json "min(o[k] for k in ('seconds', 'nodes', 'loss', 'host_ms_per_batch', \
 'device_ms_per_batch', 'gap_ms_per_batch', 'script_bytes_per_batch', 'levels_per_batch', 'instructions_per_batch', 'pool_bytes')) > 0"
@@ -166,8 +166,8 @@ check "--verbose has them" all_bytes
 overview() { exits 0 "$vpps" --help && ! sed -n '/^Networks/,/^$/p' out | grep -q '^   ' && ! grep -q '19[0-9][0-9]\|20[0-9][0-9]' out; }
 check "a line a network in the overview" overview
 check "a network's help tells its source" shows out "(Graves 2016)" "$vpps" train act --help
-check "--eval-every 0" tells "o['accuracy'] is None" "${train[@]}" --epochs 1 --eval-every 0 --json
-check "--epochs 0 only measures" tells "o['batches'] == 0 and o['loss'] is None and o['accuracy']['root'] >= 0" "${train[@]}" --epochs 0 --json
+check "--eval-every 0" tells "o['metrics'] is None" "${train[@]}" --epochs 1 --eval-every 0 --json
+check "--epochs 0 only measures" tells "o['batches'] == 0 and o['loss'] is None and o['metrics']['root'] >= 0" "${train[@]}" --epochs 0 --json
 
 for option in "--optimizer momentum" "--optimizer adagrad" "--optimizer adamw --weight-decay 0.01" \
     "--gradients accumulate" "--portable" "--verify" "--caller free" "--caller works" "--clip 0" "--pool-bytes 64M"; do
@@ -185,7 +185,7 @@ check "resume a finished run" tells "o['batches'] == 0" "$vpps" train tree-lstm 
 # ---------------------------------------------------------------- eval, predict, script, doctor
 
 check "eval" exits 0 "$vpps" eval tree-lstm --model whole.ckpt --vps 2 --json
-check "eval agrees with training's end" holds "last('whole.json')['accuracy'] == last('out')['accuracy']"
+check "eval agrees with training's end" holds "last('whole.json')['metrics'] == last('out')['metrics']"
 check "eval --split dev prints dev" prints '^dev ' "$vpps" eval tree-lstm --model whole.ckpt --split dev
 check "eval --data FILE" tells "o['sentences'] == 1" "$vpps" eval tree-lstm --model whole.ckpt --data one.txt --json
 printf '(11 (-1 a) (-1 b))\n' >foreign.txt

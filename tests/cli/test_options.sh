@@ -279,9 +279,6 @@ check "--resume=" fails_with 2 "--resume: the value is empty; expected a checkpo
 check "an empty name" fails_with 2 "--save: the value is empty; expected a text of a character or more" "${tree[@]}" --save ''
 check "an empty number" fails_with 2 "--lr: the value is empty; expected a number from 0 to 1e+06" "${tree[@]}" --lr ''
 check "an empty word" fails_with 2 "--optimizer: the value is empty; expected one of sgd" "${tree[@]}" --optimizer ''
-for name in x.png X.PDF a.b.jpeg; do
-    check "--plot $name" fails_with 2 "--plot $name: the picture is SVG; expected a name that ends in .svg" "${tree[@]}" --plot $name
-done
 check "a picture without an ending" exits 0 "${tree[@]}" --plot curves
 check "vpps version" test "$("$vpps" version)" = "$("$vpps" --version)"
 more_vps() { exits 0 "${tree[@]}" --vps 63 && says err "cpu with 63 VPs on" && says err "cores: more VPs than cores are slower"; }

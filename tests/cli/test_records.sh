@@ -220,7 +220,7 @@ learns before bilstm-classifier --train raw.labels --tokenizer simple
 check "made by a command" by_command before.ckpt
 for run in "predict --model" "eval --model" "train --resume"; do
     read -r -a words <<<"$run"
-    check "it is not run: $run" fails_with 1 "by.ckpt was trained on words of the command 'touch ran; cat': pipe text through it" "$vpps" "${words[@]}" by.ckpt
+    check "it is not run: $run" fails_with 1 "by.ckpt: \"option.tokenizer\" is \"touch ran; cat\", not one of none|simple" "$vpps" "${words[@]}" by.ckpt
 done
 check "--tokenizer none of it" exits 0 "$vpps" eval --model by.ckpt split.labels --tokenizer none
 for place in predict eval train; do

@@ -68,7 +68,7 @@ def test_tree_lstm_is_that_of_the_command(example, build, tmp_path):
     trainer.load(tmp_path / "c")
     trees = bank.arrays()
     mine = net.accuracy(model.graph(), trainer, trees.with_words(bank.vocab.map(words)))
-    assert mine == pytest.approx(told["accuracy"]["nodes"], abs=1e-6)
+    assert mine == pytest.approx(told["metrics"]["nodes"], abs=1e-6)
 
 
 def test_tagger_crf(example):

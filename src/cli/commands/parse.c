@@ -13,7 +13,6 @@
 #include <getopt.h>
 #include <math.h>
 #include <stdarg.h>
-#include <strings.h>
 
 enum { KEY_HELP = 'h', KEY_USAGE = 0x1000, KEY_HELP_ENGINE };
 
@@ -179,11 +178,6 @@ static void parse_line(settings *s, const command *c, int argc, char **argv) {
 /* ---------------------------------------------------------------- defaults, and what goes together */
 
 static void check_together(const settings *s, const command *c) {
-    static const char *const others[] = {"png", "pdf", "jpg", "jpeg", "gif", "eps", "ps", "webp", "tif", "tiff", "bmp"};
-    const char *dot = s->plot ? strrchr(s->plot, '.') : NULL;
-    for (size_t i = 0; dot && i < VPPS_COUNT(others); i++)
-        if (strcasecmp(dot + 1, others[i]) == 0)
-            refuse(s, c, "--plot %s: the picture is SVG; expected a name that ends in .svg", s->plot);
     if (options_given(s, "generate") && options_name_files(s))
         refuse(s, c, "--generate and --data (or --train, --dev, --test) exclude each other");
     if (s->init && s->resume) refuse(s, c, "--init begins a run, --resume goes on with one: not both");

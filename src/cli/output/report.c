@@ -40,8 +40,6 @@ bool report_has(const measures *m, int i) {
 /* Adds the metrics' values to an object, with the signature that says how they were computed. */
 static void set_result(json_t *o, const task *t, const measures *m) {
     json_object_set_new(o, "metrics", report_measures(t, m));
-    if (t == task_of(NET_TREES))
-        json_object_set_new(o, "accuracy", report_measures(t, m)); /* "accuracy" is the older name of "metrics" */
     if (t->signature) json_object_set_new(o, "signature", json_string(t->signature()));
 }
 

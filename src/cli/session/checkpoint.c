@@ -210,11 +210,6 @@ typedef struct resuming {
 /* Sets an option that is not on the command line to its saved value. */
 static vpps_status take_saved(const checkpoint *k, settings *s, corpus *c, const cli_option *o, const char *value) {
     char why[160];
-    if (strcmp(o->row.name, "tokenizer") == 0 && strcmp(value, "none") != 0 && strcmp(value, "simple") != 0)
-        return vpps_fail(VPPS_ARGUMENT,
-                         "%s%s was trained on words of the command '%.200s': pipe text through it, and give "
-                         "--tokenizer none",
-                         VPPS_PATH_ARGS(k->path), value);
     if (o->row.kind == OPTION_TEXT) { /* keeps a copy, to which the settings point */
         value = c->texts[c->n_texts] = strdup(value);
         if (!value) return vpps_fail(VPPS_MEMORY, "no memory for the options of %s", k->path);
