@@ -15,7 +15,6 @@
  * idle time. */
 #include "base/base.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/parse.h"
 #include "cli/common/failure.h"
 #include "cli/input/corpus_read.h"
 #include "cli/session/session.h"

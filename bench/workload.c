@@ -1,7 +1,6 @@
 #include "workload.h"
 #include "base/base.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/parse.h"
 #include "cli/input/corpus_read.h"
 
 #include <getopt.h>

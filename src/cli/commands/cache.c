@@ -3,7 +3,6 @@
 #include "base/base.h"
 #include "cli/commands/commands.h"
 #include "cli/common/failure.h"
-#include "cli/common/json.h"
 
 #include <inttypes.h>
 

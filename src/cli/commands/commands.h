@@ -1,7 +1,7 @@
-/* commands.h - the table of vpps's commands. */
+/* commands.h - the table of vpps's commands, their command lines and help, and what several of them begin with. */
 #pragma once
 
-#include "cli/options/options.h"
+#include "cli/session/session.h"
 
 #include <string.h>
 
@@ -48,3 +48,44 @@ int command_doctor(settings *s);
 int command_cache(settings *s);
 /* `vpps completion SHELL` prints the shell's script. By `vpps completion words -- WORD...` the scripts ask what the last word may become. */
 int command_completion(settings *s);
+
+/* ---------------------------------------------------------------- command lines */
+
+/* Parses the arguments after `vpps COMMAND [NETWORK]` (argv[0] is skipped) into *s, whose command and network are set: defaults first, then
+ * --config's file, then the command line. Exits after --help (code 0) or a mistake (code 2, with a message on stderr). */
+void options_parse(settings *s, const command *c, int argc, char **argv);
+
+/* Finds files on a command line that names no network: the checkpoint (value of --model, --resume or another option with
+ * OPTION_NAMES_NETWORK), and the file of --config; NULL: not given. argv[0] is skipped. */
+void options_find_files(const settings *s, int argc, char **argv, const char **checkpoint, const char **config);
+
+/* ---------------------------------------------------------------- help */
+
+/* Prints the help of `vpps` itself. */
+void help_overview(FILE *f);
+
+/* Prints the networks' names, nothing else. */
+void help_network_names(FILE *f);
+
+/* Selects the options that help_options prints: those for everyday use, or those of the engine (the library that runs networks). The
+ * defaults printed are the values in s. If s names no network, help_options prints only the options that all networks have, and how to list
+ * the options of one network. */
+typedef enum help_part { HELP_COMMON, HELP_ENGINE } help_part;
+void help_options(FILE *f, const settings *s, const command *c, help_part part);
+
+/* Returns whether s's command has engine options, which only --help-engine lists. */
+bool help_has_engine(const settings *s);
+
+/* Prints the usage line and the names of the options. */
+void help_usage(FILE *f, const settings *s, const command *c);
+
+/* ---------------------------------------------------------------- the beginning of several commands */
+
+/* Opens the data and the network of s, or of the checkpoint that s names, and builds the first batch's graph. Loads no
+ * parameters: scripts and cells depend on shapes only. `shuffled`: the examples are in the order of training's first epoch, else in the data's
+ * order. Free session and corpus also after a failure. */
+vpps_status open_first_batch(session *x, settings *s, corpus *c, bool shuffled, vpps_node *loss);
+
+/* Opens the network of the checkpoint --model, with its parameters; `data`: and the data. Refuses output files that cannot be written, or
+ * that are inputs. Free session and corpus also after a failure. */
+vpps_status open_trained(session *x, settings *s, corpus *c, bool data);

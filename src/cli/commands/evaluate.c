@@ -1,7 +1,6 @@
 /* evaluate.c - `vpps eval`: measures the network in a checkpoint on a data set. */
 #include "base/base.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/open_network.h"
 #include "cli/output/report.h"
 #include "cli/session/classes.h"
 #include "cli/session/measure.h"

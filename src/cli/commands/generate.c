@@ -4,7 +4,6 @@
  * depends neither on --batch nor on how many sentences are drawn. */
 #include "base/base.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/open_network.h"
 #include "cli/common/failure.h"
 #include "cli/input/task.h"
 #include "cli/output/answers.h"

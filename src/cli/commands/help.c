@@ -1,6 +1,6 @@
 /* help.c - prints --help. */
-#include "cli/commands/help.h"
 #include "base/base.h"
+#include "cli/commands/commands.h"
 
 enum { WIDTH = 79, OPTION_COLUMN = 29, NETWORK_COLUMN = 23 };
 

@@ -1,8 +1,6 @@
 /* main.c - runs a command line: `vpps COMMAND [NETWORK] [OPTION...]`. */
 #include "base/base.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/help.h"
-#include "cli/commands/parse.h"
 #include "cli/common/failure.h"
 #include "cli/common/suggest.h"
 #include "cli/common/terminal.h"

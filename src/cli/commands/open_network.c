@@ -1,6 +1,6 @@
 /* open_network.c - opens a checkpoint's network, and builds a first training batch. */
-#include "cli/commands/open_network.h"
 #include "base/base.h"
+#include "cli/commands/commands.h"
 #include "cli/output/output_files.h"
 #include "cli/session/checkpoint.h"
 

@@ -1,7 +1,6 @@
 /* parse.c - parses the command line by getopt_long(3), and reports its errors. */
-#include "cli/commands/parse.h"
 #include "base/base.h"
-#include "cli/commands/help.h"
+#include "cli/commands/commands.h"
 #include "cli/common/failure.h"
 #include "cli/common/suggest.h"
 #include "cli/input/task.h"

@@ -2,9 +2,7 @@
  * compiler says about it. */
 #include "base/base.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/open_network.h"
 #include "cli/common/failure.h"
-#include "cli/common/json.h"
 #include "cli/output/output_files.h"
 #include "codegen/compile.h"
 #include "codegen/kernel_plan_print.h"

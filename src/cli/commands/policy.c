@@ -2,9 +2,7 @@
  * runs vertices of one type. Also prints the automaton (learned policy that chooses which type's vertices run next) for these examples. */
 #include "base/base.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/open_network.h"
 #include "cli/common/failure.h"
-#include "cli/common/json.h"
 #include "runtime/handle.h"
 #include "script/schedule.h"
 #include "script/scopes.h"

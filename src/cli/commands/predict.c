@@ -5,7 +5,6 @@
  * lines are run and printed: a program that writes a line gets its answer, and a file is run in whole batches. */
 #include "base/base.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/open_network.h"
 #include "cli/common/failure.h"
 #include "cli/input/corpus_read.h"
 #include "cli/input/fields.h"

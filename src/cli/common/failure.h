@@ -1,7 +1,9 @@
-/* failure.h - reports failures and maps them to exit codes. */
+/* failure.h - reports failures, maps them to exit codes, and writes lines of JSON. */
 #pragma once
 
 #include "vpps.h"
+
+#include <jansson.h>
 
 /* The exit codes of every command. */
 enum { EXIT_RUNTIME = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
@@ -17,3 +19,9 @@ int report_usage(const char *command, const char *format, ...) __attribute__((fo
 
 /* Flushes stdout. Fails with IO. */
 vpps_status flush_stdout(void);
+
+/* Returns x as a JSON number, or null when x is not finite. */
+json_t *report_number(double x);
+
+/* Writes an object as one line and releases the object. Fails with IO, MEMORY. */
+vpps_status report_json_line(json_t *object, FILE *file);
