@@ -76,7 +76,7 @@ check "empty data" fails_with 1 "empty.txt: expected trees, found none" "${of_fi
 check "train 2 epochs" exits 0 "${train[@]}" --epochs 2 --save whole.ckpt --log whole.jsonl --plot whole.svg --json
 cp out whole.json
 check "nothing but JSON on stdout" test "$(wc -l <whole.json)" = 1
-keys="model device vps batch hidden embed sentences seconds sentences_per_s batches nodes loss accuracy \
+keys="model device vps batch hidden embed sentences seconds sentences_per_s batches nodes loss metrics \
 host_ms_per_batch device_ms_per_batch gap_ms_per_batch script_bytes_per_batch levels_per_batch instructions_per_batch pool_bytes gradients"
 check "all keys" json whole.json "all(k in o for k in '$keys'.split())"
 check "accuracies" json whole.json "0 <= o['metrics']['root'] <= 1 and 0 <= o['metrics']['nodes'] <= 1"
