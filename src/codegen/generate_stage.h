@@ -16,8 +16,8 @@ typedef struct vpps_stage_work {
     vpps_segments s;
     FILE *out;
     uint32_t segment, tile;
-    bool lists;  /* whether the stage has values of list members */
-    bool joined; /* whether the segment (steps between two barriers) adds up the partial sums of products before it */
+    bool lists;          /* whether the stage has values of list members */
+    bool joined;         /* whether the segment adds up the partial sums of the preceding products */
     bool loaded_early;   /* whether a `joined` segment's loads come before the products */
     uint32_t chunk;      /* number of vertices or list members that a product handles at a time */
     uint32_t part_words; /* words of shared memory for the warps' partial sums of products */

@@ -43,7 +43,7 @@ struct vpps_communicator {
     uint64_t sent_bytes;
     float *scratch;
     vpps_parcel *out,
-        *in; /* for each process: what the next exchange sends to it, and receives from it; `in` follows `out` in memory */
+        *in; /* for each process: data that the next exchange sends (out) and receives (in, which follows `out` in memory) */
 };
 
 /* Sets those members of a communicator that do not depend on the library, such as MPI. To be called first. Fails with MEMORY. */

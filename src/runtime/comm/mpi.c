@@ -30,9 +30,9 @@ typedef struct mpi_row {
     size_t n_messages;
     note notes[NOTE_ENDING + 1]; /* by kind; MPI may still send a note, so none changes but for a failure's message */
     uint64_t *heard_ns;          /* for each process: time at which its last sign of life came */
-    bool *waiting;        /* for each process: whether it has told this process that it waits itself (NOTE_WAITING) */
-    uint64_t beat_ns;     /* time at which this process sent its last sign of life */
-    pthread_mutex_t lock; /* protects all calls of MPI */
+    bool *waiting;               /* for each process: whether it has reported that it waits, too (NOTE_WAITING) */
+    uint64_t beat_ns;            /* time at which this process sent its last sign of life */
+    pthread_mutex_t lock;        /* protects all calls of MPI */
     pthread_t beater;
     bool has_beater;
     pthread_cond_t stop_beating;
@@ -72,7 +72,7 @@ static void tell_first(mpi_row *m, note_kind kind, const char *text) {
     m->binding->tell(m->mpi, n, kind == NOTE_FAILED ? sizeof *n : offsetof(note, message), 0, TAG_NOTE);
 }
 
-/* Sends a short message of this kind: from the first process, or if `everyone` is set, to all others; else only to the first process. */
+/* Sends a short message of this kind: to all others if this is the first process or `everyone` is set, else to the first process. */
 static void tell_short(mpi_row *m, note_kind kind, bool everyone) {
     for (uint32_t p = 0; p < m->c.size; p++)
         if (p != m->c.rank && (everyone || !p || !m->c.rank))

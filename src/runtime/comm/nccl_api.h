@@ -1,4 +1,4 @@
-/* nccl_api.h - declarations of the NCCL functions that VPPS calls, so that it builds without NCCL (NCCL User Guide, API reference).
+/* nccl_api.h - declarations of the NCCL functions that VPPS calls, so that VPPS builds without NCCL (NCCL User Guide, API reference).
  * tests/comm/nccl_declarations.c compares them with NCCL's header if there is one. The library is opened at run time. */
 #pragma once
 

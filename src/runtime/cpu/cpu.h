@@ -35,7 +35,7 @@ typedef struct vpps_cpu_precision {
 enum { VPPS_BLOCK_ROWS = 64, VPPS_ROW_UNIT = 16 };
 
 /* The work of a product with at least so many matrix rows is divided among a group's virtual processors by rows, even if some VPs of a
- * large group get none: dividing it by a level's few vertices would keep still fewer VPs busy. */
+ * large group get none. Dividing the work by a level's few vertices would keep still fewer VPs busy. */
 enum { VPPS_ENOUGH_ROWS = 128 };
 
 typedef struct vpps_cpu vpps_cpu;
@@ -52,7 +52,7 @@ typedef struct vpps_matrix_block {
 typedef struct vpps_cpu_matrix {
     vpps_matrix_block *blocks; /* the matrix's blocks of rows, in order; NULL: the parameter is a vector or table */
     uint32_t n_blocks;
-    uint32_t *first_block; /* for each processor, and one more: number of the first block of rows that it owns */
+    uint32_t *first_block; /* virtual processor v owns blocks number first_block[v] to first_block[v + 1] - 1 */
     /* Indexed by virtual processor (thread): a transposed copy of the rows that it owns, in panels of 64 columns that are stored row by
      * row. Element (r, k) is at k / 64 * 64 * rows + r * 64 + k % 64. */
     float **transposed;
@@ -120,7 +120,7 @@ struct vpps_vp {
     atomic_uint tasks;     /* number of tasks that this virtual processor has run in all launches */
     uint32_t at;           /* script address of the virtual processor's next task; 0: it has run its last task */
     vpps_track *track;     /* the virtual processor's part of the trace; NULL: there is none */
-    uint32_t progress;     /* number of tasks that all processors had run when this one's wait last timed out */
+    uint32_t progress;     /* number of tasks that all processors had run when this processor last timed out */
     uint64_t stalled_ns;   /* nanoseconds that the virtual processor has waited since `progress` was noted */
 };
 
@@ -132,14 +132,14 @@ typedef struct vpps_counter {
 /* Barriers as trees of counters (meetings.c). Virtual processors (VPs) signal a barrier by increasing counters, the tree's nodes. They wait
  * for other counters, the gates, one for each VPPS_NEIGHBOURS VPs, which the last signal increases. */
 typedef struct vpps_meetings {
-    /* Arrays of n_counters counters. all, all_gates: nodes and gates of the tree of all VPs; group, group_gates: of the trees of all groups
-     * of VPs. The tree of a group begins at the number of the group's first VP. */
+    /* Arrays of n_counters counters: nodes (all) and gates (all_gates) of the tree of all VPs; nodes (group) and gates (group_gates) of the
+     * trees of groups. The tree of a group begins at the number of the group's first VP. */
     vpps_counter *all, *all_gates, *group, *group_gates;
     vpps_counter *finish; /* nodes of the barrier at the end of launches, which are never reset */
     size_t n_counters;
     bool ordered;      /* true: each thread that signals a barrier waits for that barrier right afterwards */
     bool taken;        /* true: the launch's barriers are trees of counters; false: each is one counter */
-    uint32_t *signals; /* indexed by barrier: number of signals that open it */
+    uint32_t *signals; /* indexed by barrier: number of signals that open the barrier */
 } vpps_meetings;
 
 /* The batch that is running. */

@@ -58,7 +58,7 @@ static const vpps_task *next_signal(const vpps_task *t, const vpps_task *end) {
     return t;
 }
 
-/* Returns whether the group waits for each barrier right after signalling it. Adds its signals of each barrier b to signals[b]. */
+/* Returns whether the group waits for each barrier right after signalling it. Adds the group's signals of barrier b to signals[b]. */
 static bool count_signals(const vpps_task_header *h, const vpps_task *t, const vpps_task *end, uint32_t *signals) {
     uint32_t signalled = VPPS_NO_BARRIER;
     for (; t < end && t->kind != VPPS_TASK_END; t++) {

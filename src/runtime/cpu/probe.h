@@ -10,7 +10,7 @@ typedef struct vpps_probe {
     char note[256];     /* text for the user: why nothing was measured, or why times could not be stored; else empty */
 } vpps_probe;
 
-/* Returns the trials (measured times of products) that this process has measured or read; else those in the disk cache; else measures. */
+/* Returns the trials (measured times of products) that this process has, else reads them from the disk cache, else measures them. */
 const vpps_probe *vpps_probe_processor(void);
 
 /* Writes trials as lines of text (malloc'd, owned by the caller). Returns NULL if out of memory. */

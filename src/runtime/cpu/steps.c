@@ -25,7 +25,7 @@ static void load(const vpps_tile *t, const vpps_program_step *s) {
             t->kernels->add(width, vpps_span_at(&to, i), vpps_span_at(&from, i) + m * share);
 }
 
-/* Returns the pairs (offset of a scalar, offset of a vector) whose products are terms of a vertex's gradient. *n: number. NULL: failed. */
+/* Returns the *n pairs (offset of a scalar, offset of a vector) whose products are terms of a vertex's gradient; NULL: out of memory. */
 static const uint32_t *pairs_of(const vpps_tile *t, uint32_t output, uint32_t vertex, uint32_t *n) {
     const uint32_t *starts = t->view->pair_starts[output];
     const uint64_t all = vpps_count_pairs(t->view, output, vertex, vertex + 1);

@@ -27,8 +27,8 @@ static vpps_status open_file(const char *path, void *context) {
     return kernel->library ? VPPS_OK : vpps_fail(VPPS_DEVICE, "software SIMT: %s", dlerror());
 }
 
-/* Gets the compiled library (malloc'd): from the disk cache if *cached is true and it is there, else by compiling. Then *cached tells
- * whether it came from the cache. A failure to write to the cache is ignored. */
+/* Gets the compiled library (malloc'd): from the disk cache if *cached is true and the cache has it, else by compiling. *cached then tells
+ * whether the library came from the cache. A failure to write to the cache is ignored. */
 static vpps_status make_library(const vpps_cache_key *key, void **library, size_t *size, bool *cached,
                                 double *seconds) {
     *library = NULL;

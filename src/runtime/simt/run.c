@@ -69,7 +69,7 @@ struct vpps_simt_grid {
     uint32_t seed;
     uint64_t random;
     uint64_t finished; /* number of threads, of all CTAs, that have finished */
-    const cta *loaded; /* the CTA whose static shared memory is in place, where the kernel's code finds it */
+    const cta *loaded; /* the CTA whose static shared memory lies where the kernel's code expects it */
     vpps_status status;
 };
 
