@@ -1,5 +1,5 @@
 /* hash.h - the library's one hash of bytes: it finds damage, and tells contents apart. It is the same on every machine and in every
- * release, since checksums of files are made with it; it does not withstand those who look for two inputs with one hash.
+ * release, since checksums of files are made with it. It is no cryptographic hash: two inputs with one hash can be constructed.
  *
  * Four lanes of 64 bits start as K[(i + 1) % 4] ^ seed. Each block of 64 bytes holds eight little-endian words; lane i takes two of them:
  *     lane[i] = rotate_left(lane[i], 29) + fold(lane[i] ^ word[2 * i], K[i] ^ word[2 * i + 1])

@@ -13,8 +13,8 @@
 
 #include "codegen/fragments.h"
 
-/* Limits of wide products (tiles.cuh): vertices or list members multiplied at once; in fp32, words of shared memory for buffers; in bf16,
- * tiles of eight rows that are computed at once, and registers of a thread for weights. */
+/* Limits of wide products (tiles.cuh). ITEMS: vertices or list members multiplied at once. WORDS: shared memory for buffers in fp32. TILES:
+ * tiles of eight rows computed at once in bf16. REGISTERS: registers of a thread for weights in bf16. */
 enum { VPPS_WIDE_ITEMS = 64, VPPS_WIDE_WORDS = 24576, VPPS_WIDE_TILES = 6, VPPS_WIDE_REGISTERS = 40 };
 
 typedef enum vpps_resident_level {

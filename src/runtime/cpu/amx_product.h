@@ -1,8 +1,7 @@
 /* amx_product.h - products of bf16 operands with tile instructions such as Intel's AMX: eight registers ("tiles") of 16 rows of 64 bytes,
  * and an instruction that adds the product of 16 x 32 and 32 x 16 elements to 16 x 16 sums. The including file defines
  *
- *   TILE_ZERO(t)  TILE_LOAD(t, from, bytes from a row to the next)  TILE_STORE(t, to, bytes)  TILE_DOT(sums, rows,
- * pairs)
+ *   TILE_ZERO(t)  TILE_LOAD(t, from, bytes from a row to the next)  TILE_STORE(t, to, bytes)  TILE_DOT(sums, rows, pairs)
  *   TILE_ROWS(n)  gives tiles 0 to 5 n rows from here on, and zeroes all tiles
  *
  * where tiles are literal numbers: amx.c as instructions, tests as the manual describes them (Intel 64 and IA-32 Architectures Software

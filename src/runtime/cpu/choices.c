@@ -144,7 +144,7 @@ static void choose_tile(trial_list l, vpps_cpu_maker m, vpps_cpu_choice *c) {
 }
 
 /* Sets c->few and c->pays by measurements. From c->few vectors on, all measured products are clearly faster with a transposed copy of the
- * matrix. With c->pays vectors, a copy saves twice the time of making it; twice, since the copy displaces other data from caches. Against
+ * matrix. With c->pays vectors, a copy saves twice the time of making it, a margin for the data that it displaces from caches. Against
  * noise, c->pays is the built-in number, doubled or halved until it is within a factor of two. */
 static void choose_copy(trial_list l, vpps_cpu_maker m, vpps_cpu_choice *c) {
     double gain = 0; /* least time that a transposed copy saves, in ns per vector */

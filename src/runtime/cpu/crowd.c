@@ -1,8 +1,8 @@
 /* crowd.c - how many threads run a launch's virtual processors (VPs), where others use the machine's cores, too.
  *
  * VPs meet after each phase, so that all are as slow as one whose thread waits for a core. Fewer threads, each of which runs several VPs by
- * turns, may then be faster. While the threads hardly wait for cores, every VP has its own. Otherwise, windows of launches with half or
- * twice as many threads are tried from time to time, and the faster number is kept. */
+ * turns, may then be faster. While the threads hardly wait for cores, every VP has its own thread. Otherwise, windows of launches with half
+ * or twice as many threads are tried from time to time, and the faster number is kept. */
 #include "runtime/cpu/cpu.h"
 
 #include <fcntl.h>

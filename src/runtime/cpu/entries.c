@@ -2,13 +2,13 @@
  *
  * A script names an entry by the place that it would have in a whole table, at the pool's beginning, where there is no memory. Before the
  * script runs, all processes meet: each asks for the entries that its batch looks up, receives them after the batch's tensors, and writes
- * their places into a copy of the script. So neither the scheduler nor the stages know of it.
+ * their places into a copy of the script. So neither the scheduler nor the stages know of other processes.
  *
- *   1. who does what, and how many entries are asked of whom
- *   2. which entries, by the places that name them
- *   3. their values
+ *   1. what each process does, and how many entries it asks of each other process
+ *   2. which entries it asks for, by the places that name them
+ *   3. the values of these entries
  *
- * Their gradients are returned like those of whole tables: share.c. */
+ * Gradients of entries are exchanged like gradients of whole tables: share.c. */
 #include "base/index.h"
 #include "runtime/comm/comm.h"
 #include "runtime/cpu/cpu.h"

@@ -1,7 +1,7 @@
 /* math.h - functions that formulas (isa/functions.h) call: exp, log, tanh and sigmoid of one element, without branches or calls, so that
  * loops over them become vector code with every compiler and instruction set. NaN gives NaN. The error is at most 1.1 units in the last
- * place; for sigmoid 2.5; for tanh 6.7, or 5.0 with fused multiply-adds. It was found over every third float of a size from 2^-41 to 128,
- * and for tanh over every one from 2^-7 to 10. test_kernels.c draws some of them.
+ * place; for sigmoid 2.5; for tanh 6.7, or 5.0 with fused multiply-adds. It was measured at every third float of a size from 2^-41 to
+ * 128, and for tanh at every float from 2^-7 to 10. test_kernels.c draws some of them.
  *
  * Multiply-adds are explicit, and the compiler forms no others (-ffp-contract=off): it might do so in one copy of a loop's body and not in
  * another, so that an element's bits would depend on its place. */

@@ -97,7 +97,7 @@ static void set_numbers(const vpps_tile *t, const vpps_program_step *s, const it
                at->member * vpps_operand_words(&s->to);
 }
 
-/* Returns the number of the operand's value that the step reads for `at`: of that vertex or list member, of the member's vertex, or of the
+/* Returns the number of the vertex or list member whose operand the step reads for `at`: `at` itself, the vertex of the member, or the
  * first member of the vertex's list. */
 static uint32_t number_of(const vpps_tile *t, const vpps_operand *o, uint32_t axis, const item *at) {
     if (o->access == VPPS_ACCESS_MEMBERS) return t->view->lists[o->axis][at->vertex] - t->first[o->axis];
