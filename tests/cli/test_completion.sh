@@ -10,14 +10,14 @@ for shell in bash zsh; do
 done
 ln -s "$vpps" vpps # the scripts ask the program that the command line names
 PATH=$PWD:$PATH
-check "the options offered are those of --usage" python3 - "$vpps" <<'PY'
+check "the options offered are those of --help" python3 - "$vpps" <<'PY'
 import re, subprocess, sys
-def vpps(*arguments): return subprocess.run([sys.argv[1], *arguments], capture_output=True, text=True, check=True).stdout
+def vpps(*arguments): return subprocess.run([sys.argv[1], *arguments], capture_output=True, text=True).stdout
 for command in ('train', 'eval', 'predict', 'generate', 'export', 'plan', 'kernel', 'tune', 'cell'):
     for network in ('tree-lstm', 'lstm-nmt', 'lattice-lstm', 'bilstm-tagger', 'lstm-lm-fixed'):
-        names = re.findall(r'\[--([a-z-]+=?)', vpps(command, network, '--usage').split('\n', 1)[1])
+        names = [n for part in ('--help', '--help-engine') for n in re.findall(r'(?m)^  (?:-., |    )--([a-z-]+=?)', vpps(command, network, part))]
         offered = vpps('completion', 'words', '--', command, network, '-').splitlines()
-        assert len(names) > 5 and ['help', 'usage', *names] == [line[2:].split('\t')[0] for line in offered], (names, offered)
+        assert len(names) > 5 and {'help', *names} - {'help-engine'} == {line[2:].split('\t')[0] for line in offered}, (names, offered)
 PY
 check "no shell" fails_with 2 "expected bash or zsh" "$vpps" completion
 check "a word too many" fails_with 2 "'zsh': too many arguments" "$vpps" completion bash zsh

@@ -42,7 +42,7 @@ else:
         assert line == line.rstrip() and (len(line) <= 79 or re.fullmatch(r' +(-., )?--\S+', line)), line
         assert re.match(r'\S|$|  (-.,|   ) --[a-z]\S*( {2,}(?<=^.{29})\S.*)?$| {29}\S', line), line
     shown = {(name, kind(value)) for text in texts for name, value in re.findall(r'^  (?:-., |    )--([\w-]+)(?:\[?=(\S+))?', text, re.M)}
-    shown -= {('help', ''), ('help-engine', ''), ('usage', '')}  # of every command; the manual has them before its lists
+    shown -= {('help', ''), ('help-engine', '')}  # of every command; the manual has them before its lists
     documented = set()
     for line in re.findall(r'^\.It (Fl .*)$', page, re.M):
         value = re.search(r' (Ar|Cm) (.*)', line)

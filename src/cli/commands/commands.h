@@ -76,9 +76,6 @@ void help_options(FILE *f, const settings *s, const command *c, help_part part);
 /* Returns whether s's command has engine options, which only --help-engine lists. */
 bool help_has_engine(const settings *s);
 
-/* Prints the usage line and the names of the options. */
-void help_usage(FILE *f, const settings *s, const command *c);
-
 /* ---------------------------------------------------------------- the beginning of several commands */
 
 /* Opens the data and the network of s, or of the checkpoint that s names, and builds the first batch's graph. Loads no

@@ -57,7 +57,7 @@ static void put_words(int n, char **words) {
     if (o) {
         put_value(&o->row);
     } else if (*last == '-' || !(files || operand)) {
-        puts("--help\tPrint the options\n--usage\tPrint their names only");
+        puts("--help\tPrint the options");
         for (o = options_rows(&s); o->row.help; o++)
             if (options_apply(&s, o))
                 printf("--%s%s\t%s\n", o->row.name, o->row.kind == OPTION_FLAG ? "" : "=", o->row.help);

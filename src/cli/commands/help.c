@@ -139,7 +139,6 @@ void help_options(FILE *f, const settings *s, const command *c, help_part part) 
     fputs("\nHelp:\n", f);
     print_option(f, 'h', "help", NULL, "Print this list");
     if (help_has_engine(s)) print_option(f, 0, "help-engine", NULL, "Print the options that shape how the engine runs");
-    print_option(f, 0, "usage", NULL, "Print the options' names only");
     print_more(f, s, c);
     fputc('\n', f);
     wrap(f, "A long option may be cut short where it is still unique; its value may follow as a word of its own.", 0,
@@ -149,16 +148,4 @@ void help_options(FILE *f, const settings *s, const command *c, help_part part) 
          "Exit status: 0 done, 1 failed while running, 2 wrong usage, 130 interrupted (SIGINT or SIGTERM: the batch is "
          "finished, --save written and the summary printed; a second signal ends at once).",
          0, 0);
-}
-
-void help_usage(FILE *f, const settings *s, const command *c) {
-    static char text[64 * OPTIONS_MAX];
-    size_t len = 0;
-    for (const cli_option *o = options_rows(s); o->row.help && len < sizeof text; o++)
-        if (options_apply(s, o))
-            len += (size_t)snprintf(text + len, sizeof text - len, "[--%s%s%s] ", o->row.name,
-                                    o->row.argument ? "=" : "", o->row.argument ? o->row.argument : "");
-    print_usage(f, s, c);
-    fputs("       ", f);
-    wrap(f, text, 7, 7);
 }

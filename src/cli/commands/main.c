@@ -11,7 +11,7 @@
 
 static bool is_help(const char *word) {
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "-?") == 0 ||
-           strcmp(word, "--usage") == 0 || strcmp(word, "--help-engine") == 0;
+           strcmp(word, "--help-engine") == 0;
 }
 
 static int unknown_command(const char *word) {

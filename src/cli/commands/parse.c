@@ -13,7 +13,7 @@
 #include <math.h>
 #include <stdarg.h>
 
-enum { KEY_HELP = 'h', KEY_USAGE = 0x1000, KEY_HELP_ENGINE };
+enum { KEY_HELP = 'h', KEY_HELP_ENGINE = 0x1000 };
 
 /* ---------------------------------------------------------------- mistakes */
 
@@ -102,10 +102,7 @@ static void take(settings *s, const command *c, const cli_option *o, const char 
 /* Shows help with the defaults, whatever options precede --help. */
 static _Noreturn void show(const settings *s, const command *c, int key) {
     const settings defaults = options_defaults(s);
-    if (key == KEY_USAGE)
-        help_usage(stdout, &defaults, c);
-    else
-        help_options(stdout, &defaults, c, key == KEY_HELP_ENGINE ? HELP_ENGINE : HELP_COMMON);
+    help_options(stdout, &defaults, c, key == KEY_HELP_ENGINE ? HELP_ENGINE : HELP_COMMON);
     exit(exit_code(flush_stdout()));
 }
 
@@ -147,15 +144,13 @@ static void parse_line(settings *s, const command *c, int argc, char **argv) {
     getopt_table table = {.letters = ":h"}; /* ':': getopt distinguishes a missing value from an unknown option */
     size_t n_long = list_options(s, false, &table);
     table.list[n_long++] = (struct option){"help", no_argument, NULL, KEY_HELP};
-    table.list[n_long++] = (struct option){"usage", no_argument, NULL, KEY_USAGE};
     if (help_has_engine(s)) table.list[n_long] = (struct option){"help-engine", no_argument, NULL, KEY_HELP_ENGINE};
     opterr = 0;
     for (int key; (key = getopt_long(argc, argv, table.letters, table.list, NULL)) != -1;) {
         const char *word = optind > 0 ? argv[optind - 1] : "";
         switch (key) {
         case KEY_HELP:
-        case KEY_HELP_ENGINE:
-        case KEY_USAGE: show(s, c, key); break;
+        case KEY_HELP_ENGINE: show(s, c, key); break;
         case ':': refuse(s, c, "%s: a value must follow", word); break;
         case '?':
             if (optopt == '?' || strcmp(word, "-?") == 0) show(s, c, KEY_HELP);

@@ -22,15 +22,6 @@ void progress_begin(progress *p, const char *label, const char *unit, uint64_t d
     p->begin_ns = p->shown_ns = vpps_now_ns();
 }
 
-/* Writes a duration as "1:02:03" or "2:03". */
-static void clock_text(double seconds, char *text, size_t n) {
-    const unsigned s = seconds > 359999 ? 359999 : (unsigned)seconds;
-    if (s >= 3600)
-        snprintf(text, n, "%u:%02u:%02u", s / 3600, s / 60 % 60, s % 60);
-    else
-        snprintf(text, n, "%u:%02u", s / 60, s % 60);
-}
-
 void progress_update(progress *p, uint64_t done, double loss) {
     if (p->quiet) return;
     const uint64_t now = vpps_now_ns();
@@ -38,8 +29,8 @@ void progress_update(progress *p, uint64_t done, double loss) {
     p->shown_ns = now;
 
     const double rate = (double)(done - p->first) / ((double)(now - p->begin_ns) * 1e-9);
-    char left[16], value[16], line[192];
-    clock_text(rate > 0 ? (double)(p->total - done) / rate : 0, left, sizeof left);
+    char left[32], value[16], line[192];
+    number_time(rate > 0 ? (double)(p->total - done) / rate : 0, left, sizeof left);
     number_text(loss, 4, value, sizeof value);
     snprintf(line, sizeof line, "%s  %3.0f%%  %.0f %s/s  %s left%s%s", p->label,
              p->total ? 100 * (double)done / (double)p->total : 100, rate, p->unit, left, isnan(loss) ? "" : "  loss ",
