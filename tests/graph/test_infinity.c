@@ -3,6 +3,7 @@
 #include "common/gpu_tests.h"
 #include "common/meaning.h"
 #include "common/training.h"
+#include "graph/graph.h"
 #include "runtime/simt/fiber.h"
 
 static const struct {
@@ -223,26 +224,35 @@ TEST_EACH(a_vertex_that_is_not_taken_has_no_gradients, 0, SETTINGS) {
  *
  * As PyTorch's: softmax(x) - onehot(label) also where the label's score is -inf, and NaN where softmax(x) is. */
 
-/* Returns the gradient with respect to element i of -sum over k of share_k log softmax(x)_k. */
-static double entropy_gradient(const float *x, uint32_t n, uint32_t label, const float *weights, float smoothing,
-                               uint32_t i) {
-    double top = -INFINITY, sum = 0, shares = 0, own = 0;
-    for (uint32_t k = 0; k < n; k++) top = isnan(x[k]) ? (double)NAN : fmax(top, (double)x[k]);
-    for (uint32_t k = 0; k < n; k++) {
-        const double share = (double)weights[k] * ((double)smoothing / n + (1 - (double)smoothing) * (k == label));
-        sum += exp((double)x[k] - top);
-        shares += share;
-        if (k == i) own = share;
-    }
-    return shares * exp((double)x[i] - top) / sum - own;
+/* The loss is -sum over k of share_k log softmax(x)_k, by PyTorch's definition (CrossEntropyLoss with class indices and label_smoothing). Returns
+ * share_k. */
+static double share_of(const float *weights, uint32_t n, uint32_t label, float smoothing, uint32_t k) {
+    return (double)weights[k] * ((double)smoothing / n + (1 - (double)smoothing) * (k == label));
 }
 
-TEST_EACH(cross_entropy_has_the_gradient_of_a_label_at_minus_infinity, 0, SETTINGS) {
-    enum { CLASSES = 19, FIRST = 3, KINDS = 4 };
+/* Returns the loss, and its gradient. A class without a share counts for nothing, whatever its score. */
+static double entropy(const float *x, uint32_t n, uint32_t label, const float *weights, float smoothing, double *dx) {
+    double top = -INFINITY, sum = 0, shares = 0, loss = 0;
+    for (uint32_t k = 0; k < n; k++) top = isnan(x[k]) ? (double)NAN : fmax(top, (double)x[k]);
+    for (uint32_t k = 0; k < n; k++) {
+        sum += exp((double)x[k] - top);
+        shares += share_of(weights, n, label, smoothing, k);
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        const double share = share_of(weights, n, label, smoothing, k);
+        if (share > 0) loss += share * (log(sum) + top - (double)x[k]);
+        dx[k] = shares * exp((double)x[k] - top) / sum - share;
+    }
+    return loss;
+}
+
+TEST_EACH(cross_entropy_is_its_definition, 0, SETTINGS) {
+    enum { CLASSES = 19, FIRST = 3, KINDS = 6 };
     static const float first[][FIRST] = {{-INFINITY, 0, 1},          {0, -INFINITY, 1},         {INFINITY, 0, 1},
                                          {0, INFINITY, 1},           {-INFINITY, INFINITY, 0},  {NAN, 0, 1},
                                          {-INFINITY, NAN, 1},        {-INFINITY, -INFINITY, 1}, {-3e38f, 0, 1},
                                          {-INFINITY, 3e38f, -3e38f}, {-3e38f, 3e38f, 1},        {0, 1, 2}};
+    static const float smoothings[] = {0, 0.1f, 1};
     enum { ROWS = VPPS_COUNT(first) };
     const vpps_options o = options_of(_i);
     float x[ROWS][CLASSES], weights[2][CLASSES], losses[ROWS * KINDS], *outs[ROWS * KINDS];
@@ -260,24 +270,46 @@ TEST_EACH(cross_entropy_has_the_gradient_of_a_label_at_minus_infinity, 0, SETTIN
     of[0] = VPPS_NO_NODE;
     of[1] = vpps_input(t.g, CLASSES, 1, weights[1]);
     for (uint32_t i = 0; i < ROWS * KINDS; i++) {
-        nodes[i] = vpps_cross_entropy_with(t.g, vpps_parameter(t.g, params[i]), 0, of[i % 2], i % KINDS / 2 ? 0.1f : 0);
+        nodes[i] =
+            vpps_cross_entropy_with(t.g, vpps_parameter(t.g, params[i]), 0, of[i % 2], smoothings[i % KINDS / 2]);
         outs[i] = &losses[i];
     }
+    /* without weights and smoothing the node is vpps_cross_entropy's */
+    ck_assert_uint_eq(vpps_plain_signature(t.g, nodes[0])->op, VPPS_OP_CROSS_ENTROPY);
     const vpps_request request = {
         .size = sizeof request, .n_values = ROWS * KINDS, .values = nodes, .value_outs = outs};
     TEST_OK(vpps_backward(t.h, t.g, vpps_sum(t.g, ROWS * KINDS, nodes), &request));
     TEST_OK(vpps_read_gradients(t.h));
     for (uint32_t i = 0; i < ROWS * KINDS; i++) {
         const float *row = x[i / KINDS];
+        double wanted[CLASSES];
+        const double loss = entropy(row, CLASSES, 0, weights[i % 2], smoothings[i % KINDS / 2], wanted);
         if (i < KINDS) ck_assert_float_eq(losses[i], INFINITY);
+        if (fabs(loss) < 1e30)
+            ck_assert_msg(fabs((double)losses[i] - loss) <= 2e-6 * (1 + fabs(loss)),
+                          "scores %g %g %g, kind %u: %.9g, expected %.9g", (double)row[0], (double)row[1],
+                          (double)row[2], i % KINDS, (double)losses[i], loss);
         for (uint32_t k = 0; k < CLASSES; k++) {
-            const double want = entropy_gradient(row, CLASSES, 0, weights[i % 2], i % KINDS / 2 ? 0.1f : 0, k),
-                         got = (double)gradient_of(&t, params[i])[k];
+            const double want = wanted[k], got = (double)gradient_of(&t, params[i])[k];
             ck_assert_msg(fabs(got - want) < 1e-5 || (isnan(got) && isnan(want)),
                           "scores %g %g %g, kind %u: d / d x[%u] is %g, expected %g", (double)row[0], (double)row[1],
                           (double)row[2], i % KINDS, k, got, want);
         }
     }
+}
+
+/* Scores that are all far from 0 lose no precision: the loss depends on their differences. */
+TEST_EACH(smoothing_of_great_scores_keeps_their_differences, 0, SETTINGS) {
+    const float near[] = {0.5f, -1.25f, 1.5f, 0}, far[] = {1e5f + 0.5f, 1e5f - 1.25f, 1e5f + 1.5f, 1e5f};
+    float values[2], *outs[] = {&values[0], &values[1]};
+    const vpps_options o = options_of(_i);
+    AT_END(training_end) training t = training_of(1);
+    training_start(&t, &o);
+    vpps_node losses[2];
+    for (uint32_t i = 0; i < 2; i++)
+        losses[i] = vpps_cross_entropy_with(t.g, vpps_input(t.g, 4, 1, i ? far : near), 2, VPPS_NO_NODE, 0.1f);
+    TEST_OK(vpps_forward(t.h, t.g, 2, losses, outs));
+    ck_assert_float_eq_tol(values[1], values[0], 1e-6f);
 }
 
 /* ---------------------------------------------------------------- constants

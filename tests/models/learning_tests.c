@@ -73,12 +73,6 @@ static void train_on(const char *device, int i, const double want[BATCHES]) {
     }
 }
 
-TEST_EACH(the_cpu_agrees, 0, case_count()) {
-    double want[BATCHES];
-    train_reference(_i, want);
-    train_on("cpu", _i, want);
-}
-
 /* Software SIMT compiles a kernel for each case, which takes long: it runs one case of each network; make test, of every third one. */
 GPU_EACH(the_gpu_agrees, case_count() / 3, case_count()) {
     double want[BATCHES];

@@ -32,8 +32,7 @@ TEST_EACH(each_affine_has_its_bias, 0, 2 * SN_HERE) {
     const vpps_cell cell = end_cell(r);
     training_start(&t, &o);
     const vpps_node pull = vpps_parameter(t.g, v);
-    const vpps_node sum =
-        vpps_pushed(t.g, vpps_apply(t.g, VPPS_APPLICATION(.cell = cell, .n_pulls = 1, .pulls = &pull)), 0);
+    const vpps_node sum = vpps_pushed(t.g, APPLY(t.g, cell, PULLS(1, &pull)), 0);
     TEST_OK(vpps_forward(t.h, t.g, 1, &sum, &out));
     TEST_OK(vpps_backward(t.h, t.g, vpps_sum_elements(t.g, sum), NULL));
     TEST_OK(vpps_read_gradients(t.h));
@@ -76,8 +75,7 @@ TEST_EACH(each_dropout_has_its_mask, 0, SN_HERE) {
         training_start(&t, &o);
         for (uint32_t k = 0; k < MASKS; k += 2) {
             const vpps_node pulls[] = {vpps_lookup(t.g, v[k], 0), vpps_lookup(t.g, v[k + 1], 0)};
-            sums[k / 2] =
-                vpps_pushed(t.g, vpps_apply(t.g, VPPS_APPLICATION(.cell = cell, .n_pulls = 2, .pulls = pulls)), 0);
+            sums[k / 2] = vpps_pushed(t.g, APPLY(t.g, cell, PULLS(2, pulls)), 0);
         }
         TEST_OK(vpps_backward(t.h, t.g, vpps_sum(t.g, MASKS / 2, sums), NULL));
         TEST_OK(vpps_read_gradients(t.h));

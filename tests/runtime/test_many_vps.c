@@ -163,7 +163,7 @@ static float *train_wide(uint32_t vps, size_t *count) {
         vpps_graph_clear(g);
         vpps_node y = vpps_input(g, WIDE, 1, x);
         for (uint32_t i = 0; i < 2; i++) {
-            y = vpps_pushed(g, vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_pulls = 1, .pulls = &y)), 0);
+            y = vpps_pushed(g, APPLY(g, cell, PULLS(1, &y)), 0);
             y = vpps_tanh(g, vpps_matvec(g, W, y));
         }
         train_batch(h, g, vpps_cross_entropy(g, vpps_matvec(g, C, y), step));

@@ -28,9 +28,7 @@ TEST(a_cell_is_recorded_whole_or_not_at_all) {
         if (more) TEST_OK(record(&n, &cell));
         const vpps_node start = vpps_parameter(n.g, n.b);
         const vpps_vertex child = vpps_source(n.g, 1, &start);
-        const vpps_vertex v =
-            vpps_apply(n.g, VPPS_APPLICATION(.cell = cell, .n_children = 1, .children = &child, .n_pulls = 1,
-                                             .pulls = &start, .n_indices = 1, .indices = &word));
+        const vpps_vertex v = APPLY(n.g, cell, CHILDREN(1, &child), PULLS(1, &start), INDICES(1, &word));
         ck_assert_uint_ne(vpps_scattered(n.g, v, 0), VPPS_NO_NODE);
         ck_assert_uint_ne(vpps_pushed(n.g, v, 0), VPPS_NO_NODE);
         TEST_OK(vpps_graph_status(n.g));

@@ -152,18 +152,16 @@ TEST_EACH(gradients_of_few_members_of_many_vertices, 0, 4) {
     o.precision = _i / 2 ? VPPS_PRECISION_BF16 : VPPS_PRECISION_FP32;
     o.waves = 1;
     AT_END(training_end) training t = training_of(7);
-    vpps_cell cell;
     const vpps_param T = add_lookup(t.model, "T", WORDS, SIZE, 1), W = add_matrix(t.model, "W", SIZE, SIZE);
     vpps_graph *r = begin_cell(t.model, "cell");
     const vpps_node y = vpps_tanh(r, vpps_matvec(r, W, vpps_pull_list(r, SIZE, 1)));
     TEST_OK(vpps_push(r, vpps_sum_elements(r, vpps_sum(r, 1, &y))));
-    TEST_OK(vpps_cell_end(r, &cell));
+    const vpps_cell cell = end_cell(r);
     training_start(&t, &o);
     for (uint32_t i = 0; i < VERTICES; i++) {
         const vpps_node word = vpps_tanh(t.g, vpps_lookup(t.g, T, i % WORDS)), *lists[] = {&word};
         const uint32_t n = i * MEMBERS / VERTICES != (i + 1) * MEMBERS / VERTICES;
-        const vpps_vertex v =
-            vpps_apply(t.g, VPPS_APPLICATION(.cell = cell, .n_pull_lists = 1, .pull_lists = lists, .n_members = n));
+        const vpps_vertex v = APPLY(t.g, cell, .n_pull_lists = 1, .pull_lists = lists, .n_members = n);
         losses[i] = vpps_pushed(t.g, v, 0);
     }
     ck_assert(isfinite(train_batch(t.h, t.g, vpps_sum(t.g, VERTICES, losses))));
@@ -175,7 +173,6 @@ static void gradients_of_keys(uint32_t vps, float gradient[KEYS * KEY]) {
     vpps_options o = options_of(vps, VPPS_DEFAULT_LR, 0);
     o.groups = 1;
     AT_END(training_end) training t = training_of(7);
-    vpps_cell cell;
     const vpps_param T = add_lookup(t.model, "T", KEYS, KEY, 1), W = add_matrix(t.model, "W", SHARED_ROWS, 1),
                      U = add_matrix(t.model, "U", SHARED_ROWS, DEPTH), P = add_lookup(t.model, "P", 3, DEPTH, 1),
                      Q = add_lookup(t.model, "Q", 3, KEY, 1), V = add_lookup(t.model, "V", 1, SHARED_ROWS, 1);
@@ -185,7 +182,7 @@ static void gradients_of_keys(uint32_t vps, float gradient[KEYS * KEY]) {
     const vpps_node y = vpps_tanh(r, vpps_add(r, vpps_matvec(r, W, vpps_dot(r, keys, query)), vpps_matvec(r, U, p)));
     /* a recurrence: the factors of a head would have to outlive its slice */
     TEST_OK(vpps_scatter(r, vpps_add(r, vpps_dot(r, vpps_sum(r, 1, &y), v), vpps_gather(r, 0, 0, 1, 1))));
-    TEST_OK(vpps_cell_end(r, &cell));
+    const vpps_cell cell = end_cell(r);
     training_start(&t, &o);
     vpps_vertex last = vpps_source(t.g, 1, (vpps_node[]){vpps_zeros(t.g, 1, 1)});
     for (uint32_t i = 0; i < 3; i++) {
@@ -193,9 +190,8 @@ static void gradients_of_keys(uint32_t vps, float gradient[KEYS * KEY]) {
         for (uint32_t k = 0; k < 4; k++) list[k] = vpps_scale(t.g, vpps_lookup(t.g, T, (2 * i + k) % KEYS), 1.5f);
         const vpps_node *lists[] = {list};
         const vpps_node pulls[] = {vpps_lookup(t.g, Q, i), vpps_lookup(t.g, V, 0), vpps_lookup(t.g, P, i)};
-        last =
-            vpps_apply(t.g, VPPS_APPLICATION(.cell = cell, .n_children = 1, .children = &last, .n_pulls = 3,
-                                             .pulls = pulls, .n_pull_lists = 1, .pull_lists = lists, .n_members = 4));
+        last = APPLY(t.g, cell, CHILDREN(1, &last), PULLS(3, pulls), .n_pull_lists = 1, .pull_lists = lists,
+                     .n_members = 4);
     }
     TEST_OK(vpps_backward(t.h, t.g, vpps_scattered(t.g, last, 0), NULL));
     TEST_OK(vpps_read_gradients(t.h));

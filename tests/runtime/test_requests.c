@@ -217,15 +217,13 @@ TEST_EACH(gradients_of_a_few_nodes, 0, 96) {
     vpps_vertex v = vpps_source(n.g, 1, nodes), both[2] = {v, v};
     for (uint32_t t = 0, length = 1 + vpps_random_below(&random, LENGTH); t < length; t++) {
         const uint32_t word = vpps_random_below(&random, SN_WORDS);
-        v = vpps_apply(
-            n.g, VPPS_APPLICATION(.cell = state, .n_children = 1, .children = &v, .n_indices = 1, .indices = &word));
+        v = APPLY(n.g, state, CHILDREN(1, &v), INDICES(1, &word));
         both[t % 2] = v;
         nodes[n_nodes++] = vpps_scattered(n.g, v, 0);
         for (uint32_t k = 0; k < 3; k++) nodes[n_nodes++] = vpps_pushed(n.g, v, k);
     }
     const uint32_t word = vpps_random_below(&random, SN_WORDS);
-    v = vpps_apply(
-        n.g, VPPS_APPLICATION(.cell = parent, .n_children = 2, .children = both, .n_indices = 1, .indices = &word));
+    v = APPLY(n.g, parent, CHILDREN(2, both), INDICES(1, &word));
     nodes[n_nodes++] = vpps_scattered(n.g, v, 0);
     nodes[n_nodes++] = vpps_pushed(n.g, v, 0);
     for (uint32_t i = 1; i < n_nodes; i++)

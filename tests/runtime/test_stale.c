@@ -109,9 +109,8 @@ TEST_EACH(masks_of_shared_rows, 0, 5) {
         vpps_graph_clear(g);
         model->batches = 0;
         const vpps_node in = vpps_input(g, WIDE, 1, data);
-        const vpps_node y =
-            in_cell ? vpps_scattered(g, vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_pulls = 1, .pulls = &in)), 0)
-                    : vpps_dropout(g, vpps_tanh(g, vpps_affine1(g, b, W, in)), p);
+        const vpps_node y = in_cell ? vpps_scattered(g, APPLY(g, cell, PULLS(1, &in)), 0)
+                                    : vpps_dropout(g, vpps_tanh(g, vpps_affine1(g, b, W, in)), p);
         ck_assert_float_eq_tol(train_batch(h, g, vpps_sum_elements(g, y)), (float)expected, 1e-3f);
     }
 }
@@ -147,8 +146,7 @@ TEST_EACH(frozen_tables_in_cells_stay, 0, VPPS_ADAMW + 1) {
             vpps_graph_clear(run.g);
             for (uint32_t i = 0; i < 8; i++) {
                 const uint32_t index = (i + b) % 6;
-                const vpps_vertex v =
-                    vpps_apply(run.g, VPPS_APPLICATION(.cell = cell, .n_indices = 1, .indices = &index));
+                const vpps_vertex v = APPLY(run.g, cell, INDICES(1, &index));
                 terms[i] = vpps_sum_elements(run.g, vpps_square(run.g, vpps_scattered(run.g, v, 0)));
             }
             TEST_OK(vpps_fb(run.h, run.g, vpps_sum(run.g, 8, terms), NULL));

@@ -285,8 +285,7 @@ static vpps_node build_steps(const small_network *n, const vpps_cell *cell, uint
         for (uint32_t k = 0; k < 2 + i % (MOST - 1); k++) {
             const uint32_t indices[] = {vpps_random_below(&random, SN_WORDS), vpps_random_below(&random, SN_CLASSES)};
             if (cell)
-                v = vpps_apply(g, VPPS_APPLICATION(.cell = *cell, .n_children = 1, .children = &v, .n_indices = 2,
-                                                   .indices = indices));
+                v = APPLY(g, *cell, CHILDREN(1, &v), INDICES(2, indices));
             else
                 state = sn_read(n, indices[0], state);
             terms[count++] = cell ? vpps_pushed(g, v, 0) : sn_loss(n, state, indices[1]);

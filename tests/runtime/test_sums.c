@@ -163,10 +163,7 @@ TEST_EACH(gradients_of_many_vertices_add_up, 0, SN_HERE) {
                                vpps_input(t.g, SIZE, 2, ones)};
     vpps_node *losses = malloc(n * sizeof *losses);
     for (uint32_t i = 0; i < n; i++)
-        losses[i] = vpps_pushed(t.g,
-                                vpps_apply(t.g, VPPS_APPLICATION(.cell = cell, .n_pulls = 3, .pulls = pulls,
-                                                                 .n_indices = 1, .indices = &(uint32_t){1})),
-                                0);
+        losses[i] = vpps_pushed(t.g, APPLY(t.g, cell, PULLS(3, pulls), INDICES(1, &(uint32_t){1})), 0);
     TEST_OK(vpps_backward(t.h, t.g, vpps_sum(t.g, n, losses), NULL));
     const float loss = latest_loss(t.h);
     TEST_OK(vpps_read_gradients(t.h));

@@ -210,7 +210,7 @@ TEST(long_names) {
     TEST_OK(vpps_trace_begin(h, name));
     TEST_OK(vpps_trace_end(h));
     const uint32_t word = 1;
-    const vpps_vertex v = vpps_apply(n.g, VPPS_APPLICATION(.cell = cell, .n_indices = 1, .indices = &word));
+    const vpps_vertex v = APPLY(n.g, cell, INDICES(1, &word));
     TEST_OK(vpps_fb(h, n.g, vpps_sum_elements(n.g, vpps_scattered(n.g, v, 0)), NULL));
     json_auto_t *trace = read_trace(h);
     ck_assert_uint_eq(count(trace, CALLER, kept, NULL), 1);
@@ -240,8 +240,7 @@ TEST(who_has_no_part_of_a_chain_does_not_wait) {
     vpps_vertex v = vpps_source(n.g, 1, &begin);
     for (uint32_t i = 0; i < CHAIN; i++) {
         const uint32_t one = 1;
-        v = vpps_apply(
-            n.g, VPPS_APPLICATION(.cell = cell, .n_children = 1, .children = &v, .n_indices = 1, .indices = &one));
+        v = APPLY(n.g, cell, CHILDREN(1, &v), INDICES(1, &one));
     }
     TEST_OK(vpps_fb(h, n.g, vpps_sum_elements(n.g, vpps_scattered(n.g, v, 0)), NULL));
     json_auto_t *trace = read_trace(h);

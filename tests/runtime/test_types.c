@@ -47,13 +47,13 @@ static vpps_node build(const setting *s, uint32_t kind) {
     vpps_graph *g = s->g;
     vpps_graph_clear(g);
     const vpps_node x = vpps_tanh(g, vpps_lookup(g, s->table, kind % ROWS));
-    const vpps_vertex v = vpps_apply(g, VPPS_APPLICATION(.cell = s->cell, .n_pulls = 1, .pulls = &x));
+    const vpps_vertex v = APPLY(g, s->cell, PULLS(1, &x));
     const uint32_t first = kind % (LENGTH - 8), n = 1 + kind / (LENGTH - 8) % 8;
     vpps_node parts[4] = {vpps_sum_elements(g, vpps_scattered(g, v, 0)),
                           vpps_sum_elements(g, vpps_square(g, vpps_slice(g, x, first, n))),
                           vpps_sum_elements(g, vpps_slice(g, x, first + 1, 1))};
     if (kind < LATE) return vpps_sum(g, 3, parts);
-    const vpps_vertex late = vpps_apply(g, VPPS_APPLICATION(.cell = s->late, .n_pulls = 1, .pulls = &x));
+    const vpps_vertex late = APPLY(g, s->late, PULLS(1, &x));
     parts[3] = vpps_sum_elements(g, vpps_scattered(g, late, 0));
     return vpps_sum(g, 4, parts);
 }

@@ -128,15 +128,14 @@ TEST(options_of_other_sizes) {
 }
 
 TEST(applications_of_other_sizes) {
-    vpps_cell twice, sum;
     block b;
     AT_END(sn_close) small_network n = sn_of(1);
     vpps_graph *r = begin_cell(n.model, "twice");
     TEST_OK(vpps_scatter(r, vpps_scale(r, vpps_lookup(r, n.E, vpps_pull_index(r)), 2)));
-    TEST_OK(vpps_cell_end(r, &twice));
-    TEST_OK(vpps_cell_begin(n.model, "sum", &r));
+    const vpps_cell twice = end_cell(r);
+    r = begin_cell(n.model, "sum");
     TEST_OK(vpps_scatter(r, vpps_sum(r, 1, (vpps_node[]){vpps_gather_list(r, 0, SN_EMBED, 1)})));
-    TEST_OK(vpps_cell_end(r, &sum));
+    const vpps_cell sum = end_cell(r);
     const uint32_t word = 3;
     vpps_vertex v = 0;
     for (size_t larger = 0; larger < 2; larger++) { /* older: without lists */

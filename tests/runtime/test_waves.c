@@ -103,33 +103,30 @@ TEST(a_small_pool_is_met_by_slices_of_attention) {
     o.verify = true;
     o.pool_bytes = 300000;
     AT_END(training_end) training t = training_of(7);
-    vpps_cell rnn, head;
     vpps_node words[WORDS + MEMBERS], losses[WORDS];
     const vpps_param T = add_lookup(t.model, "T", WORDS + MEMBERS, SIZE, 1),
                      W = add_matrix(t.model, "W", CLASSES, SIZE), R = add_matrix(t.model, "R", SIZE, SIZE);
     vpps_graph *r = begin_cell(t.model, "rnn");
     const vpps_node before = vpps_matvec(r, R, vpps_gather(r, 0, 0, SIZE, 1));
     TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_add(r, before, vpps_lookup(r, T, vpps_pull_index(r))))));
-    TEST_OK(vpps_cell_end(r, &rnn));
-    TEST_OK(vpps_cell_begin(t.model, "head", &r));
+    const vpps_cell rnn = end_cell(r);
+    r = begin_cell(t.model, "head");
     const vpps_node keys = vpps_pull_list(r, SIZE, 1), values = vpps_pull_list(r, SIZE, 1);
     const vpps_node weights = vpps_softmax_list(r, vpps_dot(r, keys, vpps_pull(r, SIZE, 1)));
     const vpps_node scores = vpps_matvec(r, W, vpps_weighted_sum_list(r, weights, values));
     TEST_OK(vpps_push(r, vpps_cross_entropy(r, scores, vpps_pull_index(r))));
-    TEST_OK(vpps_cell_end(r, &head));
+    const vpps_cell head = end_cell(r);
     training_start(&t, &o);
     vpps_vertex v = vpps_source(t.g, 1, (vpps_node[]){vpps_zeros(t.g, SIZE, 1)});
     for (uint32_t i = 0; i < WORDS + MEMBERS; i++) {
-        v = vpps_apply(t.g,
-                       VPPS_APPLICATION(.cell = rnn, .n_children = 1, .children = &v, .n_indices = 1, .indices = &i));
+        v = APPLY(t.g, rnn, CHILDREN(1, &v), INDICES(1, &i));
         words[i] = vpps_scattered(t.g, v, 0);
     }
     for (uint32_t i = 0; i < WORDS; i++) {
         const vpps_node *lists[] = {words + i, words + i};
         losses[i] = vpps_pushed(t.g,
-                                vpps_apply(t.g, VPPS_APPLICATION(.cell = head, .n_pulls = 1, .pulls = words + i,
-                                                                 .n_indices = 1, .indices = &i, .n_pull_lists = 2,
-                                                                 .pull_lists = lists, .n_members = MEMBERS)),
+                                APPLY(t.g, head, PULLS(1, words + i), INDICES(1, &i), .n_pull_lists = 2,
+                                      .pull_lists = lists, .n_members = MEMBERS),
                                 0);
     }
     TEST_OK(vpps_backward(t.h, t.g, vpps_sum(t.g, WORDS, losses), NULL));

@@ -72,12 +72,3 @@ uint32_t find_wait(batch *b, uint32_t n) {
     ck_abort_msg("no such wait");
     return 0;
 }
-
-uint32_t stage_of(batch *b, uint32_t block) {
-    for (size_t i = 0; i < b->e.n_sites; i++) {
-        const vpps_task *t = editor_task(&b->e, b->e.sites[i].at);
-        if (t->kind == VPPS_TASK_STAGE && t->operands[0] == block) return b->e.sites[i].at;
-    }
-    ck_abort_msg("no such stage");
-    return 0;
-}

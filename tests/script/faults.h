@@ -27,7 +27,6 @@ vpps_status verify_edited(const batch *b);
 
 /* Returns the last block of a cell that has vertices. */
 vpps_block *block_of(batch *b, const char *cell, uint32_t *number);
-/* Return an address: of task number n, from 0, of a kind; of the n-th task that waits; of a block's first stage. */
+/* Return an address: of task number n, from 0, of a kind; of the n-th task that waits. */
 uint32_t find(batch *b, vpps_task_kind kind, uint32_t n);
 uint32_t find_wait(batch *b, uint32_t n);
-uint32_t stage_of(batch *b, uint32_t block);

@@ -342,19 +342,6 @@ static void open_attention(batch *b) {
 
 TEST_GROUP("refusals", .seconds = 300);
 
-TEST(a_condition_is_another) {
-    AT_END(close_batch) batch b;
-    uint32_t block;
-    open_decided(&b);
-    vpps_compiled_cell *c = b.job.subject.cells[block_of(&b, "turn", &block)->cell];
-    c->condition.is = true;
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "is wrong where the condition");
-    c->outputs[0].otherwise = 1;
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "its other value is no input of its shape");
-    c->condition.input = 1;
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "the condition is no scalar input");
-}
-
 TEST(every_refusal_is_met) {
     enum { MOST = 600, WORDS = 1500, EVERY_WORD = 61, EVERY_FIELD = 2 };
     /* Seeds whose scripts, mutated or damaged, were the first to meet some refusal; if these no longer meet all, all seeds are tried, in both ways. */

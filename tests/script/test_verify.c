@@ -40,7 +40,6 @@ TEST(correct_scripts_are_accepted) {
 TEST(vertices_may_have_the_same_lists) {
     enum { SIZE = 6, ENTRIES = 5, VERTICES = 3, NOTHING = 3 };
     for (uint32_t outputs = 1; outputs < 64; outputs++) { /* base 4: which output of each vertex is a term */
-        vpps_cell leaf, all;
         vpps_vertex leaves[4];
         vpps_node terms[2 * VERTICES];
         uint32_t n = 0;
@@ -49,13 +48,13 @@ TEST(vertices_may_have_the_same_lists) {
                          matrix = add_matrix(t.model, "W", SIZE, SIZE);
         vpps_graph *r = begin_cell(t.model, "leaf");
         TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_matvec(r, matrix, vpps_lookup(r, table, vpps_pull_index(r))))));
-        TEST_OK(vpps_cell_end(r, &leaf));
-        TEST_OK(vpps_cell_begin(t.model, "all", &r));
+        const vpps_cell leaf = end_cell(r);
+        r = begin_cell(t.model, "all");
         const vpps_node own = vpps_lookup(r, table, vpps_pull_index(r)), x = vpps_gather_list(r, 0, SIZE, 1);
         const vpps_node score = vpps_softmax_list(r, vpps_dot(r, x, own));
         TEST_OK(vpps_scatter(r, vpps_weighted_sum_list(r, score, x)));
         TEST_OK(vpps_scatter(r, vpps_tanh(r, own)));
-        TEST_OK(vpps_cell_end(r, &all));
+        const vpps_cell all = end_cell(r);
         for (uint32_t i = 0; i < 3; i++) leaves[i] = APPLY(t.g, leaf, INDICES(1, &i));
         leaves[3] = leaves[1]; /* the same child twice in a list */
         vpps_vertex v[VERTICES];
