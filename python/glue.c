@@ -30,35 +30,20 @@ void glue_model_release(void *p) {
     free(m);
 }
 
-/* Gives Python the graph or handle in `made`, which a call that returned `status` has created. */
-static vpps_status give(const glue_user *made, vpps_status status, glue_user **out) {
+vpps_status glue_user_create(glue_model *m, const vpps_options *options, glue_user *trainer, glue_user **out) {
+    glue_user made = {.model = m};
+    const vpps_status status = trainer   ? vpps_handle_create_inference(&made.handle, trainer->handle, options)
+                               : options ? vpps_handle_create(&made.handle, m->model, options)
+                                         : vpps_graph_create(&made.graph, m->model);
     *out = status == VPPS_OK ? malloc(sizeof **out) : NULL;
     if (*out) {
-        **out = *made;
-        __atomic_fetch_add(&made->model->users, 1, __ATOMIC_SEQ_CST);
+        **out = made;
+        __atomic_fetch_add(&m->users, 1, __ATOMIC_SEQ_CST);
         return VPPS_OK;
     }
-    vpps_handle_destroy(made->handle);
-    vpps_graph_destroy(made->graph);
+    vpps_handle_destroy(made.handle);
+    vpps_graph_destroy(made.graph);
     return status == VPPS_OK ? VPPS_MEMORY : status;
-}
-
-vpps_status glue_graph_create(glue_model *m, glue_user **out) {
-    glue_user made = {.model = m};
-    const vpps_status status = vpps_graph_create(&made.graph, m->model);
-    return give(&made, status, out);
-}
-
-vpps_status glue_handle_create(glue_model *m, const vpps_options *options, glue_user **out) {
-    glue_user made = {.model = m};
-    const vpps_status status = vpps_handle_create(&made.handle, m->model, options);
-    return give(&made, status, out);
-}
-
-vpps_status glue_inference_create(glue_user *trainer, const vpps_options *options, glue_user **out) {
-    glue_user made = {.model = trainer->model};
-    const vpps_status status = vpps_handle_create_inference(&made.handle, trainer->handle, options);
-    return give(&made, status, out);
 }
 
 void glue_user_destroy(void *p) {

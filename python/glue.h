@@ -18,12 +18,10 @@ typedef struct glue_user {
 /* Destroys a graph or a handle. The values that a handle trained stay with the model: its parameters are copied there before. */
 void glue_user_destroy(void *user);
 
-/* These calls make a model, a graph of it, a handle that trains, and one for inference. *out is NULL on failure. After a Python exception that
- * replaces the call's return value, such as Ctrl-C's, *out tells whether there is an object. */
+/* These calls make a model; and a graph of it (`options` NULL), a handle that trains, or, with a `trainer`, one for inference. *out is NULL on
+ * failure. After a Python exception that replaces the call's return value, such as Ctrl-C's, *out tells whether there is an object. */
 vpps_status glue_model_create(uint64_t seed, glue_model **out);
-vpps_status glue_graph_create(glue_model *m, glue_user **out);
-vpps_status glue_handle_create(glue_model *m, const vpps_options *options, glue_user **out);
-vpps_status glue_inference_create(glue_user *trainer, const vpps_options *options, glue_user **out);
+vpps_status glue_user_create(glue_model *m, const vpps_options *options, glue_user *trainer, glue_user **out);
 
 /* Returns a node's shape as rows << 32 | cols, or 0 if there is no such node. */
 uint64_t glue_shape(const vpps_graph *g, vpps_node x);

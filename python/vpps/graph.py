@@ -156,7 +156,7 @@ class Graph(Builder):
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self._glue = ffi.gc(result(lib.glue_graph_create, model._glue), lib.glue_user_destroy)
+        self._glue = ffi.gc(result(lib.glue_user_create, model._glue, ffi.NULL, ffi.NULL), lib.glue_user_destroy)
         self._c = self._glue.graph
         self._epoch = Epoch(self._c, self.model, self._glue)
 

@@ -176,7 +176,7 @@ class Trainer(Engine):
             setattr(o.optimizer, name, real(given[name], name))
         o.communicator = ffi.NULL if communicator is None else communicator._c
         self._communicator = communicator
-        self._open(model, lambda out: lib.glue_handle_create(model._glue, o, out))
+        self._open(model, lambda out: lib.glue_user_create(model._glue, o, ffi.NULL, out))
         self._on_step = on_step
         self._lr = float(o.optimizer.lr if lr is not None else lib.vpps_default_lr(o.optimizer.kind))
         self._untold: float | None = None  # learning rate of the latest batch until on_step is told of the batch
@@ -433,7 +433,7 @@ class Inference(Engine):
         o, self._held = _options(dict(locals()))
         with trainer._lock:
             trainer._c  # raises an exception if the trainer is closed
-            self._open(trainer.model, lambda out: lib.glue_inference_create(trainer._glue, o, out))
+            self._open(trainer.model, lambda out: lib.glue_user_create(trainer.model._glue, o, trainer._glue, out))
 
     def __repr__(self) -> str:
         return f"<inference on {self.stats().device}>" if self._handle else "<inference that is closed>"

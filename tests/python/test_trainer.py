@@ -157,7 +157,8 @@ def test_what_cannot_be_trained(rng):
 
 def test_looking_inside(rng):
     lines = []
-    net = Small(trace_events=10000, log=lines.append).train()
+    net = Small(trace_events=10000, device="auto", log=lines.append).train()
+    assert any("cpu" in line for line in lines)
     batch = net.draw(rng)
     with net.graph:
         with net.trainer.trace("build"):
@@ -173,12 +174,6 @@ def test_looking_inside(rng):
     trials, done = net.trainer.trials()
     assert isinstance(trials, list) and isinstance(done, bool)
     refused(vpps.StateError, "", lambda: Small().train().trainer.trace_json())
-
-
-def test_log_reaches_python():
-    lines = []
-    vpps.Trainer(Small().model, device="auto", log=lines.append)
-    assert any("cpu" in line for line in lines)
 
 
 @pytest.mark.parametrize("caller", ["works", "free"])
@@ -251,13 +246,14 @@ def test_on_step_is_told_of_batches_in_spite_of_ctrl_c(rng, monkeypatch, name, p
 def test_ctrl_c_while_a_trainer_is_made_leaves_none(rng, monkeypatch):
     """An interrupted constructor frees what it made: else a trainer that nothing refers to would keep the model from taking another."""
     net = Small()
-    for name, make in (("glue_handle_create", net.train), ("glue_inference_create", lambda: vpps.Inference(net.train().trainer))):
+    for make in (net.train, lambda: vpps.Inference(net.trainer)):
         for _ in range(2):
             with monkeypatch.context() as m:
-                m.setattr(vpps.trainer, "lib", Interrupting(vpps.trainer.lib, name))
+                m.setattr(vpps.trainer, "lib", Interrupting(vpps.trainer.lib, "glue_user_create"))
                 refused(KeyboardInterrupt, "", make)
-            net.trainer = None
-    net.train().step(net.draw(rng))
+        net.trainer = None
+        net.train()
+    net.step(net.draw(rng))
     assert np.isfinite(net.trainer.loss())
 
 
