@@ -16,23 +16,21 @@ if TYPE_CHECKING:
     from .trainer import Trainer
 
 
-def _checked(gradient: Any, value: F32, what: str) -> F32:
-    """The gradient as an array; fails if its shape is not the value's."""
-    g = as_f32(gradient, what)
+def _placed(gradient: Any, value: F32, many: bool, gpu: int | None, what: str) -> tuple[int, Any]:
+    """The address of a value's gradient, on the host or on a GPU, and the object that holds the numbers there. 0: None, which is zeros."""
+    if gradient is None:
+        return 0, None
+    g: F32 | OnGpu = as_f32(gradient, what) if gpu is None else OnGpu(gradient, gpu, what)
     if g.shape != value.shape:
-        raise ArgumentError(f"{what}: an array of shape {g.shape}; expected {value.shape}, the value's")
-    return g
-
-
-def _addresses_on_gpu(t: OnGpu, value: F32, many: bool, n: int, what: str) -> NDArray[np.uintp]:
-    """The addresses of n gradients, which a tensor on a GPU holds one after the other."""
-    if t.shape != value.shape:
-        raise ArgumentError(f"{what}: a tensor of shape {t.shape}; expected {value.shape}, the value's")
+        raise ArgumentError(f"{what}: {'an array' if gpu is None else 'a tensor'} of shape {g.shape}; expected {value.shape}, the value's")
+    if not isinstance(g, OnGpu):
+        g = np.ascontiguousarray(columns_of(g, many))
+        return g.ctypes.data, g
     if not many:
-        t.columns(what)
-    elif len(t.shape) > 2 or not t.by_rows:
-        raise ArgumentError(f"{what}: a tensor of shape {t.shape} on a GPU; expected vectors, contiguous: x.contiguous()")
-    return addresses_of(t.address, 4 * value.size, n)
+        g.columns(what)
+    elif len(g.shape) > 2 or not g.by_rows:
+        raise ArgumentError(f"{what}: a tensor of shape {g.shape} on a GPU; expected vectors, contiguous: x.contiguous()")
+    return g.address, g
 
 
 class Step(Uncopied):
@@ -67,15 +65,9 @@ class Step(Uncopied):
         else:
             values, given = [places.result], [gradients]
         what = [f"gradients[{i}]" if len(values) > 1 else "gradients" for i in range(len(values))]
-        counts = [places.n // max(len(values), 1)] * len(values)
-        if self._trainer._gpu is not None and any(map(is_on_gpu, given)):
-            tensors = [None if g is None else OnGpu(g, self._trainer._gpu, w) for g, w in zip(given, what)]
-            at = [np.zeros(n, np.uintp) if t is None else _addresses_on_gpu(t, v, places.many, n, w)
-                  for t, v, n, w in zip(tensors, values, counts, what)]
-            self._go_on(at, DEFAULT_STREAM)
-        else:
-            arrays = [None if g is None else np.ascontiguousarray(columns_of(_checked(g, v, w), places.many)) for g, v, w in zip(given, values, what)]
-            self._go_on([np.zeros(n, np.uintp) if a is None else addresses_of(a.ctypes.data, a.nbytes, n) for a, n in zip(arrays, counts)])
+        gpu, n = self._trainer._gpu if any(map(is_on_gpu, given)) else None, places.n // max(len(values), 1)
+        placed = [_placed(g, v, places.many, gpu, w) for g, v, w in zip(given, values, what)]
+        self._go_on([addresses_of(at, 4 * v.size if at else 0, n) for (at, _), v in zip(placed, values)], None if gpu is None else DEFAULT_STREAM)
         return None if self._asked is None else self._asked.result
 
     def _go_on(self, at: list[NDArray[np.uintp]], stream: int | None = None) -> None:
