@@ -138,10 +138,8 @@ class Recurrent(Module):
         """A layer with a copy of the parameters of PyTorch's layer."""
         if not isinstance(module, cls.of_torch):
             raise TypeError(f"vpps.torch.{cls.__name__}.from_torch: {type(module).__name__}; expected torch.nn.{cls.of_torch.__name__}")
-        more = {"nonlinearity": module.nonlinearity} if isinstance(module, torch.nn.RNN) else {}
-        made: T = cls(module.input_size, module.hidden_size, module.num_layers, bias=module.bias, batch_first=module.batch_first,
-                      dropout=module.dropout, bidirectional=module.bidirectional, proj_size=module.proj_size, **more, **options)
-        return _with_state(made, module)
+        names = [*Config._fields[1:], "proj_size", *(["nonlinearity"] if len(cls.cells) > 1 else [])]
+        return _with_state(cls(**{name: getattr(module, name) for name in names}, **options), module)
 
     def to_torch(self) -> torch.nn.RNNBase:
         """PyTorch's layer with a copy of this layer's parameters."""

@@ -10,6 +10,7 @@ import platform
 import sys
 import sysconfig
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ def _version() -> str:
     return vpps.__version__
 
 
-def _optional(name: str) -> str:
+def _package(name: str) -> str:
     try:
         module = __import__(name)
     except ImportError:
@@ -67,10 +68,8 @@ def examine() -> list[dict[str, Any]]:
     add("library", lambda: os.path.realpath(str(_vpps.__file__)))
     add("python", lambda: f"{platform.python_implementation()} {platform.python_version()}, {sysconfig.get_platform()}")
     add("cores", lambda: str(len(os.sched_getaffinity(0))))
-    for package in ("numpy", "cffi"):
-        add(package, lambda package=package: str(__import__(package).__version__))  # type: ignore[misc]
-    for package in ("safetensors", "tensorboardX", "tqdm"):
-        add(package, lambda package=package: _optional(package))  # type: ignore[misc]
+    for package in ("numpy", "cffi", "safetensors", "tensorboardX", "tqdm"):
+        add(package, partial(_package, package))
     add("device cpu", lambda: _device("cpu"))
     add("device cuda", lambda: _device("cuda"), needed=False)
     return found

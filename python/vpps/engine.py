@@ -216,7 +216,7 @@ class Engine(Hinting, Closing):
         "zero_grad": "zero_gradients() forgets the gradients that backward() added up; step() needs none of it",
         "learning_rate": "lr is the learning rate, and can be assigned", "param_groups": "set_param_group() gives parameters numbers of their own",
         "state_dict": "save() writes a checkpoint, model.state_dict() has the values", "load_state_dict": "see load() and model.load_state_dict()",
-        "fit": "step(loss) trains one batch", "train": "step(loss) trains one batch", "eval": "forward() has no dropout, and needs no other mode",
+        "fit train": "step(loss) trains one batch", "eval": "forward() has no dropout, and needs no other mode",
         "predict": "forward(node) computes values", "optimizer": "the optimizer is chosen when the trainer is made"}
     _instead = "; model.state_dict() has copies of the values, and a trainer's save() writes a checkpoint"
     model: Model

@@ -22,42 +22,32 @@ class Error(Exception):
 class ArgumentError(Error, ValueError, status="ARGUMENT"):
     """An argument is out of its range."""
 
-
 class ShapeError(Error, ValueError, status="SHAPE"):
     """Operand shapes do not fit."""
-
 
 class OutOfMemoryError(Error, MemoryError, status="MEMORY"):
     """Memory is exhausted, the host's or the device's."""
 
-
 class PoolError(Error, MemoryError, status="POOL"):
     """The batch does not fit the device's pool."""
-
 
 class FileError(Error, OSError, status="IO"):
     """A file could not be read or written."""
 
-
 class FormatError(Error, ValueError, status="FORMAT"):
     """A file's content does not follow its format."""
-
 
 class DeviceError(Error, RuntimeError, status="DEVICE"):
     """The device is missing or failed."""
 
-
 class StallError(Error, RuntimeError, status="STALL"):
     """A device program stopped making progress."""
-
 
 class NonfiniteError(Error, ArithmeticError, status="NONFINITE"):
     """The loss or its gradient is not finite."""
 
-
 class ScriptError(Error, RuntimeError, status="SCRIPT"):
     """A script (the program that the library writes for a batch) failed verification."""
-
 
 class StateError(Error, RuntimeError, status="STATE"):
     """The call does not fit the object's state."""
@@ -97,12 +87,13 @@ def _missing(name: str, hint: str) -> property:
 
 
 class Hinting(Uncopied):
-    """Fails with a hint at names of other frameworks: `_elsewhere` maps each to the hint. They are properties, as `__getattr__` is slow."""
+    """Fails with a hint at names of other frameworks: `_elsewhere` maps one or several to it. Properties, since `__getattr__` is slow."""
 
     __slots__ = ()
     _elsewhere: Mapping[str, str] = {}
 
     def __init_subclass__(cls) -> None:
+        cls._elsewhere = {name: hint for names, hint in cls._elsewhere.items() for name in names.split()}
         for name, hint in cls._elsewhere.items():
             if not hasattr(cls, name):
                 setattr(cls, name, _missing(name, hint))

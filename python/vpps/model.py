@@ -63,8 +63,7 @@ class Parameter(Hinting):
     _instead = "; p.value is a copy of the values"
     _elsewhere = {
         "grad": "p.gradient has it after trainer.backward(loss) and trainer.read_gradients()",
-        "data": "p.value is a copy of the values, p.view() the model's memory", "numpy": "p.value is a copy of the values",
-        "detach": "p.value is a copy of the values", "values": "p.value is a copy of the values", "weight": "p.value is a copy of the values",
+        "data": "p.value is a copy of the values, p.view() the model's memory", "numpy detach values weight": "p.value is a copy of the values",
         "requires_grad": "p.frozen says whether training leaves the parameter as it is, and can be assigned",
         "T": "vpps.transpose(p) is a node"}
 
@@ -216,9 +215,9 @@ class Model(Hinting):
 
     _elsewhere = {
         "train": "trainer.step(loss) trains", "eval": "trainer.forward(node) has no dropout, and needs no other mode",
-        "to": "the device is chosen by vpps.Trainer(model, device=...)", "cuda": "the device is chosen by vpps.Trainer(model, device=...)",
-        "zero_grad": "trainer.zero_gradients() forgets gradients", "named_parameters": "model.parameters is a list; each has a name",
-        "forward": "trainer.forward(node) computes values", "save": "trainer.save(path) writes a checkpoint", "load": "trainer.load(path) reads it"}
+        "to cuda": "the device is chosen by vpps.Trainer(model, device=...)", "zero_grad": "trainer.zero_gradients() forgets gradients",
+        "named_parameters": "model.parameters is a list; each has a name", "forward": "trainer.forward(node) computes values",
+        "save": "trainer.save(path) writes a checkpoint", "load": "trainer.load(path) reads it"}
     _instead = "; state_dict() has copies of its values, which a model that is declared alike takes by load_state_dict()"
 
     def __init__(self, seed: int = 1) -> None:

@@ -119,12 +119,11 @@ class Node(Hinting):
     _elsewhere = {
         "grad": "trainer.backward(loss, gradients=node) returns the gradient",
         "backward": "trainer.step(loss) trains, trainer.backward(loss) makes gradients alone",
-        "value": "trainer.forward(node) computes the value", "numpy": "trainer.forward(node) computes the value",
+        "value numpy data cpu": "trainer.forward(node) computes the value",
         "item": "trainer.value(node) computes a scalar, trainer.loss() has that of the latest batch",
-        "data": "trainer.forward(node) computes the value", "cpu": "trainer.forward(node) computes the value",
         "detach": "trainer.keep(node) keeps the value for a later graph, as a constant",
         "T": "vpps.transpose(x)", "sum": "vpps.sum_elements(x) is the sum of all elements", "mean": "vpps.sum_elements(x) / the number of elements",
-        "size": "x.shape is (rows, cols)", "view": "vpps.reshape(x, rows, cols)", "reshape": "vpps.reshape(x, rows, cols)",
+        "size": "x.shape is (rows, cols)", "view reshape": "vpps.reshape(x, rows, cols)",
         "exp": "vpps.exp(x)", "log": "vpps.log(x)", "tanh": "vpps.tanh(x)", "sigmoid": "vpps.sigmoid(x)", "softmax": "vpps.softmax(x)"}
     __array_ufunc__ = None  # NumPy's arrays leave operators to nodes, which refuse them
 
