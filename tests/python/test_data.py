@@ -22,18 +22,6 @@ def test_labels_of_trees():
     assert list(trees.labels) == ["S", "NP", "VP", "VBZ"] and kept[1] == "NP"
 
 
-def test_lines_of_words():
-    sentences = data.Sentences().read_columns_text("# c c\n\na X\n#\nb O\n", comments=True)
-    assert [sentences.word_line(0, k) for k in range(2)] == [3, 5]
-
-
-def test_tags_of_chunks():
-    assert data.F1.applies(data.Vocab(["O", "B-X", "L-X", "0"])) and not data.F1.applies(data.Vocab(["NN", "O"]))
-    f1 = data.F1(data.Vocab(["O", "B-X", "L-X", "0"]))
-    f1.add([1, 2, 3], [1, 2, 0])
-    assert f1.counts() == (1, 1, 1)
-
-
 # ---------------------------------------------------------------- every reader and measure, on a few lines
 
 def test_vocabularies():
@@ -111,6 +99,8 @@ def test_sentences(tmp_path):
         assert [x.words.tolist() for x in s] == [[0, 1], [0]] and [x.tags.tolist() for x in s] == [[0, 1], [1]]
         assert s.counts().tolist() == [2, 1] and s.line(1) in (2, 4) and s[-1].words.tolist() == [0] and len(s[0:2]) == 2
         assert s.label(0) is None
+    noted = data.Sentences().read_columns_text("# c c\n\na X\n#\nb O\n", comments=True)
+    assert [noted.word_line(0, k) for k in range(2)] == [3, 5]
     labelled = "good\ta b\nbad\tb\n"
     for s in (data.Sentences().read_labelled_text(labelled), data.Sentences().read_labelled(file(labelled))):
         assert [s.tag_vocab[s.label(i)] for i in range(2)] == ["good", "bad"] and s[0].tags is None
@@ -150,9 +140,6 @@ def test_lattices(tmp_path):
     spanned = [(int(i), int(s)) for i in range(len(one.tags)) for s in one.source[one.first_arc[i]:one.first_arc[i + 1]]]
     assert sum(one.is_character) == 3 and sorted(i - s for i, s in spanned) == [1, 1, 1, 2, 2]
     assert built.sizes[0] == 2 and built.line(0) == 1
-
-
-def test_files_of_lattices(tmp_path):
     refused(vpps.FormatError, "mine:1", lambda: data.Lattices().read_text("x", "mine"))
     (tmp_path / "bad").write_text("x")
     refused(vpps.FormatError, "bad:1", lambda: data.Lattices().read(tmp_path / "bad"))
@@ -193,8 +180,8 @@ def test_a_path_does_not_end_at_a_nul(root, tmp_path, monkeypatch):
 
 
 def test_measures():
-    tags = data.Vocab(["O", "B-X", "I-X", "B-Y"])
-    f1 = data.F1(tags)
+    assert data.F1.applies(data.Vocab(["O", "B-X", "L-X", "0"])) and not data.F1.applies(data.Vocab(["NN", "O"]))
+    f1 = data.F1(data.Vocab(["O", "B-X", "I-X", "B-Y"]))
     f1.add([1, 2, 0, 3], [1, 2, 0, 1])
     assert f1.tokens == (4, 3) and f1.types == ["X", "Y"] and f1.counts("Y") == (1, 0, 0)
     refused(vpps.ArgumentError, "counts: 'Z'; expected one of X, Y", lambda: f1.counts("Z"))
