@@ -1,7 +1,5 @@
-/* test_stale.c - a device's transposed and packed copies of matrices are updated wherever parameters change; and sharing work out over virtual
- * processors does not change results. */
+/* test_stale.c - a device's transposed and packed copies of matrices are updated wherever parameters change; and frozen tables stay as they are. */
 #include "common/folder.h"
-#include "common/meaning.h"
 #include "graph/graph.h"
 #include "runtime/small_network.h"
 
@@ -74,45 +72,6 @@ TEST_EACH(copies_follow_updates, 0, N_PRECISIONS *MOST_VPS) {
         TEST_OK(vpps_write_parameters(b.h));
     }
     sn_expect_alike(&a, &b, 0);
-}
-
-/* ---------------------------------------------------------------- dropout where rows are shared out */
-
-enum { WIDE = 272 };
-
-/* Each virtual processor draws the masks of its own rows; the key and an element's number in the batch decide whether it is dropped. */
-TEST_EACH(masks_of_shared_rows, 0, 5) {
-    const float p = 0.5f;
-    float data[WIDE];
-    vpps_options o = options_of(1 + (uint32_t)_i, VPPS_PRECISION_FP32);
-    o.seed = 77;
-    o.verify = true;
-    o.optimizer.lr = 0;
-    for (uint32_t i = 0; i < WIDE; i++) data[i] = 0.01f * (float)(i % 37) - 0.2f;
-    OWNED(vpps_model) *model = new_model(3);
-    const vpps_param W = add_matrix(model, "W", WIDE, WIDE), b = add_vector(model, "b", WIDE);
-    float *bias = vpps_param_values(model, b);
-    for (uint32_t i = 0; i < WIDE; i++) bias[i] = 0.3f + 0.001f * (float)i;
-    double expected = 0;
-    const float *w = vpps_param_values(model, W);
-    for (uint32_t i = 0; i < WIDE; i++) {
-        double sum = (double)bias[i];
-        for (uint32_t k = 0; k < WIDE; k++) sum += (double)w[i * WIDE + k] * (double)data[k];
-        if (dropout_keeps(vpps_dropout_key(o.seed, 1), i, p)) expected += tanh(sum) / (1 - (double)p);
-    }
-    vpps_graph *r = begin_cell(model, "cell"); /* its rows are shared out, too */
-    TEST_OK(vpps_scatter(r, vpps_dropout(r, vpps_tanh(r, vpps_affine1(r, b, W, vpps_pull(r, WIDE, 1))), p)));
-    const vpps_cell cell = end_cell(r);
-    OWNED(vpps_graph) *g = new_graph(model);
-    OWNED(vpps_handle) *h = new_handle(model, &o);
-    for (int in_cell = 0; in_cell < 2; in_cell++) {
-        vpps_graph_clear(g);
-        model->batches = 0;
-        const vpps_node in = vpps_input(g, WIDE, 1, data);
-        const vpps_node y = in_cell ? vpps_scattered(g, APPLY(g, cell, PULLS(1, &in)), 0)
-                                    : vpps_dropout(g, vpps_tanh(g, vpps_affine1(g, b, W, in)), p);
-        ck_assert_float_eq_tol(train_batch(h, g, vpps_sum_elements(g, y)), (float)expected, 1e-3f);
-    }
 }
 
 /* ---------------------------------------------------------------- frozen tables */
