@@ -4,7 +4,7 @@
 #include "cli/commands/export_c.h"
 #include "cli/common/failure.h"
 #include "cli/output/output_files.h"
-#include "cli/session/init.h"
+#include "cli/session/parameters.h"
 #include "io/descriptor.h"
 #include "io/safetensors.h"
 

@@ -1,6 +1,6 @@
 /* corpus_notes.c - collects notes for the user about oddities in data files, such as bytes that are not UTF-8. */
-#include "cli/input/corpus_notes.h"
 #include "base/base.h"
+#include "cli/input/corpus_read.h"
 #include "io/chunks.h"
 #include "io/descriptor.h"
 

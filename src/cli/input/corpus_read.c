@@ -2,8 +2,6 @@
 #include "cli/input/corpus_read.h"
 #include "base/base.h"
 #include "base/hash.h"
-#include "cli/input/corpus_notes.h"
-#include "cli/input/corpus_records.h"
 #include "cli/input/data_files.h"
 #include "cli/input/fields.h"
 #include "cli/input/input.h"

@@ -1,4 +1,4 @@
-/* corpus_read.h - fills a corpus (a command's data) by the functions that task.h has for each kind of data. */
+/* corpus_read.h - fills a corpus (a command's data) by the functions that task.h has for each kind of data, and notes what is odd about it. */
 #pragma once
 
 #include "cli/input/task.h"
@@ -25,3 +25,29 @@ vpps_status corpus_end_input(corpus *c, const settings *s);
 
 /* Sets *x to example i of a split; *x is valid until the next call. Fails with MEMORY. */
 vpps_status corpus_example(corpus *c, net_kind kind, const corpus_split *split, uint32_t i, net_example *x);
+
+/* Sets *form to the format of a file whose examples are records, else to INPUT_AUTO. Records are in .jsonl and .csv files, in .tsv files
+ * whose first line has field names, and in other files of JSON objects, about which a note is added. Fails with ARGUMENT where the network
+ * cannot read records, or options about fields were given for a file without any. */
+vpps_status corpus_records_form(corpus *c, const settings *s, const task_text *text, input_form *form);
+
+/* Appends a file's records to a split as examples. Fails with FORMAT, naming the record's line, and MEMORY. */
+vpps_status corpus_records_read(corpus *c, const settings *s, corpus_split *split, const task_text *text,
+                                input_form form);
+
+/* Keeps a note, a line to be printed after all data are read; drops the note when out of memory. */
+void corpus_note(corpus *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Adds a note if a file is not UTF-8: where its first such byte is, and how many lines have such bytes. */
+void corpus_note_encoding(corpus *c, const char *name, const char *text, size_t len);
+
+/* Adds a note if the text of a language model contains END_WORD: on which lines, and how the word is read. */
+void corpus_note_reserved(corpus *c, const char *name, const char *text, size_t len);
+
+/* Adds a note about labels of a split that the training split lacks: the place of the first such label, and their number. task.map must have mapped
+ * the split's ids. */
+void corpus_note_labels(corpus *c, int which);
+
+/* Adds a note about a split's tags that fit no scheme of chunks (such as B-PER, I-PER), so that their words count as outside of all chunks. Does
+ * nothing if the network's own tags are not tags of chunks. */
+void corpus_note_tags(corpus *c, int which);

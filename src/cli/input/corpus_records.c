@@ -1,7 +1,6 @@
 /* corpus_records.c - reads JSONL, CSV and TSV as examples. */
-#include "cli/input/corpus_records.h"
 #include "base/base.h"
-#include "cli/input/corpus_notes.h"
+#include "cli/input/corpus_read.h"
 #include "cli/input/fields.h"
 #include "cli/input/input.h"
 #include "cli/input/records.h"

@@ -9,7 +9,6 @@
  *     data.train, dev, test   hashes of the contents of each split's files */
 #include "cli/session/checkpoint.h"
 #include "base/base.h"
-#include "cli/input/corpus_notes.h"
 #include "cli/input/corpus_read.h"
 #include "cli/input/data_files.h"
 #include "cli/session/defaults.h"

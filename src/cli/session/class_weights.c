@@ -1,8 +1,9 @@
 /* class_weights.c - sets the weights of classes by their frequency or from a file. */
-#include "cli/session/class_weights.h"
 #include "base/base.h"
 #include "cli/common/suggest.h"
 #include "cli/session/classes.h"
+#include "cli/session/parameters.h"
+#include "cli/session/session.h"
 #include "io/file.h"
 #include "io/text.h"
 

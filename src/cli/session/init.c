@@ -1,5 +1,4 @@
 /* init.c - starts a run with the parameters of another run's checkpoint (--init). */
-#include "cli/session/init.h"
 #include "base/base.h"
 #include "cli/session/parameters.h"
 #include "io/descriptor.h"

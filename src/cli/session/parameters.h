@@ -1,5 +1,5 @@
-/* parameters.h - options about single parameters of the network: --freeze, --lr-of, and the parameter that --class-weights adds; and a check of
- * parameters' values. */
+/* parameters.h - where a new run's parameters come from and how they are trained: --vectors, --init, --class-weights, --freeze, --lr-of; and a
+ * check of parameters' values. */
 #pragma once
 
 #include "cli/session/session_state.h"
@@ -18,3 +18,39 @@ bool finite_all(const float *values, size_t n);
 
 /* Checks that all parameters of a model are finite; `path` names their origin in the message. Fails with NONFINITE. */
 vpps_status finite_check_parameters(vpps_model *model, const char *path);
+
+/* Returns whether s initialises embeddings from a file of vectors; false where parameters come from a checkpoint. */
+bool vectors_wanted(const settings *s);
+
+/* Sets the embeddings' size to the size of the file's vectors, unless an option gives it. Call it before the network is
+ * made. Fails with IO, FORMAT, MEMORY, ARGUMENT (another size is given). */
+vpps_status vectors_set_size(settings *s);
+
+/* Sets the embeddings of words that the file has, and x->vectors; freezes them if s says so. Call it after the network
+ * is made and before its handle is. Fails with IO, FORMAT, MEMORY. */
+vpps_status vectors_load(session *x, const corpus *c);
+
+/* Writes a line such as "glove.txt: vectors of 81.2 % of the words, ...". */
+void vectors_describe(const session *x, char *text, size_t n);
+
+/* Takes network sizes that were not given from the file of --init, if it has them; they then count as given. Call it
+ * before the data are read. Fails with IO, FORMAT, MEMORY. */
+vpps_status init_take_sizes(settings *s);
+
+/* Sets those parameters of x's model whose names and shapes are in the file of --init. Rows that belong to words, characters or classes are
+ * matched by word, wherever they stand in the file; rows without a match keep their initial values. x->init counts the parameters taken;
+ * *text, which the caller frees also after a failure, lists the others. Call it before the handle is created. Fails with IO, FORMAT (no
+ * matrix fits, so that nearly all would stay random), NONFINITE, MEMORY. */
+vpps_status init_load(session *x, const corpus *c, char **text);
+
+/* Returns whether a tensor's name, optimizer.K/NAME, marks state of an optimiser; no parameter has such a name. */
+bool init_is_state(const char *name);
+
+/* Sets the classes' weights in the model and on the device: from the file that --class-weights names, or to N / (number of classes in the
+ * training split * positions of the class), N being the number of labelled positions. Classes that the file or the training split lacks
+ * keep weight 1. Fails with IO, FORMAT (names the line), ARGUMENT (a label that the training split does not have), MEMORY. */
+vpps_status class_weights_set(session *x, corpus *c);
+
+/* Calls `tell` with one line of text that lists each class and its weight. */
+vpps_status class_weights_tell(const session *x, const corpus *c, void (*tell)(void *context, const char *line),
+                               void *context);

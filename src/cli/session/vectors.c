@@ -1,6 +1,6 @@
 /* vectors.c - initialises embeddings with pretrained vectors. */
-#include "cli/session/vectors.h"
 #include "base/base.h"
+#include "cli/session/parameters.h"
 #include "io/file.h"
 
 bool vectors_wanted(const settings *s) { return s->vectors && !s->resume && !s->model; }

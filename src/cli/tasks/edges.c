@@ -1,6 +1,6 @@
 /* edges.c - the task of graphs whose edges have types, measured by the accuracy of nodes' labels or of graphs'. */
 #include "base/base.h"
-#include "cli/input/corpus_notes.h"
+#include "cli/input/corpus_read.h"
 #include "cli/output/answers.h"
 #include "cli/session/measure.h"
 #include "cli/session/session.h"

@@ -3,7 +3,7 @@
  * Files hold sentences of tagged characters, which a lexicon (--lexicon) turns into lattices; or, without a lexicon,
  * lattices of ids, whose tags are numbers. */
 #include "base/base.h"
-#include "cli/input/corpus_notes.h"
+#include "cli/input/corpus_read.h"
 #include "cli/output/answers.h"
 #include "cli/session/session.h"
 #include "cli/tasks/lattice_data.h"

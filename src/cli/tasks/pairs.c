@@ -2,13 +2,11 @@
  *
  * A lattice is made from a source sentence's characters; its lexicon is the words of the training split's sources. */
 #include "base/base.h"
-#include "cli/input/corpus_notes.h"
 #include "cli/input/corpus_read.h"
 #include "cli/output/answers.h"
 #include "cli/session/decode.h"
 #include "cli/session/session.h"
 #include "cli/tasks/lattice_data.h"
-#include "cli/tasks/text.h"
 #include "cli/tasks/words.h"
 
 #include <math.h>

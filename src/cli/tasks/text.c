@@ -1,8 +1,6 @@
 /* text.c - the task of language models, measured by perplexity. An example is a line's sentence, or (--steps) a piece of equal length. */
-#include "cli/tasks/text.h"
 #include "base/base.h"
 #include "cli/common/number.h"
-#include "cli/input/corpus_notes.h"
 #include "cli/input/corpus_read.h"
 #include "cli/output/answers.h"
 #include "cli/session/session.h"

@@ -3,7 +3,7 @@
  * Files hold trees with numbers as labels (the Stanford Sentiment Treebank's format), or constituents with names
  * (the Penn Treebank's), which are made binary, with a class for every phrase and part of speech. */
 #include "base/base.h"
-#include "cli/input/corpus_notes.h"
+#include "cli/input/corpus_read.h"
 #include "cli/output/answers.h"
 #include "cli/session/measure.h"
 #include "cli/session/session.h"

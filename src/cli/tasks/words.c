@@ -1,7 +1,7 @@
 /* words.c - reads words and maps them to ids. */
 #include "cli/tasks/words.h"
 #include "base/base.h"
-#include "cli/input/corpus_notes.h"
+#include "cli/input/corpus_read.h"
 
 vpps_status task_read_characters(vpps_sentences *out, const task_text *text) {
     VPPS_FREED char *spaced = vpps_scratch(2 * text->len + 1);

@@ -1,4 +1,4 @@
-/* words.h - reads words and maps them to ids, for several tasks. */
+/* words.h - reads words, maps them to ids and measures how well they are predicted, for several tasks. */
 #pragma once
 
 #include "cli/input/task.h"
@@ -34,3 +34,10 @@ vpps_status task_copy_ids(uint32_t **out, const uint32_t *ids, uint32_t n, const
  * returns the text of example i. */
 vpps_status task_keep_text(corpus_split *split, const task_text *text);
 vpps_text task_text_of(const corpus_split *split, uint32_t i);
+
+/* Sets m->value[first] to the perplexity of a split, exp of the mean loss of the predicted words, and m->counted[first] to the number of
+ * these words. Sets the next metric to the share of unknown words, predicted as <unk>. Stops early once *stop is not 0. */
+vpps_status text_measure(session *x, corpus *c, const corpus_split *split, const volatile int *stop, int first,
+                         measures *m);
+#define TEXT_METRICS                                                                                                   \
+    {"perplexity", "perplexity", false, true, "words"}, { "unknown", "unknown words", true, true, NULL }
