@@ -1,5 +1,5 @@
-/* print_program.c - prints the steps of a stage (part of a cell's work between two barriers), one line for each step. */
-#include "cell/print.h"
+/* steps_print.c - prints the steps of a stage (part of a cell's work between two barriers), one line for each step. */
+#include "cli/output/cell_print.h"
 
 #include <ctype.h>
 
@@ -8,8 +8,6 @@ static const char *const step_names[] = {
     [VPPS_STEP_PRODUCT] = "product", [VPPS_STEP_STORE] = "store",       [VPPS_STEP_CONTRIBUTE] = "contribute",
     [VPPS_STEP_OUTER] = "outer",
 };
-
-const char *vpps_step_name(uint32_t kind) { return step_names[kind]; }
 
 /* Prints an operand's place in a vertex's memory: "record 48", "record 48 of a member", "forward record 48" (used in forward only). */
 static void write_record(FILE *out, const vpps_operand *o) {
@@ -40,21 +38,12 @@ static void write_operand(FILE *out, const vpps_model *model, const vpps_compile
     if (o->shares) fputs(", in shares", out);
 }
 
-char *vpps_operand_text(const vpps_model *model, const vpps_compiled_cell *c, const vpps_operand *o) {
-    char *text = NULL;
-    size_t bytes;
-    FILE *out = open_memstream(&text, &bytes);
-    if (out) write_operand(out, model, c, o);
-    vpps_text_end(out, VPPS_OK, &text);
-    return text;
-}
-
 void vpps_print_steps(FILE *out, const vpps_model *model, const vpps_compiled_cell *c, uint32_t stage) {
     const vpps_program *p = &c->programs[stage];
     for (uint32_t i = 0; i < p->n; i++) {
         const vpps_program_step *s = &p->steps[i];
         const char *between = "";
-        fprintf(out, "      %-10s ", vpps_step_name(s->kind));
+        fprintf(out, "      %-10s ", step_names[s->kind]);
         write_operand(out, model, c, &s->to);
         fputs(" = ", out);
         if (s->kind == VPPS_STEP_GRADIENT) fprintf(out, "out%u", s->output);
