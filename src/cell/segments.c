@@ -100,7 +100,7 @@ static uint32_t add_segment(builder *b, vpps_segment_kind kind, uint32_t v) {
     const vpps_cell_value *x = &b->c->values[v];
     b->ok = b->ok && VPPS_RESERVE(s->list, s->n + 1u);
     if (!b->ok) return 0;
-    s->list[s->n] = (vpps_segment){(uint8_t)kind, x->axis, vpps_is_dealt(s, v), vpps_value_words(x), 0, 0};
+    s->list[s->n] = (vpps_segment){(uint8_t)kind, x->axis, vpps_is_dealt(s, v), vpps_value_words(x), 0, 0, 0};
     return s->n++;
 }
 
@@ -135,12 +135,11 @@ static uint32_t elements_for(builder *b, uint32_t v, bool apart) {
     return add_segment(b, VPPS_SEGMENT_ELEMENTS, v);
 }
 
-/* Records that `step` of a segment reads operand o: the last segment that reads o's value, and whether the value needs a slot (buffer). */
+/* Records that `step` of a segment reads operand o, whose value may need a slot (buffer). */
 static void note_read(builder *b, const vpps_program_step *step, const vpps_operand *o, uint32_t segment) {
     const uint32_t u = o->value;
     vpps_segments *s = b->s;
     if (s->made_in[u] != VPPS_NONE) {
-        s->last_read[u] = vpps_max_u32(s->last_read[u], segment + 1);
         /* a later segment or another thread reads value u, so u needs a slot (buffer); 0: the slot's offset is still open */
         if (s->made_in[u] != segment || !vpps_reads_alike(step, o)) s->slot[u] = 0;
         return;
@@ -172,11 +171,6 @@ static void load_operands(builder *b, placing *to, const vpps_program_step *step
     }
 }
 
-static void note_slot(builder *b, uint32_t v, uint32_t segment) {
-    b->s->slot[v] = 0;
-    b->s->last_read[v] = vpps_max_u32(b->s->last_read[v], segment + 1);
-}
-
 /* Returns whether an operand of the step is computed in a segment (steps between two barriers) or after it. */
 static bool reads_later(const builder *b, const vpps_program_step *step, uint32_t segment) {
     const vpps_operand *o;
@@ -199,7 +193,7 @@ static void place_product(builder *b, placing *to, const vpps_program_step *step
     if (!b->s->late[v]) return;
     const uint32_t store = elements_for(b, v, false);
     add_step(b, to, (placed){{VPPS_SEGMENT_STORE, v, NULL}, store});
-    note_slot(b, v, store);
+    b->s->slot[v] = 0;
 }
 
 static void place(builder *b, placing *to, const vpps_program_step *step) {
@@ -227,28 +221,44 @@ static void place(builder *b, placing *to, const vpps_program_step *step) {
     const vpps_operand *o;
     for (uint32_t i = 0; (o = vpps_read_of(b->s, step, i)); i++) note_read(b, step, o, segment);
     if (kind == VPPS_SEGMENT_ELEMENTS) return;
-    note_slot(b, v, segment);
+    b->s->slot[v] = 0;
     if (!stored(b, v)) return;
     const uint32_t store = elements_for(b, v, false);
     add_step(b, to, (placed){{VPPS_SEGMENT_STORE, v, NULL}, store});
-    note_slot(b, v, store);
+    b->s->slot[v] = 0;
 }
 
 /* ---------------------------------------------------------------- all */
 
-/* Assigns slots (buffers) to values. A slot becomes free when the last segment (steps between two barriers) has read its value. */
+/* Returns whether segment g must follow segment h: it reads what h makes, or reads or stores what h stores over. */
+static bool follows(const vpps_segments *s, uint32_t g, uint32_t h) {
+    bool any = false;
+    for (uint32_t k = s->list[g].first; k < s->list[g].first + s->list[g].n; k++) {
+        const vpps_segment_step *x = &s->steps[k];
+        const bool positions = x->step && x->step->kind == VPPS_STEP_RUN && x->step->run.positions.place;
+        any |= s->made_in[x->value] == h || vpps_segment_stores_over(s, h, x->value);
+        any |= positions && vpps_segment_stores_over(s, h, x->step->run.positions.value);
+        const vpps_operand *o;
+        for (uint32_t i = 0; x->step && (o = vpps_read_of(s, x->step, i)); i++)
+            any |= s->made_in[o->value] == h || vpps_segment_stores_over(s, h, o->value);
+    }
+    return any;
+}
+
+/* Assigns slots (buffers) to values. A slot becomes free at the barrier after the last segment that reads its value. */
 static bool give_slots(builder *b) {
     vpps_segments *s = b->s;
     vpps_slots slots = {0};
     bool ok = true;
-    for (uint32_t g = 0; g < s->n && ok; g++) {
+    for (uint32_t g = 0, end; g < s->n && ok; g = end) {
+        for (end = g + 1; end < s->n && s->list[end].barriers == s->list[g].barriers;) end++;
         for (uint32_t v = 0; v < b->c->n_values && ok; v++) {
-            if (s->made_in[v] != g || s->slot[v] == VPPS_NONE) continue;
+            if (s->made_in[v] < g || s->made_in[v] >= end || s->slot[v] == VPPS_NONE) continue;
             s->slot[v] = vpps_take_slot(&slots, b->c->values[v].axis, 0, vpps_segment_width(s, v));
             ok = s->slot[v] != VPPS_NONE;
         }
         for (uint32_t v = 0; v < b->c->n_values && ok; v++)
-            if (s->made_in[v] != VPPS_NONE && s->slot[v] != VPPS_NONE && s->last_read[v] == g + 1)
+            if (s->made_in[v] != VPPS_NONE && s->slot[v] != VPPS_NONE && s->last_read[v] > g && s->last_read[v] <= end)
                 vpps_release_slot(&slots, s->slot[v]);
     }
     /* for each slot (buffer): number of floats in preceding slots */
@@ -275,6 +285,51 @@ static bool list_steps(vpps_segments *s, const placing *from) {
         s->list[g].n = s->n_steps - s->list[g].first;
     }
     return true;
+}
+
+/* Segments run in the order of these numbers. Elementwise segments with equal numbers become one. */
+static uint64_t number_of(const vpps_segment *g) {
+    return (uint64_t)g->barriers << 40 | (uint64_t)g->kind << 36 | (uint64_t)g->axis << 32 | g->words;
+}
+
+/* Counts the barriers that precede each segment, and sorts and joins segments accordingly. In a stage by rows a barrier separates any two, since
+ * a segment may add up the products of the one before. In a stage by vertices a barrier separates those that do not commute, so that a transformer's
+ * heads run side by side. If all slots (buffers) lie in shared memory (no lists), the order stays, since values made early would take more of it. */
+static bool order_segments(builder *b, placing *to) {
+    vpps_segments *s = b->s;
+    uint32_t *order = calloc(s->n + 1u, sizeof *order), *number = calloc(s->n + 1u, sizeof *number), n = 0;
+    vpps_segment *list = calloc(s->n + 1u, sizeof *list);
+    bool ok = order && number && list, lists = false;
+    for (uint32_t g = 0; g < s->n; g++) lists |= s->list[g].axis > 0;
+    for (uint32_t g = 0, i; g < s->n && ok; order[i] = g++) {
+        vpps_segment *x = &s->list[g];
+        if (g && !lists) x->barriers = x[-1].barriers;
+        for (uint32_t h = 0; h < g; h++)
+            if (s->list[h].barriers >= x->barriers && (s->p->rows || follows(s, g, h) || follows(s, h, g)))
+                x->barriers = s->list[h].barriers + 1;
+        for (i = g; i > 0 && number_of(&s->list[order[i - 1]]) > number_of(x); i--) order[i] = order[i - 1];
+    }
+    for (uint32_t i = 0; i < s->n && ok; number[order[i++]] = n - 1) {
+        const vpps_segment *x = &s->list[order[i]];
+        if (!n || x->kind != VPPS_SEGMENT_ELEMENTS || number_of(&list[n - 1]) != number_of(x)) list[n++] = *x;
+    }
+    for (uint32_t g = 0; g < n && ok; g++) s->list[g] = list[g];
+    for (uint32_t v = 0; v < b->c->n_values && ok; v++) {
+        s->made_in[v] = s->made_in[v] == VPPS_NONE ? VPPS_NONE : number[s->made_in[v]];
+        s->last_read[v] = 0;
+    }
+    for (placed *p = to->steps; p < to->steps + to->n && ok; p++) {
+        const vpps_program_step *step = p->step.step;
+        const vpps_operand *o;
+        p->segment = number[p->segment];
+        s->last_read[p->step.value] = vpps_max_u32(s->last_read[p->step.value], p->segment + 1);
+        for (uint32_t i = step && step->kind == VPPS_STEP_PRODUCT && s->p->rows ? step->n : 0;
+             step && (o = vpps_read_of(s, step, i)); i++)
+            s->last_read[o->value] = vpps_max_u32(s->last_read[o->value], p->segment + 1);
+    }
+    s->n = n;
+    VPPS_FREE(order, number, list);
+    return ok && list_steps(s, to);
 }
 
 /* Finds values in memory that the steps between two barriers (a segment) overwrite while threads may still read elements that another
@@ -307,13 +362,13 @@ static bool make(builder *b, placing *to) {
         for (uint32_t v = 0; v < b->c->n_values; v++) {
             b->s->made_in[v] = b->s->slot[v] = b->read_in[v] = VPPS_NONE;
             b->s->late[v] = 0;
-            b->s->last_read[v] = 0;
         }
         for (uint32_t i = 0; i < p->n && b->ok; i++)
             if (makes(b, &p->steps[i])) place(b, to, &p->steps[i]);
         b->ok = b->ok && list_steps(b->s, to);
         load_overwritten(b);
     } while (b->retry && b->ok);
+    b->ok = b->ok && order_segments(b, to);
     return b->ok && give_slots(b);
 }
 

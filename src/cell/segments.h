@@ -1,4 +1,4 @@
-/* segments.h - divides a stage's program into segments of steps, separated by barriers of the CTA.
+/* segments.h - divides a stage's program into segments of steps. A barrier of the CTA separates a segment from the ones that it waits for.
  *
  * A stage processes its vertices in tiles. An item is a vertex of the tile or a member of a vertex's list. In an elementwise segment a
  * thread takes one element of one item and computes all values of the segment in registers. A value that another thread or segment reads is
@@ -35,6 +35,7 @@ typedef struct vpps_segment {
     bool dealt;        /* ELEMENTS: whether the CTA computes only the rows of vectors that it owns */
     uint32_t words;    /* ELEMENTS: number of elements of each value per item (vertex or list member) */
     uint32_t first, n; /* the segment's steps: n of them, from vpps_segments.steps[first] on */
+    uint32_t barriers; /* how many barriers of the CTA precede it in the stage; segments with equal numbers commute */
 } vpps_segment;
 
 typedef struct vpps_segments {

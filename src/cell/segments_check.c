@@ -15,18 +15,23 @@ static bool slots_meet(const vpps_segments *s, uint32_t u, uint32_t v) {
 /* Returns why the steps between two barriers must not read value u in memory; NULL: they may. alike: each thread reads only its element. */
 static const char *memory_wrong(const vpps_segments *s, uint32_t segment, uint32_t u, bool alike) {
     if (!s->memory[u]) return "reads what is nowhere";
-    for (uint32_t g = 0; g < segment; g++)
-        if (vpps_segment_stores_over(s, g, u)) return "reads what was stored over";
+    for (uint32_t g = 0; g < s->n && s->list[g].barriers <= s->list[segment].barriers; g++)
+        if (g != segment && vpps_segment_stores_over(s, g, u)) return "reads what was stored over";
     return alike || !vpps_segment_stores_over(s, segment, u) ? NULL : "reads what other threads store over";
+}
+
+/* Returns whether value u is made before the last barrier that comes before a segment (with `same`: before the next barrier). */
+static bool made_before(const vpps_segments *s, uint32_t u, uint32_t segment, bool same) {
+    return s->list[s->made_in[u]].barriers < s->list[segment].barriers + same;
 }
 
 static const char *read_wrong(const vpps_segments *s, uint32_t segment, uint32_t u, bool alike) {
     if (s->made_in[u] == segment && alike) return NULL; /* the reading thread computed the value: it is in a register */
     if (!has_slot(s, u)) return memory_wrong(s, segment, u, alike);
-    if (s->made_in[u] >= segment) return "reads at other elements, or before, what it makes";
+    if (!made_before(s, u, segment, false)) return "reads at other elements, or before, what it makes";
     if (s->last_read[u] <= segment) return "reads a slot after its last use";
     for (uint32_t v = 0; v < s->c->n_values; v++)
-        if (v != u && has_slot(s, v) && s->made_in[v] >= s->made_in[u] && s->made_in[v] <= segment &&
+        if (v != u && has_slot(s, v) && !made_before(s, v, s->made_in[u], false) && made_before(s, v, segment, true) &&
             slots_meet(s, u, v))
             return "reads a slot that holds something else";
     return NULL;
@@ -37,7 +42,12 @@ static const char *step_wrong(const vpps_segments *s, uint32_t segment, const vp
     const char *wrong = NULL;
     const vpps_operand *o;
     *u = step->value;
+    for (uint32_t g = 0; g < s->n; g++)
+        if (g != segment && s->list[g].barriers == s->list[segment].barriers && step->kind != VPPS_SEGMENT_LOAD &&
+            vpps_segment_stores_over(s, g, *u))
+            return "stores over what another segment stores";
     if (step->kind == VPPS_SEGMENT_STORE) return read_wrong(s, segment, *u, true);
+    if (step->kind == VPPS_SEGMENT_LOAD) return memory_wrong(s, segment, *u, true);
     for (uint32_t i = 0; makes && !wrong && (o = vpps_read_of(s, makes, i)); i++) {
         *u = o->value;
         /* products store their results after a barrier, when all threads have read the operands */

@@ -148,8 +148,9 @@ static bool put_stage(work *w, uint32_t number, const vpps_stage_room *room, uin
             room->tile);
     put_tile(w, room);
     for (w->segment = 0; w->segment < w->s.n && ok; w->segment++) {
-        if (w->segment) fprintf(w->out, "__syncthreads();\n"); /* orders segments' accesses to shared memory */
-        ok = put_segment(w, &w->s.list[w->segment], loaded);
+        const vpps_segment *g = &w->s.list[w->segment]; /* a barrier orders segments' accesses to slots and memory */
+        if (w->segment && g->barriers != g[-1].barriers) fprintf(w->out, "__syncthreads();\n");
+        ok = put_segment(w, g, loaded);
     }
     fprintf(w->out, "});\n(void)w, (void)part, (void)copies, (void)member;\n}\n");
     return ok;

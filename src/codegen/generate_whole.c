@@ -56,8 +56,16 @@ void vpps_put_whole(const work *w, const vpps_program_step *s) {
     char length[32], to[96];
     const uint32_t columns = vpps_step_columns(s), elems = vpps_operand_words(vpps_operand_of(&w->s, s, 0)) / columns;
     const char *const team = elems < LONG * w->g->plan->threads ? "32" : "VPPS_THREADS";
-    fprintf(w->out, "vpps_by_turns(threadIdx.x / %s, n%u * %uu, VPPS_THREADS / %s, [&](unsigned i) {\n", team, s->axis,
-            columns, team);
+    /* sums over list members: a warp makes several at once, since each waits long for its loads */
+    const uint32_t code = s->run.of.opcode;
+    const bool plain = code == VPPS_I_DOT || code == VPPS_I_SQUARED_DISTANCE || code == VPPS_I_SUM_ELEMENTS;
+    const bool sums = plain && s->axis && *team == '3';
+    if (sums)
+        fprintf(w->out, "vpps_multiply_by_warps(s%u, n%u * %uu, [&](unsigned i, float &start) {\nstart = 0.0f;\n",
+                s->to.value, s->axis, columns);
+    else
+        fprintf(w->out, "vpps_by_turns(threadIdx.x / %s, n%u * %uu, VPPS_THREADS / %s, [&](unsigned i) {\n", team,
+                s->axis, columns, team);
     fprintf(w->out, "const unsigned item = i / %uu, column = i %% %uu;\n(void)column;\n", columns, columns);
     vpps_put_vertex(w, s->axis);
     for (uint32_t i = 0; i < s->run.tensors; i++) {
@@ -75,11 +83,18 @@ void vpps_put_whole(const work *w, const vpps_program_step *s) {
         fprintf(w->out, ";\n");
     }
     snprintf(length, sizeof length, "%uu", elems);
-    const int end = snprintf(to, sizeof to, "(s%u + item * %uu", s->to.value, vpps_segment_width(&w->s, s->to.value));
-    if (columns > 1)
-        snprintf(to + end, sizeof to - (size_t)end, " + column * %uu)", vpps_operand_words(&s->to) / columns);
-    else
-        snprintf(to + end, sizeof to - (size_t)end, ")");
+    if (sums) {
+        fprintf(
+            w->out,
+            "const vpps_totals totals = {0.0f, 0.0f, %s};\nreturn vpps_add_up<4>(0.0f, VPPS_LANE, totals.length, 32, "
+            "[&](unsigned k) { return ",
+            length);
+        put_call(w, s, "term");
+        fprintf(w->out, "; });\n});\n");
+        return;
+    }
+    snprintf(to, sizeof to, "(s%u + item * %uu + column * %uu)", s->to.value, vpps_segment_width(&w->s, s->to.value),
+             vpps_operand_words(&s->to) / columns);
     put_result(w, s, team, length, to);
     fprintf(w->out, "});\n");
 }

@@ -146,17 +146,23 @@ __device__ __forceinline__ void vpps_each_member(const vpps_array &starts, unsig
 }
 
 /* Calls body(m) for each member of a vertex's list input, where body adds to `sum`. In a long list, each VPPS_RUN members are summed in
- * `sum`, and these sums are added up in a vpps_long_sum (two floats). */
+ * `sum`, and these sums are added up in a vpps_long_sum (two floats). The loads of several members are in flight at once. */
 template <class BODY>
 __device__ __forceinline__ void vpps_add_members(const vpps_array &starts, unsigned vertex, unsigned first, float &sum,
                                                  const BODY &body) {
     vpps_long_sum total = {0.0f, 0.0f};
-    unsigned n = 0;
-    vpps_each_member(starts, vertex, first, [&](unsigned m) {
-        body(m);
-        if (++n % VPPS_RUN == 0) total.add(sum), sum = 0.0f;
-    });
-    if (n >= VPPS_RUN) total.add(sum), sum = total.value();
+    unsigned m = starts[vertex] - first;
+    const unsigned end = starts[vertex + 1] - first;
+    const bool is_long = end - m >= VPPS_RUN;
+#pragma unroll 1
+    while (end - m >= VPPS_RUN) {
+#pragma unroll 8
+        for (const unsigned stop = m + VPPS_RUN; m < stop; m++) body(m);
+        total.add(sum), sum = 0.0f;
+    }
+#pragma unroll 8
+    for (; m < end; m++) body(m);
+    if (is_long) total.add(sum), sum = total.value();
 }
 
 /* Returns 1 / n, or 0 for n = 0: the factor of a mean. */
@@ -188,7 +194,7 @@ struct vpps_gradient {
     }
     __device__ __forceinline__ float total(const float *pool, const vpps_array &lists, unsigned element) {
         if (at + 1 < end) sum += next;
-        return vpps_add_up<4>(sum, at + 2, end, 1, [&](unsigned k) { return pool[lists[k] + element]; });
+        return vpps_add_up<8>(sum, at + 2, end, 1, [&](unsigned k) { return pool[lists[k] + element]; });
     }
 };
 
