@@ -1,5 +1,5 @@
 /* test_kernel_plan.c - what the tables of a plan say. (Whether rows and places fit together: test_resident.c.) */
-#include "codegen/kernel_plan_print.h"
+#include "cli/output/kernel_plan_print.h"
 #include "gpu_batch.h"
 
 static vpps_status compile_nothing(void *context, const vpps_kernel_plan *plan, const char *source,

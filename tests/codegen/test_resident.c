@@ -1,7 +1,7 @@
 /* test_resident.c - where matrices lie while a kernel runs: for drawn models and a Tree-LSTM, in many layouts, every row of every matrix
  * has one owner in a group, no two share a place, and nothing is read from memory that there is room for. VPPS_TEST_SEED draws other
  * models. */
-#include "codegen/kernel_plan_print.h"
+#include "cli/output/kernel_plan_print.h"
 #include "gpu_batch.h"
 
 /* Like ck_assert_uint_*, but without a write to a file each time, which is too slow for so many rows. */

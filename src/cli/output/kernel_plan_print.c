@@ -1,5 +1,5 @@
 /* kernel_plan_print.c - prints, as tables, where a kernel keeps weights and how it divides work. */
-#include "codegen/kernel_plan_print.h"
+#include "cli/output/kernel_plan_print.h"
 
 #include <errno.h>
 #include <inttypes.h>
