@@ -174,8 +174,10 @@ static void put_vector_loads(const vpps_generation *g) {
 
 /* Writes a table that tells for each fragment (eight rows of weights) where its rows lie in memory. */
 static void put_weight_rows(const vpps_generation *g) {
+    enum { MOST_IN_CONSTANTS = 256 /* fragments; constant memory has 64 KiB, room for the rows of 409 */ };
     const vpps_residents *r = &g->plan->residents;
-    fprintf(g->out, "\n__constant__ const vpps_weight_row vpps_weight_rows[] = {\n");
+    fprintf(g->out, "\n__%s__ const vpps_weight_row vpps_weight_rows[] = {\n",
+            r->n_fragments > MOST_IN_CONSTANTS ? "device" : "constant");
     for (uint32_t i = 0; i < r->n_fragments; i++) {
         for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS; k++) {
             const vpps_weight_row *x = &r->fragments[i].rows[k];
@@ -219,10 +221,17 @@ static void put_fragment_load(const vpps_generation *g, const vpps_fragment *f) 
     fprintf(g->out, ", vpps_fragment<%u, %u, %u>, %u, %u>", f->at, f->level, f->steps, f->length, f->steps);
 }
 
+/* Returns whether the fragment is in memory, and all its rows are of the same matrix as x. */
+static bool is_streamed_of(const vpps_fragment *f, const vpps_weight_row *x) {
+    const vpps_weight_row *first = f->rows, *last = &f->rows[VPPS_FRAGMENT_ROWS - 1];
+    return f->level == VPPS_RESIDENT_STREAM && first->matrix == x->matrix && first->transposed == x->transposed &&
+           last->matrix == x->matrix && last->transposed == x->transposed;
+}
+
 /* Writes code that rounds all weights to bf16, and stores a thread's words of all fragments. One call loads AT_ONCE blocks of 16 columns of
  * fragments that stay in registers or shared memory, or a whole fragment that does not. */
 static void put_fragments(const vpps_generation *g) {
-    enum { AT_ONCE = 8 };
+    enum { AT_ONCE = 8, LEAST_TURNS = 16 };
     const vpps_residents *r = &g->plan->residents;
     uint32_t n = 0;
     for (uint32_t i = 0; i < r->n_fragments; i++) {
@@ -235,10 +244,18 @@ static void put_fragments(const vpps_generation *g) {
         }
     }
     if (n) fprintf(g->out, ">(weights, rows);\n");
-    for (uint32_t i = 0; i < r->n_fragments; i++) {
-        if (r->fragments[i].level != VPPS_RESIDENT_STREAM) continue;
-        put_fragment_load(g, &r->fragments[i]);
-        fprintf(g->out, "::run(weights, rows);\n");
+    for (uint32_t i = 0, turns; i < r->n_fragments; i += turns) {
+        const vpps_fragment *f = &r->fragments[i];
+        for (turns = 0; i + turns < r->n_fragments && is_streamed_of(f + turns, f->rows);) turns++;
+        if (turns < LEAST_TURNS) turns = 1;
+        if (f->level != VPPS_RESIDENT_STREAM) continue;
+        const bool looped = vpps_begin_turns(g->out, turns);
+        put_fragment_load(g, f);
+        if (looped)
+            fprintf(g->out, "::run({w, shared, threadIdx.x, vpps_later(a, turn * %uu)}, rows + turn * %uu);\n});\n",
+                    vpps_fragment_words(f, r->parts), VPPS_FRAGMENT_ROWS);
+        else
+            fprintf(g->out, "::run(weights, rows);\n");
     }
 }
 

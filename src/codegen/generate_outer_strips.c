@@ -133,7 +133,8 @@ static void put_alike(const strips *all, const strip *s) {
     fprintf(all->w->out, ">");
 }
 
-static void put_sums(const strips *all) {
+/* Writes code for blocks all->first to all->end - 1. looped: a loop runs it, each turn `tiles` tiles further down. */
+static void put_sums(const strips *all, bool looped, uint32_t tiles) {
     enum { LANES = 32, SUMS = 8 /* SUMS: number of sums that a lane computes for a tile of eight rows */ };
     vpps_outer_work *w = all->w;
     const uint32_t busy = all->end - all->first;
@@ -141,21 +142,34 @@ static void put_sums(const strips *all) {
             outer_of(all, 0).x->axis);
     for (strip s = {0}; next_strip(all, &s);)
         if (is_among(all, &s)) put_alike(all, &s);
-    fprintf(w->out, ">::run(*this);\n");
+    fprintf(w->out, looped ? ">::run(*this, turn * %uu);\n" : ">::run(*this);\n", tiles * TILE);
     w->shared_words = vpps_max_u32(w->shared_words, (all->parts - 1) * busy * all->tiles * SUMS * LANES);
 }
 
 /* Writes code for strips (tiles of rows of dy, with one x). Strips of equally many tiles run together, so that warps have equal work. */
 void vpps_generate_outer_strips(vpps_outer_work *w, const uint32_t *list, uint32_t n) {
-    const uint32_t warps = w->g->plan->threads / 32;
+    enum { LEAST_CALLS = 6 /* of put_sums, whose code a loop runs again; fewer are written one after the other */ };
+    const uint32_t warps = w->g->plan->threads / 32, blocks = vpps_outer_blocks(w, list[0]);
     strips all = {.w = w, .outers = list, .n = n};
+    uint32_t calls = 1; /* as many calls compute whole strips, if all strips have equally many blocks */
+    while (calls * warps % blocks) calls++;
     for (all.tiles = most_tiles(&all); all.tiles; all.tiles--) {
         uint32_t slots = 0;
         for (strip s = {0}; next_strip(&all, &s);) slots = s.slot + s.slots;
-        for (all.first = 0; all.first < slots; all.first = all.end) {
-            all.end = vpps_min_u32(slots, all.first + warps);
-            all.parts = warps / (all.end - all.first);
-            put_sums(&all);
+        for (uint32_t first = 0; first < slots; first = all.end) {
+            /* turns of a loop, over the strips of one matrix */
+            uint32_t turns = n == 1 ? (slots - first) / (calls * warps) : 1;
+            if (turns * calls < LEAST_CALLS) turns = 1;
+            const bool looped = vpps_begin_turns(w->out, turns);
+            for (uint32_t k = 0; k < (looped ? calls : 1); k++) {
+                all.first = first + k * warps;
+                all.end = vpps_min_u32(slots, all.first + warps);
+                all.parts = warps / (all.end - all.first);
+                put_sums(&all, looped, calls * warps / blocks * all.tiles);
+            }
+            if (!looped) continue;
+            fprintf(w->out, "});\n");
+            all.end = first + turns * calls * warps;
         }
     }
 }

@@ -13,6 +13,7 @@ enum {
     AT_ONCE = 4,
     MOST_PARTS = 16,
     MOST_VECTORS = 64,
+    LEAST_TURNS = 4, /* fewer passes are written one after the other */
     MOST_ROW_WORDS = VPPS_TILE_WORDS / (2 * AT_ONCE),
     WARP = 32,
     LEAST_LANES = 8,
@@ -208,20 +209,22 @@ static void put_columns(const tiles *t, const pass *p) {
                 4 * t->lanes * p->block[b], 4 * t->lanes * b);
 }
 
-/* Writes C++ types that copy the CTA's rows of the vectors dy to shared memory, up to 32 rows of one dy each. With fewer warps than types,
- * a warp runs several types; with more warps, several warps run one type, each for some of the vertices. */
+/* Writes C++ types that copy the CTA's rows of the vectors dy to shared memory, up to 32 rows of one dy each, or all of a dy that has more
+ * rows than the CTA has threads. With fewer warps than types, a warp runs several types; with more warps, several warps run one type, each
+ * for some of the vertices. */
 static void put_rows(const tiles *t, const pass *p) {
-    const uint32_t warps = t->w->g->plan->threads / WARP;
+    const uint32_t threads = t->w->g->plan->threads, warps = threads / WARP;
     uint32_t dys = 0, k = 0;
     for (uint32_t l = 0; l < p->n_lists; l++)
         for (uint32_t i = p->lists[l]; i < t->n; i = next_of_x(t, i)) dys += (rows_of(t, i) + WARP - 1) / WARP;
     const uint32_t share = dys && dys < warps ? warps / dys : 1;
     for (uint32_t l = 0; l < p->n_lists; l++)
         for (uint32_t i = p->lists[l]; i < t->n; i = next_of_x(t, i))
-            for (uint32_t base = 0; base < rows_of(t, i); base += WARP) /* each lane copies one row of dy */
-                fprintf(t->w->out, ",\nvpps_staged_rows<v%u, %u, %u, %u, %u, %u, %u, %u>", outer_of(t, i).dy->value,
-                        vpps_min_u32(WARP, rows_of(t, i) - base), p->list_at[l], t->slot_of[i], t->slots,
-                        k++ * share % warps, share, base);
+            for (uint32_t base = 0, n; base < rows_of(t, i); base += n) {
+                n = rows_of(t, i) > threads ? rows_of(t, i) : vpps_min_u32(WARP, rows_of(t, i) - base);
+                fprintf(t->w->out, ",\nvpps_staged_rows<v%u, %u, %u, %u, %u, %u, %u, %u>", outer_of(t, i).dy->value, n,
+                        p->list_at[l], t->slot_of[i], t->slots, k++ * share % warps, share, base);
+            }
 }
 
 /* Rows of all vectors dy that are multiplied with one x form the list of x. Returns which sum dy x^T has row number `slot` of the list. */
@@ -234,17 +237,18 @@ static uint32_t outer_of_slot(const tiles *t, uint32_t x, uint32_t slot) {
 /* Writes two tables. `units` tells for each unit of work (some columns of one x times some rows of dy) where in shared memory the columns
  * and rows lie. `slots` tells for each row of dy to which row of which gradient its products are added. The larger table, `slots`, lies in
  * device memory: rows of large matrices exceed the 64 KiB of constant memory. */
-static void put_units(const tiles *t, const pass *p) {
+static void put_units(const tiles *t, const pass *p, uint32_t turns) {
     FILE *out = t->w->out;
+    const uint32_t end = p->first + turns * (p->end - p->first);
     fprintf(out, "static __constant__ const vpps_unit units[] = {");
-    for (uint32_t k = p->first; k < p->end; k++) {
+    for (uint32_t k = p->first; k < end; k++) {
         const unit *u = &t->units[k];
         const uint32_t d_at = p->list_at[list_in(p, t->list_of[u->x])] + u->first / t->slots * vpps_quads_up(t->slots);
         fprintf(out, "{%u, %u, %u, %u}, ", 4 * t->lanes * block_in(p, u), d_at, length_of(t, u->x),
                 4 * t->lanes * u->block);
     }
     fprintf(out, "};\nstatic __device__ const vpps_unit_slot slots[] = {");
-    for (uint32_t k = p->first * p->slots; k < p->end * p->slots; k++) {
+    for (uint32_t k = p->first * p->slots; k < end * p->slots; k++) {
         const unit *u = &t->units[k / p->slots];
         const uint32_t slot = u->first + k % p->slots;
         if (k % p->slots >= u->n) {
@@ -258,27 +262,38 @@ static void put_units(const tiles *t, const pass *p) {
     fprintf(out, "};\n");
 }
 
-/* Writes the code of a pass, which reads all vectors dy and x once. The first pass also computes the gradients of vector parameters, while
- * the first vectors dy and x are copied to shared memory. */
-static void put_pass(const tiles *t, const pass *p) {
+/* Writes the code of `turns` passes, of which p is the first; each reads all vectors dy and x once. The first pass of all also computes the
+ * gradients of vector parameters, while the first vectors dy and x are copied to shared memory. */
+static void put_pass(const tiles *t, const pass *p, uint32_t turns) {
+    const uint32_t n = p->end - p->first;
     bool quads = true;
     for (uint32_t k = p->first; k < p->end; k++) quads &= length_of(t, t->units[k].x) % 4 == 0;
     fprintf(t->w->out, "{\n");
-    put_units(t, p);
+    put_units(t, p, turns);
+    const bool looped = vpps_begin_turns(t->w->out, turns);
     fprintf(t->w->out, "vpps_unit_sums<%u, %u, %u, %u, %d, %u, %s, %s, %u", p->slots, t->lanes, p->words, p->vectors,
             AT_ONCE, p->parts, vpps_truth(quads), vpps_truth(t->w->vectors_due), outer_of(t, 0).dy->axis);
     t->w->vectors_due = false;
     put_columns(t, p);
     put_rows(t, p);
-    fprintf(t->w->out, ">::run(*this, units, slots);\n}\n");
+    fprintf(t->w->out,
+            looped ? ">::run<%u>(*this, units + turn * %uu, slots + turn * %uu);\n});\n}\n"
+                   : ">::run<%u>(*this, units, slots);\n}\n",
+            n, n, n * p->slots);
 }
 
 bool vpps_generate_outer_tiles(vpps_outer_work *w, const uint32_t *list, uint32_t n) {
     tiles t = {.w = w, .outers = list, .n = n};
     if (!lay_out(&t)) return false;
-    for (pass p = {0}; p.first < t.n_units; p.first = p.end) {
+    for (pass p = {0}; p.first < t.n_units;) {
         fill(&t, &p);
-        put_pass(&t, &p);
+        /* a loop computes passes over a single matrix that begin with equal blocks of columns */
+        const bool alike =
+            n == 1 && !w->vectors_due && p.end < t.n_units && t.units[p.first].block == t.units[p.end].block;
+        const uint32_t units = p.end - p.first, passes = alike ? (t.n_units - p.first) / units : 1,
+                       turns = passes < LEAST_TURNS ? 1 : passes;
+        put_pass(&t, &p, turns);
+        p.first += turns * units;
         w->shared_words = vpps_max_u32(w->shared_words, 2 * p.vectors * p.words + p.sum_words);
     }
     fprintf(w->out, "__syncthreads();\n");

@@ -12,9 +12,13 @@ typedef struct output {
 /* Outputs (rows of products) that a CTA's threads compute together. The rows are divided among `blocks` blocks of lanes. */
 typedef struct pass {
     const output *outputs;
-    /* item_words: words of shared memory for all sums of one vertex or list member; at: the first of these words that the pass fills */
-    uint32_t n, blocks, at, item_words;
+    /* item_words: words of shared memory for all sums of one vertex or list member; at: the first of these words that the pass fills;
+     * turns: how often the kernel runs the code of the pass, each time for the next n outputs */
+    uint32_t n, blocks, at, item_words, turns;
 } pass;
+
+/* With a loop of fewer turns, some kernels would be slower, and compiled in little less time. */
+enum { LEAST_TURNS = 4 };
 
 /* Returns whether the kernel multiplies each weight that it reads from memory with up to 64 vertices (tiles.cuh). */
 static bool is_wide(const work *w) { return w->g->plan->residents.wide_words > 0; }
@@ -62,7 +66,7 @@ static void put_streamed_part(const work *w, const pass *p, uint32_t first, uint
     const output *o = &p->outputs[first];
     fprintf(w->out, is_wide(w) ? ", vpps_wide_rows<" : ", vpps_streamed_part<");
     vpps_put_matrix(w->g, matrix, w->s.made_by[o->value]->product.transposed);
-    fprintf(w->out, ", %u, %u, %u", first, rows, o->row);
+    fprintf(w->out, ", %u, %u, %u", first, rows * p->turns, o->row);
     if (!is_wide(w)) fprintf(w->out, ", %u", p->blocks);
     fputc('>', w->out);
 }
@@ -109,9 +113,12 @@ static bool put_operand(const work *w, const pass *p, uint32_t v, bool streamed,
 /* Writes code that computes rows of wide products (tiles.cuh). An operand of several matrices is written once for each matrix. */
 static void put_wide_pass(const work *w, const pass *p) {
     const char *before = "";
-    fprintf(w->out, "vpps_wide_pass<%u, %u, %u, %s>{(const float *)a.matrices, part, shared + %uu, n}.run(", p->n,
-            p->at, p->item_words, vpps_truth(w->s.made_by[p->outputs->value]->product.transposed),
-            w->g->plan->residents.shared_words - w->g->plan->residents.wide_words);
+    const bool looped = vpps_begin_turns(w->out, p->turns);
+    fprintf(w->out, "vpps_wide_pass<%u, %u, %u, %s>{(const float *)a.matrices, part", p->n, p->at, p->item_words,
+            vpps_truth(w->s.made_by[p->outputs->value]->product.transposed));
+    if (looped) fprintf(w->out, " + turn * %uu", p->n);
+    fprintf(w->out, ", shared + %uu, n", w->g->plan->residents.shared_words - w->g->plan->residents.wide_words);
+    fprintf(w->out, looped ? ", turn * %uu}.run(" : "}.run(", p->n);
     for (uint32_t v = 0; v < w->c->n_values; v++) {
         for (uint32_t k = 0; put_matrices(w, p, v, true, k, false); k++, before = ",") {
             fprintf(w->out, "%s\nvpps_wide_operand_at<%u, %s", before, vpps_stage_value(w, v)->rows,
@@ -120,7 +127,7 @@ static void put_wide_pass(const work *w, const pass *p) {
             put_place(w, v);
         }
     }
-    fprintf(w->out, ");\n");
+    fprintf(w->out, looped ? ");\n});\n" : ");\n");
 }
 
 /* Writes a pass: code that computes several outputs (rows of products) for all items (products.cuh). */
@@ -237,12 +244,22 @@ static bool put_tile_operand(const work *w, const vpps_product_tile *tiles, uint
     return true;
 }
 
-/* Writes a pass: code that computes n tiles of eight result rows, from number `first` on (products.cuh, tiles.cuh). */
-static void put_tiles(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t first, uint32_t item_words) {
+/* Writes a pass: code that computes n tiles of eight result rows, from number `first` on (products.cuh, tiles.cuh). In each of `turns`
+ * turns of a loop, it computes the next n tiles, whose fragments are placed after those of the turn before, at the level of f, the first of
+ * all. */
+static void put_tiles(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t first, uint32_t item_words,
+                      uint32_t turns, const vpps_fragment *f) {
     const vpps_residents *r = &w->g->plan->residents;
+    const bool looped = vpps_begin_turns(w->out, turns), in_shared = looped && f->level == VPPS_RESIDENT_SHARED;
+    const uint32_t words = looped ? n * vpps_fragment_words(f, r->parts) : 0;
     fprintf(w->out, "vpps_%s_pass<%u, %u, %u", is_wide(w) ? "wide" : "tile", n,
             first * VPPS_FRAGMENT_ROWS * sum_words(w), item_words);
-    fprintf(w->out, ">{{w, shared, threadIdx.x, a}, part, ");
+    if (looped)
+        fprintf(w->out, ">{{w, shared + turn * %uu, threadIdx.x, vpps_later(a, turn * %uu)}, part + turn * %uu, ",
+                in_shared ? words * w->g->plan->threads : 0, in_shared ? 0 : words,
+                n * VPPS_FRAGMENT_ROWS * sum_words(w));
+    else
+        fprintf(w->out, ">{{w, shared, threadIdx.x, a}, part, ");
     if (is_wide(w)) fprintf(w->out, "shared + %uu, ", r->shared_words - r->wide_words);
     fprintf(w->out, "n}.run(");
     bool any = false;
@@ -250,7 +267,7 @@ static void put_tiles(const work *w, const vpps_product_tile *tiles, uint32_t n,
         any |= put_tile_operand(w, tiles, n, v, false, any ? "," : "");
         any |= put_tile_operand(w, tiles, n, v, true, any ? "," : "");
     }
-    fprintf(w->out, ");\n");
+    fprintf(w->out, looped ? ");\n});\n" : ");\n");
 }
 
 static bool put_all_tiles(const work *w, const vpps_segment *g) {
@@ -259,8 +276,17 @@ static bool put_all_tiles(const work *w, const vpps_segment *g) {
     uint32_t n;
     vpps_product_tile *tiles = vpps_tile_products(&w->s, g, &n);
     if (!tiles) return false;
-    for (uint32_t first = 0; first < n; first += most)
-        put_tiles(w, tiles + first, vpps_min_u32(n - first, most), first, w->item_words[g - w->s.list]);
+    const vpps_program_step *x = w->s.steps[g->first].step;
+    const uint32_t v = vpps_operand_of(&w->s, x, 0)->value, item_words = w->item_words[g - w->s.list];
+    const bool one = g->n == 1 && x->n == 1; /* one product with one vector, some of whose tiles a loop may compute */
+    for (uint32_t first = 0, turns; first < n; first += turns * most) {
+        const vpps_fragment *f = fragment_of(w, &tiles[first], v, 0);
+        for (turns = 0; one && f->level != VPPS_RESIDENT_REGISTERS && first + (turns + 1) * most <= n &&
+                        fragment_of(w, &tiles[first + (turns + 1) * most - 1], v, 0)->level == f->level;)
+            turns++;
+        if (turns < LEAST_TURNS) turns = 1;
+        put_tiles(w, tiles + first, vpps_min_u32(n - first, most), first, item_words, turns, f);
+    }
     free(tiles);
     return true;
 }
@@ -280,9 +306,12 @@ static void put_passes(const work *w, const vpps_segment *g, uint32_t class, out
     }
     if (is_wide(w) && all)
         most = (all - 1) / ((all - 1) / most + 1) + 1; /* all passes compute nearly equal numbers of rows */
-    for (uint32_t first = 0; first < all; first += most) {
-        const pass p = {outputs + first, vpps_min_u32(all - first, most), blocks, at + first * blocks * sum_words(w),
-                        w->item_words[g - w->s.list]};
+    const uint32_t words = w->item_words[g - w->s.list];
+    for (uint32_t first = 0, turns; first < all; first += turns * most) {
+        turns = is_wide(w) ? (all - first) / most : 1;
+        if (turns < LEAST_TURNS || outputs[first + turns * most - 1].value != outputs[first].value) turns = 1;
+        const uint32_t n = vpps_min_u32(all - first, most), part_at = at + first * blocks * sum_words(w);
+        const pass p = {outputs + first, n, blocks, part_at, words, turns};
         put_pass(w, &p);
     }
 }

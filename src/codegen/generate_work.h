@@ -47,4 +47,11 @@ static inline bool vpps_is_long(const vpps_operand *x) {
 /* Returns whether a value's vector in memory begins and ends at a multiple of four words. */
 static inline bool vpps_has_quads(const vpps_operand *x) { return vpps_is_long(x) && x->rows % 4 == 0; }
 
+/* Writes the beginning of a loop whose body, which `});` ends, runs `turns` times, with `turn` counting from 0. Writes nothing for one
+ * turn, and returns false. */
+static inline bool vpps_begin_turns(FILE *out, uint32_t turns) {
+    if (turns > 1) fprintf(out, "vpps_by_turns(0u, %uu, 1u, [&](unsigned turn) {\n", turns);
+    return turns > 1;
+}
+
 static inline const char *vpps_truth(bool is) { return is ? "true" : "false"; }

@@ -361,22 +361,32 @@ template <class X, unsigned BEFORE, unsigned AT> struct vpps_staged_columns {
     }
 };
 
-/* Copies rows of the vectors DY of a task to shared memory, where each vector has an area: ROWS (at most 32) of the virtual processor's
- * rows, from number BASE on. An area has a list of rows at word AT, in which each SLOTS rows begin at a multiple of four words; row r
- * becomes number FIRST + r of the list. A lane copies one row; WARPS warps from number WARP on share vectors. Missing rows are zeros. */
+/* Copies rows of the vectors DY of a task to shared memory, where each vector has an area: ROWS of the virtual processor's rows, from number BASE on.
+ * An area has a list of rows at word AT, in which each SLOTS rows begin at a multiple of four words; row r becomes number FIRST + r of the list. At
+ * most 32 rows: a lane copies one row; WARPS warps from number WARP on share vectors. More rows: a thread copies some. Missing rows are zeros. */
 template <class DY, unsigned ROWS, unsigned AT, unsigned FIRST, unsigned SLOTS, unsigned WARP, unsigned WARPS,
           unsigned BASE>
 struct vpps_staged_rows {
     template <unsigned LANES, unsigned WORDS, class TASK>
     static __device__ __forceinline__ void copy(const vpps_staging &s, const TASK &t) {
-        constexpr unsigned VECTORS = 32 / ROWS; /* VECTORS: how many vectors a warp copies at once */
+        constexpr unsigned VECTORS = ROWS > 32 ? 1 : 32 / ROWS; /* VECTORS: how many vectors a warp copies at once */
         const unsigned warp = s.thread / 32, lane = s.thread % 32;
-        if (warp - WARP >= WARPS || lane >= VECTORS * ROWS) return;
+        if constexpr (ROWS > 32)
+            vpps_by_turns(s.thread, ROWS, VPPS_THREADS, [&](unsigned row) { copy<WORDS>(s, t, BASE + row, 0, 1); });
+        else if (warp - WARP < WARPS && lane < VECTORS * ROWS)
+            copy<WORDS>(s, t, BASE + lane % ROWS, (warp - WARP) * VECTORS + lane / ROWS, WARPS * VECTORS);
+    }
+
+  private:
+    /* Copies one row of the vectors number k, k + step, ... */
+    template <unsigned WORDS, class TASK>
+    static __device__ __forceinline__ void copy(const vpps_staging &s, const TASK &t, unsigned row, unsigned k,
+                                                unsigned step) {
         const vpps_rows own = vpps_matrix_rows(DY::LENGTH, s.vp);
-        const unsigned row = BASE + lane % ROWS, slot = FIRST + row, n = DY::count(t);
+        const unsigned slot = FIRST + row, n = DY::count(t);
         float *const slots = s.to + AT + slot / SLOTS * ((SLOTS + 3) / 4 * 4) + slot % SLOTS;
 #pragma unroll 1
-        for (unsigned k = (warp - WARP) * VECTORS + lane / ROWS; k < s.there; k += WARPS * VECTORS)
+        for (; k < s.there; k += step)
             vpps_copy_word(slots + k * WORDS,
                            t.pool + (DY::vector(t, vpps_least(s.from + k, n - 1)) + DY::OFFSET + own.first + row),
                            row < own.end - own.first && s.from + k < n);
@@ -389,10 +399,9 @@ struct vpps_staged_rows {
 template <unsigned SLOTS, unsigned LANES, unsigned WORDS, unsigned VECTORS, unsigned AT_ONCE, unsigned PARTS,
           bool QUADS, bool WITH_VECTORS, unsigned AXIS, class... STAGED>
 struct vpps_unit_sums {
-    /* Computes the gradients of the rows and columns that `units` and `slots` describe. All threads of the CTA must call it. */
-    template <class SUM, int UNITS, int ALL_SLOTS>
-    static __device__ __forceinline__ void run(const SUM &sum, const vpps_unit (&units)[UNITS],
-                                               const vpps_unit_slot (&slots)[ALL_SLOTS]) {
+    /* Computes the gradients of the rows and columns that UNITS units and their slots describe. All threads of the CTA must call it. */
+    template <unsigned UNITS, class SUM>
+    static __device__ __forceinline__ void run(const SUM &sum, const vpps_unit *units, const vpps_unit_slot *slots) {
         const unsigned thread = vpps_thread(), number = thread / LANES, lane = thread % LANES;
         const vpps_unit &unit = units[number % UNITS];
         const unsigned part = number / UNITS, x_at = unit.x_at + lane * 4, d_at = unit.d_at;
@@ -498,21 +507,22 @@ struct vpps_tile_gradient {
     unsigned matrix, param;
 };
 
-/* A tile: eight of the virtual processor's rows of the vectors DY, from row 8 NUMBER on. */
+/* A tile: eight of the virtual processor's rows of the vectors DY, from row 8 NUMBER on; a function's `skip` adds to that row. */
 template <class DY, unsigned NUMBER> struct vpps_row_tile {
     using V = DY;
 
     /* Returns whether the virtual processor owns rows of the tile. */
-    static __device__ __forceinline__ bool is_there(unsigned vp) {
+    static __device__ __forceinline__ bool is_there(unsigned vp, unsigned skip) {
         const vpps_rows own = vpps_matrix_rows(DY::LENGTH, vp);
-        return own.first + NUMBER * 8 < own.end;
+        return own.first + NUMBER * 8 + skip < own.end;
     }
 
     /* Loads the element in the lane's row of each of four vectors dy. */
     template <class TASK>
-    static __device__ __forceinline__ void load(float (&d)[4], const TASK &t, const vpps_four_vectors &v, unsigned vp) {
+    static __device__ __forceinline__ void load(float (&d)[4], const TASK &t, const vpps_four_vectors &v, unsigned vp,
+                                                unsigned skip) {
         const unsigned row =
-            vpps_least(vpps_matrix_rows(DY::LENGTH, vp).first + v.lane / 4 + NUMBER * 8, DY::LENGTH - 1);
+            vpps_least(vpps_matrix_rows(DY::LENGTH, vp).first + v.lane / 4 + NUMBER * 8 + skip, DY::LENGTH - 1);
 #pragma unroll
         for (unsigned k = 0; k < 4; k++) d[k] = (t.pool + (DY::vector(t, v.number[k]) + row))[DY::OFFSET];
     }
@@ -521,9 +531,9 @@ template <class DY, unsigned NUMBER> struct vpps_row_tile {
     template <unsigned LENGTH>
     static __device__ __forceinline__ void store(const float (&left)[4], const float (&right)[4], const vpps_sum &sum,
                                                  const vpps_tile_gradient &g, unsigned column, unsigned lane,
-                                                 bool later) {
+                                                 bool later, unsigned skip) {
         const vpps_rows own = vpps_matrix_rows(DY::LENGTH, sum.vp);
-        const unsigned row = own.first + NUMBER * 8 + lane % 4 * 2;
+        const unsigned row = own.first + NUMBER * 8 + lane % 4 * 2 + skip;
         const bool add = later || vpps_is_begun(g.param);
         float *const to = (float *)sum.a.gradients + g.matrix + row * LENGTH;
 #pragma unroll
@@ -570,15 +580,15 @@ struct vpps_strips_alike<vpps_row_tiles<TILES...>, STRIP, OTHERS...> {
     static __device__ __forceinline__ vpps_rows columns(unsigned vp) {
         return vpps_matrix_columns(vpps_row_tiles<TILES...>::HEIGHT, X::LENGTH, vp);
     }
-    static __device__ __forceinline__ bool is_there(unsigned vp) {
+    static __device__ __forceinline__ bool is_there(unsigned vp, unsigned skip) {
         const vpps_rows own = columns(vp);
-        return own.first < own.end && (TILES::is_there(vp) || ...);
+        return own.first < own.end && (TILES::is_there(vp, skip) || ...);
     }
 
     /* Adds the products dy x^T of 16 vertices (or list members) to the lane's sums q, for block number `slot` of 32 columns. */
     template <int SUMS, class TASK>
     static __device__ __forceinline__ void add(float (&q)[SUMS][4], const TASK &t, const vpps_four_vectors &v,
-                                               unsigned slot, unsigned vp) {
+                                               unsigned slot, unsigned vp, unsigned skip) {
         const vpps_rows own = columns(vp);
         unsigned column = VPPS_NONE, at[4] = {0, 0, 0, 0};
         if (STRIP::find(slot, own.first, column)) STRIP::place(at, t, v);
@@ -591,7 +601,7 @@ struct vpps_strips_alike<vpps_row_tiles<TILES...>, STRIP, OTHERS...> {
             x[k] = vpps_four<X::QUADS, X::LENGTH % 32 == 0, X::LENGTH>(t.pool + (at[k] + column), column);
         float d[sizeof...(TILES)][4];
         unsigned k = 0;
-        (TILES::load(d[k++], t, v, vp), ...);
+        (TILES::load(d[k++], t, v, vp, skip), ...);
         vpps_words left, right;
         vpps_turn_quads<X::IN_PARTS>(x, left, right);
         k = 0;
@@ -600,7 +610,7 @@ struct vpps_strips_alike<vpps_row_tiles<TILES...>, STRIP, OTHERS...> {
 
     template <int SUMS>
     static __device__ __forceinline__ void store(const float (&q)[SUMS][4], const vpps_sum &sum, unsigned slot,
-                                                 bool later) {
+                                                 bool later, unsigned skip) {
         VPPS_READ_PLACE;
         unsigned column = VPPS_NONE;
         vpps_tile_gradient gradients[sizeof...(TILES)];
@@ -611,7 +621,8 @@ struct vpps_strips_alike<vpps_row_tiles<TILES...>, STRIP, OTHERS...> {
         if (column >= own.end) return;
         column += VPPS_LANE / 4 * 4;
         unsigned k = 0;
-        ((TILES::template store<X::LENGTH>(q[2 * k], q[2 * k + 1], sum, gradients[k], column, VPPS_LANE, later), k++),
+        ((TILES::template store<X::LENGTH>(q[2 * k], q[2 * k + 1], sum, gradients[k], column, VPPS_LANE, later, skip),
+          k++),
          ...);
     }
 };
@@ -620,10 +631,10 @@ struct vpps_strips_alike<vpps_row_tiles<TILES...>, STRIP, OTHERS...> {
  * computes SLOTS blocks, from number FIRST on, with PARTS warps for each block, which share the vectors. ALIKE: vpps_strips_alike. */
 template <unsigned TILES, unsigned FIRST, unsigned SLOTS, unsigned PARTS, unsigned AXIS, class... ALIKE>
 struct vpps_strip_sums {
-    /* Computes the gradients of all tiles of the strips in ALIKE. All threads of the CTA must call it. */
-    template <class SUM> static __device__ __forceinline__ void run(const SUM &sum) {
+    /* Computes the gradients of all tiles of the strips in ALIKE, or of those `skip` rows further down. All threads of the CTA must call it. */
+    template <class SUM> static __device__ __forceinline__ void run(const SUM &sum, unsigned skip = 0) {
         VPPS_READ_PLACE;
-        if (!(ALIKE::is_there(sum.vp) || ...)) return;
+        if (!(ALIKE::is_there(sum.vp, skip) || ...)) return;
         const unsigned part = VPPS_WARP / SLOTS, slot = part < PARTS ? VPPS_WARP % SLOTS + FIRST : VPPS_NONE;
         bool later = false;
         vpps_runs runs = {0, 0, 0};
@@ -636,11 +647,11 @@ struct vpps_strip_sums {
 #pragma unroll 1
                 for (k += part * 16; k < end; k += 16 * PARTS) {
                     const vpps_four_vectors v(VPPS_LANE, k + VPPS_LANE % 4 * 4, end);
-                    (ALIKE::add(q, t, v, slot, sum.vp), ...);
+                    (ALIKE::add(q, t, v, slot, sum.vp, skip), ...);
                 }
             });
             if constexpr (PARTS > 1) add_parts(q, (vpps_quad *)sum.staged, part);
-            if (part == 0) (ALIKE::store(q, sum, slot, later), ...);
+            if (part == 0) (ALIKE::store(q, sum, slot, later, skip), ...);
             later = true;
             __syncthreads();
         } while (runs.task < sum.n);

@@ -460,6 +460,12 @@ __device__ __forceinline__ void vpps_split_weights(unsigned (&words)[VPPS_STEP_W
     for (unsigned p = 0; p < VPPS_PARTS; p++) words[2 * p] = low.part[p], words[2 * p + 1] = high.part[p];
 }
 
+/* Returns arguments by which words of fragments in memory are found `words` words of each thread later. */
+__device__ __forceinline__ vpps_arguments vpps_later(vpps_arguments a, unsigned words) {
+    a.scratch += words * 4ull * VPPS_VPS * VPPS_THREADS;
+    return a;
+}
+
 /* Where the words of a fragment (eight rows of weights) are: in registers, in shared memory, or in scratch memory. */
 enum { VPPS_IN_REGISTERS, VPPS_IN_SHARED, VPPS_IN_MEMORY };
 

@@ -127,9 +127,9 @@ template <unsigned OUTPUTS, bool TRANSPOSED, bool ALIGNED> struct vpps_wide_copi
     unsigned at, end; /* at: index of the next column to copy; end: number of columns */
     bool aligned;
 
-    /* Prepares copies for an operand: finds the addresses of its n vectors and of the rows that multiply them. */
+    /* Prepares copies for an operand: finds the addresses of its n vectors, and of the rows for outputs from number `first` on. */
     template <class OPERAND>
-    __device__ __forceinline__ void begin(const OPERAND &operand, unsigned n, const float *matrices) {
+    __device__ __forceinline__ void begin(const OPERAND &operand, unsigned n, const float *matrices, unsigned first) {
         const unsigned thread = vpps_opaque(threadIdx.x), quad = thread % VPPS_WIDE_QUADS * 4,
                        in = thread / VPPS_WIDE_QUADS;
         at = 0;
@@ -142,7 +142,7 @@ template <unsigned OUTPUTS, bool TRANSPOSED, bool ALIGNED> struct vpps_wide_copi
         for (unsigned k = 0; k < TURNS; k++) {
             ends[k] = end;
             rows[k] = matrices;
-            if (!operand.row(rows[k], words, TRANSPOSED ? thread % LANES : k * AT_ONCE + in)) ends[k] = 0;
+            if (!operand.row(rows[k], words, first + (TRANSPOSED ? thread % LANES : k * AT_ONCE + in))) ends[k] = 0;
             rows[k] += TRANSPOSED ? thread / LANES * words : quad;
         }
     }
@@ -187,12 +187,12 @@ template <unsigned OUTPUTS, bool TRANSPOSED, bool ALIGNED> struct vpps_wide_copi
     }
 };
 
-/* Computes OUTPUTS outputs (rows of products) of n items, at most VPPS_WIDE_ITEMS. An item has ITEM_WORDS words of shared memory for sums; the outputs'
- * sums are stored from word AT on. A block of columns is multiplied while the next ones are copied. */
+/* Computes OUTPUTS outputs (rows of products), from number `before` on, of n items, at most VPPS_WIDE_ITEMS. An item has ITEM_WORDS words of shared
+ * memory for sums; the outputs' sums are stored from word AT on. A block of columns is multiplied while the next ones are copied. */
 template <unsigned OUTPUTS, unsigned AT, unsigned ITEM_WORDS, bool TRANSPOSED> struct vpps_wide_pass {
     const float *matrices;
     float *part, *buffers; /* in shared memory: the items' sums, and VPPS_WIDE_WORDS for copied blocks */
-    unsigned n;
+    unsigned n, before = 0;
 
     /* Computes the outputs. All threads must call it. */
     template <class... OPERANDS> __device__ __forceinline__ void run(const OPERANDS &...operands) const {
@@ -245,7 +245,7 @@ template <unsigned OUTPUTS, unsigned AT, unsigned ITEM_WORDS, bool TRANSPOSED> s
     __device__ __forceinline__ void begin(COPIES &copies, unsigned number, const OPERAND &operand,
                                           const OTHERS &...others) const {
         if (!number)
-            copies.begin(operand, n, matrices);
+            copies.begin(operand, n, matrices, before);
         else if constexpr (sizeof...(OTHERS) > 0)
             begin(copies, number - 1, others...);
     }

@@ -68,6 +68,16 @@ list_networks() {
 numbers() { "$vpps" kernel tree-lstm --hidden 2048 --embed 2048 | grep __constant__ | tr -cd , | wc -c; }
 check "tables of large matrices fit constant memory" test "$(numbers)" -lt 16384
 
+# Loops compute many rows of a matrix: twice as many classes do not make a kernel longer but for tables.
+calls() {
+    seq "$2" | paste -sd '   \n' >words.txt
+    "$vpps" kernel lstm-lm --train words.txt --dev words.txt --min-count 1 --hidden 50 --embed 50 --batch 1 --sms 4 --groups 1 --precision "$1" |
+        grep -cE '^vpps_(wide_pass|tile_pass|unit_sums|strip_sums|fragment_load)<'
+}
+for precision in fp32 bf16x3; do
+    check "$precision: no more code for more classes" test "$(calls $precision 5200)" -le "$(calls $precision 4400)"
+done
+
 # ---------------------------------------------------------------- architectures
 
 fails_with 1 "these are: " "$vpps" kernel tree-lstm --hidden 8 --report --arch none >/dev/null
