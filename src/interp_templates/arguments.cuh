@@ -22,7 +22,7 @@ typedef struct vpps_arguments {
     unsigned scratch_words;
     unsigned words; /* number of words of the script */
     unsigned stale_words;
-    unsigned resumes; /* not 0: the launch is the second part of a batch; the preceding launch has its loss */
+    unsigned resumes; /* not 0: the launch is the second part of a batch, and the preceding one has summed the loss */
     unsigned finite;  /* not 0: the launch does nothing unless the preceding launch's loss and norm are finite */
     /* not 0: address, in the script, of an array that tells for each parameter whether it has a gradient */
     unsigned touched;

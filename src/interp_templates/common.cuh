@@ -125,8 +125,8 @@ __device__ __forceinline__ vpps_rows vpps_share_of(unsigned n, unsigned parts, u
                      (unsigned)((unsigned long long)n * (member + 1) / parts)};
 }
 
-/* Returns to every thread the sum (or maximum, by vpps_warp_max) over the CTA, in a fixed order. `none` stands for warps that the CTA
- * lacks: 0, or for a maximum any number of the thread. All threads must call it; ends with a barrier. */
+/* Returns to every thread the sum (or maximum, by vpps_warp_max) over the CTA, in a fixed order. Lanes for warps that the CTA lacks give
+ * `none`: 0, or for a maximum any number that the thread has found. All threads must call it; ends with a barrier. */
 template <float (*REDUCE)(float, unsigned) = vpps_warp_sum>
 __device__ __forceinline__ float vpps_over_cta(float x, float none = 0.0f) {
     x = REDUCE(x, 32);
@@ -151,8 +151,8 @@ template <unsigned WARPS> __device__ __forceinline__ float vpps_sum_of_warps(con
 }
 
 /* Sums COUNT values of each lane over LANES adjacent lanes, a power of two; COUNT is a multiple of LANES or a smaller power of two.
- * Afterwards lane l of the LANES lanes has the sums of the COUNT / LANES values from l * COUNT / LANES on, or of the one value l * COUNT /
- * LANES. Each step halves the values that a lane keeps. */
+ * Afterwards lane l of the LANES lanes has the sums of COUNT / LANES values (at least one), from value l * COUNT / LANES on. Each step
+ * halves the values that a lane keeps. */
 template <int COUNT, int LANES, int N> __device__ __forceinline__ void vpps_fold(float (&q)[N]) {
     if constexpr (LANES > 1) {
         constexpr int HALF = COUNT / 2, MASK = LANES / 2;

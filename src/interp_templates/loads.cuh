@@ -54,7 +54,7 @@ template <class MATRIX, unsigned ROWS, unsigned COLUMNS, unsigned RUN, unsigned 
     }
 
   private:
-    /* LANES: lanes in a block of lanes; SPAN: elements of a row that a block, in all warps, loads at once, RUN in each thread */
+    /* LANES: lanes of a block; SPAN: elements of a row that one block of each warp loads at once, RUN in each thread */
     static constexpr unsigned LANES = 32 / BLOCKS, SPAN = VPPS_THREADS / BLOCKS * RUN;
 
     static __device__ __forceinline__ unsigned word_of(unsigned row, unsigned column) {
@@ -87,7 +87,7 @@ __device__ __forceinline__ void vpps_take_staged(float (&w)[VPPS_WEIGHTS + 1], c
 #if VPPS_PARTS
 
 /* A fragment is eight rows of weights, of LENGTH elements each, an operand of the instruction mma. A warp multiplies STEPS times 16 columns
- * of the fragment. Loads 16 columns of the warp's, number `step`, from FROM, a vpps_fragment_rows, to words of TO, a vpps_fragment. */
+ * of the fragment. Step number `step` moves 16 columns from FROM, a vpps_fragment_rows, to words of TO, a vpps_fragment. */
 template <class FROM, class TO, unsigned LENGTH, unsigned STEPS> struct vpps_fragment_load {
     static __device__ __forceinline__ vpps_quad load(unsigned step, const vpps_weights &weights,
                                                      const vpps_weight_row *rows) {
@@ -116,7 +116,7 @@ template <class FROM, class TO, unsigned LENGTH, unsigned STEPS> struct vpps_fra
     }
 };
 
-/* Loads 16 columns, number STEP of the warp's, by LOAD, a vpps_fragment_load. */
+/* Step number STEP of LOAD, a vpps_fragment_load. */
 template <class LOAD, unsigned STEP> struct vpps_fragment_step {
     static __device__ __forceinline__ vpps_quad load(const vpps_weights &weights, const vpps_weight_row *rows) {
         return LOAD::load(STEP, weights, rows);
@@ -138,7 +138,7 @@ __device__ __forceinline__ void vpps_load_fragments(const vpps_weights &weights,
 /* A bias vector (to which products are added) of HEIGHT elements, at word FROM of the memory pool. The elements that the virtual processor
  * owns are loaded to shared memory, from word AT on. */
 template <unsigned HEIGHT, unsigned AT, unsigned FROM> struct vpps_resident_vector {
-    /* Sets `from` to the pool word from which word i is loaded, if the word belongs to this vector. */
+    /* Sets `from` to the pool word to load as word i, if word i is an element of this vector that VP number `member` of a group owns. */
     static __device__ __forceinline__ void find(unsigned &from, unsigned i, unsigned member) {
         const vpps_rows own = vpps_rows_of(HEIGHT, VPPS_GROUP, member);
         if (i - AT < own.end - own.first) from = FROM + own.first + (i - AT);

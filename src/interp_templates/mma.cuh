@@ -24,8 +24,8 @@ VPPS_PART unsigned vpps_rounded(float first, float second) {
     return pair;
 }
 
-/* Rounds two numbers to bf16, keeping finite numbers finite; infinity becomes the greatest finite number, and the low
- * part, the remainder, carries the infinity. */
+/* Rounds two numbers to bf16, keeping finite numbers finite. Infinity becomes the greatest finite bf16 number; the remainder, from which
+ * the low part is made, is then infinite. */
 VPPS_PART unsigned vpps_rounded_finite(float first, float second) {
     unsigned pair;
     asm("cvt.rn.satfinite.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));

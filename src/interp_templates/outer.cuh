@@ -19,9 +19,9 @@ struct vpps_sum {
     unsigned n, vp;
 };
 
-/* Where the values of a task's items lie. Index 0 of an array is for the task's vertices, index d for the members of their list input d - 1. Vertices
- * and members are numbered within their block (script/task.h). first: number of the task's first item; n: number of its items; kept: first pool word
- * of the values that number 0 keeps for backward. arrays: where inputs and table entries lie. */
+/* Where the values of a task's items lie. Index 0 of an array is for the task's vertices, index d for the members of their list input d -
+ * 1. Vertices and members are numbered within their block (script/task.h). first: number of the task's first item; n: number of its items;
+ * kept: pool word where the values begin that item number 0 keeps for backward. arrays: where inputs and table entries lie. */
 template <unsigned AXES, unsigned ARRAYS> struct vpps_sum_task {
     float *pool;
     unsigned first[AXES], n[AXES], kept[AXES];
@@ -29,9 +29,9 @@ template <unsigned AXES, unsigned ARRAYS> struct vpps_sum_task {
 };
 
 /* Where the vectors of a value lie: COLUMNS vectors of LENGTH elements for each item (vertex or list member). QUADS: vectors begin and end
- * at a multiple of four words. IN_PARTS: elements are stored in bf16 (vpps_in_parts). ARRAY: number of the task's array with each item's
- * place; VPPS_NONE: an item has STRIDE words of kept values; if STRIDE is 0, all items share one vector. Functions return a pool word, to
- * which the caller adds OFFSET last, to an address, so that OFFSET becomes part of the load. */
+ * at a multiple of four words. IN_PARTS: elements are stored in bf16 (vpps_in_parts). ARRAY: index of the task's array that has the items'
+ * places; VPPS_NONE: an item has STRIDE words of kept values; if STRIDE is 0, all items share one vector. Functions return a pool word. The
+ * caller adds OFFSET last, so that OFFSET becomes part of the load instruction. */
 template <unsigned VALUE_AXIS, unsigned ROWS, unsigned COLS, bool AT_QUADS, bool AS_PARTS, unsigned ARRAY,
           unsigned STRIDE, unsigned WORD>
 struct vpps_vectors {
@@ -57,7 +57,7 @@ __device__ __forceinline__ bool vpps_is_begun(unsigned param) { return param == 
 /* Notes that a parameter has a gradient. Several threads may do so at once, with the same value. */
 VPPS_SIMT_UNWATCHED __device__ __forceinline__ void vpps_begin_gradient(unsigned param) { vpps_touched[param] = 1; }
 
-/* Notes that the parameters with numbers PARAMS have gradients, if the tasks of the sum have vertices. */
+/* Notes that the parameters with numbers PARAMS have gradients, if any task of the sum has vertices. */
 template <unsigned... PARAMS> __device__ __forceinline__ void vpps_begin_gradients(const vpps_sum &sum) {
     VPPS_READ_PLACE;
     __syncthreads();
@@ -67,8 +67,8 @@ template <unsigned... PARAMS> __device__ __forceinline__ void vpps_begin_gradien
 
 /* ---------------------------------------------------------------- of vectors, and of matrices that are values */
 
-/* The gradient of a vector parameter, at word GRADIENT of the memory pool. The gradient is the sum of the values dy with numbers BEGIN to
- * END - 1 (vpps_sum_vectors). PARAM: the parameter; VPPS_NONE: the sum is always added to an earlier gradient. */
+/* The gradient of a vector parameter, at word GRADIENT of the memory pool: the sum of the values dy with numbers BEGIN to END - 1
+ * (vpps_sum_vectors). The sum is added to an earlier gradient of parameter PARAM, if there is one (vpps_is_begun). */
 template <unsigned GRADIENT_AT, unsigned ADDED_TO, unsigned FIRST, unsigned LAST> struct vpps_vector_sum {
     static constexpr unsigned GRADIENT = GRADIENT_AT, PARAM = ADDED_TO, BEGIN = FIRST, END = LAST;
 };
@@ -83,7 +83,7 @@ template <unsigned... CONSTANTS> struct vpps_constants {
 
 /* Computes gradients of vectors (SUMS), which are sums of values dy over all vertices. All values dy have equal layouts; value i lies
  * WORDS::get(i) words after DY. A warp computes one row of one gradient, and its lanes share the vertices. MOST: most rows that a virtual
- * processor has. BEFORE: rows that other calls compute, on preceding warps. ADDS: some sums are added to those of preceding calls. */
+ * processor has. BEFORE: rows that preceding warps compute in other calls. ADDS: some sums are added to those of preceding calls. */
 template <class DY, unsigned MOST, unsigned BEFORE, bool ADDS, class WORDS, class... SUMS, class SUM>
 __device__ __forceinline__ void vpps_sum_vectors(const SUM &sum) {
     VPPS_READ_PLACE;
@@ -170,7 +170,7 @@ struct vpps_runs {
         return true;
     }
 
-    /* Calls body(task, first, end) for successive ranges of vectors, until body has got VPPS_LONG_SUM vectors or more, or all. */
+    /* Calls body(task, first, end) for successive ranges of vectors, until the ranges have VPPS_LONG_SUM vectors or more, or all. */
     template <unsigned AXIS, unsigned COLUMNS, class SUM, class BODY>
     __device__ __forceinline__ void add_run(const SUM &sum, const BODY &body) {
 #pragma unroll 1
@@ -265,7 +265,7 @@ struct vpps_unit {
 };
 
 /* A row of a vector dy that a unit of work multiplies with columns of x. matrix: where the gradient of the row's matrix begins; row: number
- * of the row among those of the virtual processor; height: number of rows of the matrix (0: padding); param: see vpps_is_begun. */
+ * of the row among those of the virtual processor; height: number of rows of the matrix (0: padding); param: as in vpps_is_begun. */
 struct vpps_unit_slot {
     unsigned matrix, row, height, param;
 };
@@ -309,7 +309,7 @@ VPPS_PART void vpps_add_outers(const float *vectors, unsigned x_at, unsigned d_a
 }
 
 /* Stores the thread's sums q, four columns of SLOTS rows of gradients, or adds them to the gradients. LANES adjacent lanes have columns of
- * the same SLOTS rows; lane s of them passes row s: to_row, where the row begins, and `add`. All threads must call it. */
+ * the same SLOTS rows. Lane s of them passes the arguments of row s: to_row, where the row begins, and `add`. All threads must call it. */
 template <unsigned SLOTS, unsigned LANES, bool QUADS>
 VPPS_PART void vpps_store_slots(float *gradients, unsigned to_row, bool add, unsigned column, unsigned columns,
                                 float (&q)[4 * SLOTS]) {
@@ -345,8 +345,8 @@ struct vpps_staging {
     unsigned from, there, vp, thread;
 };
 
-/* Copies columns of the vectors X of a task to shared memory, where each vector has an area of WORDS words: to word AT and following of the
- * area, the virtual processor's columns from number BEFORE on, four for each of LANES lanes. LANES lanes copy one vector at a time. */
+/* Copies columns of the vectors X of a task to shared memory, where each vector has an area of WORDS words. The virtual processor's columns
+ * from number BEFORE on, four for each of LANES lanes, go to word AT of the area and following. LANES lanes copy one vector at a time. */
 template <class X, unsigned BEFORE, unsigned AT> struct vpps_staged_columns {
     template <unsigned LANES, unsigned WORDS, class TASK>
     static __device__ __forceinline__ void copy(const vpps_staging &s, const TASK &t) {
@@ -361,9 +361,9 @@ template <class X, unsigned BEFORE, unsigned AT> struct vpps_staged_columns {
     }
 };
 
-/* Copies rows of the vectors DY of a task to shared memory, where each vector has an area: ROWS of the virtual processor's rows, from number BASE on.
- * An area has a list of rows at word AT, in which each SLOTS rows begin at a multiple of four words; row r becomes number FIRST + r of the list. At
- * most 32 rows: a lane copies one row; WARPS warps from number WARP on share vectors. More rows: a thread copies some. Missing rows are zeros. */
+/* Copies rows of the vectors DY of a task to shared memory, where each vector has an area: ROWS of the virtual processor's rows, from number
+ * BASE on. From word AT on the area has groups of SLOTS rows, each of which begins at a multiple of four words; row r becomes row FIRST + r of
+ * the groups. At most 32 rows: a lane copies one row, and WARPS warps from number WARP on share vectors. More: a thread copies some. */
 template <class DY, unsigned ROWS, unsigned AT, unsigned FIRST, unsigned SLOTS, unsigned WARP, unsigned WARPS,
           unsigned BASE>
 struct vpps_staged_rows {
@@ -394,7 +394,7 @@ struct vpps_staged_rows {
 };
 
 /* Computes gradients dy x^T by units of work: LANES lanes multiply columns of x, four each, with SLOTS rows of dy. Types STAGED copy
- * VECTORS vertices' vectors to shared memory (WORDS words each) while products of the preceding ones are added, AT_ONCE without a loop.
+ * VECTORS vectors (WORDS words each) to shared memory while the ones copied before are multiplied, AT_ONCE in each turn of a loop.
  * WITH_VECTORS: gradients of vectors are computed during the first copies. PARTS parts of the CTA share the vectors and add their sums. */
 template <unsigned SLOTS, unsigned LANES, unsigned WORDS, unsigned VECTORS, unsigned AT_ONCE, unsigned PARTS,
           bool QUADS, bool WITH_VECTORS, unsigned AXIS, class... STAGED>
@@ -501,8 +501,8 @@ struct vpps_four_vectors {
     }
 };
 
-/* Where the gradient of a tile (eight rows) is stored. matrix: word where the matrix's gradient begins; param: parameter whose gradient the
- * sums are added to if vpps_is_begun(param), or else overwrite. */
+/* Where the gradient of a tile (eight rows) is stored. matrix: word where the matrix's gradient begins; param: the matrix's parameter. If
+ * vpps_is_begun(param), sums are added to the gradient in memory, else they overwrite it. */
 struct vpps_tile_gradient {
     unsigned matrix, param;
 };
@@ -527,7 +527,7 @@ template <class DY, unsigned NUMBER> struct vpps_row_tile {
         for (unsigned k = 0; k < 4; k++) d[k] = (t.pool + (DY::vector(t, v.number[k]) + row))[DY::OFFSET];
     }
 
-    /* Stores four columns of two rows of a gradient with LENGTH columns. later: adds them, since an earlier call has stored sums. */
+    /* Stores four columns of two rows of a gradient with LENGTH columns. later: an earlier call has stored sums; these are added. */
     template <unsigned LENGTH>
     static __device__ __forceinline__ void store(const float (&left)[4], const float (&right)[4], const vpps_sum &sum,
                                                  const vpps_tile_gradient &g, unsigned column, unsigned lane,
@@ -567,8 +567,8 @@ template <class VALUE, unsigned FIRST, unsigned SLOTS, unsigned... GRADIENTS> st
     }
 };
 
-/* vpps_row_tiles: a list of tiles (eight rows of dy each). vpps_strips_alike: strips, each with other vectors x, that multiply these tiles
- * by one piece of code. */
+/* vpps_row_tiles: a list of tiles (eight rows of dy each). vpps_strips_alike: strips that multiply these tiles with different vectors x, so
+ * that one loop computes them all. */
 template <class TILE, class... OTHERS> struct vpps_row_tiles {
     static constexpr unsigned HEIGHT = TILE::V::LENGTH; /* all matrices are low (with few rows), or none is */
 };

@@ -27,8 +27,8 @@ __device__ __forceinline__ void vpps_pack_four(float *to, const float *from, uns
 #endif
 }
 
-/* Copies the vectors of value V, each of 4 FOURS elements, one after the other for cuBLAS. V is operand NUMBER of the cell: even for a dy,
- * odd for an x. All virtual processors share the copying. */
+/* Copies the vectors of value V, each of 4 * FOURS elements, one after the other for cuBLAS. NUMBER, V's operand number in the cell
+ * (codegen/packing.h), is even for a dy, odd for an x. All virtual processors share the copying. */
 template <class V, unsigned NUMBER, unsigned FOURS, class SUM>
 __device__ __forceinline__ void vpps_pack(const SUM &sum) {
     const unsigned *const script = (const unsigned *)sum.a.script;

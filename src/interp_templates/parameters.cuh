@@ -57,8 +57,8 @@ __device__ __forceinline__ vpps_rows vpps_own_entries(unsigned n, unsigned vp) {
     return vpps_share_of(n, VPPS_VPS - VPPS_LOW_BLOCKS, vp - low.first);
 }
 
-/* Returns the first element of a matrix or vector that this CTA owns, and that number plus how many elements the CTA owns. The CTA's elements are
- * adjacent, unless it owns only some columns. */
+/* Returns a range that begins with the first element of a matrix or vector that this CTA owns, and has as many elements as the CTA owns.
+ * These are adjacent, unless the CTA owns only some columns. */
 __device__ __forceinline__ vpps_rows vpps_own_elements(const vpps_param_entry &p) {
     const bool matrix = VPPS_TEAMS > 1 && p.kind == VPPS_IS_MATRIX;
     const vpps_rows own = matrix ? vpps_matrix_rows(p.rows, blockIdx.x) : vpps_rows_of(p.rows, VPPS_VPS, blockIdx.x);
@@ -76,16 +76,16 @@ struct vpps_span {
 enum { VPPS_QUADS, VPPS_SINGLES };
 __shared__ vpps_span vpps_spans[2][VPPS_PARAMS + 1];
 
-/* A matrix of which the CTA owns only some columns (VPPS_TEAMS > 1). first: number (vpps_span) of its first elements; columns: elements of
- * a row that the CTA owns; others: elements to skip between two rows. inverse: 2^31 / columns, rounded up: (2 n inverse) / 2^32 is n /
- * columns or one more, for any n < 2^31. */
+/* A matrix of which the CTA owns only some columns (VPPS_TEAMS > 1). first: the matrix's first number (vpps_span); columns: elements of a
+ * row that the CTA owns; others: elements of a row that other CTAs own. inverse: 2^31 / columns, rounded up; the high word of 2 n inverse
+ * is n / columns or one more, for any n < 2^31. */
 struct __align__(16) vpps_break {
     unsigned first, columns, others, inverse;
 };
 __shared__ vpps_break vpps_breaks[VPPS_TEAMS > 1 ? 2 : 1][VPPS_TEAMS > 1 ? VPPS_PARAMS + 1 : 1];
 
-/* Returns what number i of parameter `span` stands for (vpps_span): a word in the buffer of matrices and the next three (VPPS_QUADS), or an
- * element of the parameter (VPPS_SINGLES). */
+/* Returns where number i (vpps_span) of parameter `span` lies: the first of four words in the buffer of matrices (VPPS_QUADS), or the index
+ * of an element in the parameter (VPPS_SINGLES). */
 template <unsigned KIND> __device__ __forceinline__ unsigned vpps_spanned_at(unsigned span, unsigned i) {
     const unsigned words = KIND == VPPS_QUADS ? 4 : 1;
     unsigned at = vpps_spans[KIND][span].at + words * i;
@@ -147,7 +147,7 @@ __device__ __forceinline__ void vpps_list_spans() {
 
 __device__ __forceinline__ unsigned vpps_spanned(unsigned kind) { return vpps_spans[kind][VPPS_PARAMS].end; }
 
-/* Returns the parameter to which number i of an element (vpps_span) belongs, one for all lanes of a warp; VPPS_PARAMS after the last. */
+/* Returns the parameter to which number i (vpps_span) belongs, the same in all lanes of a warp; VPPS_PARAMS after the last number. */
 template <unsigned KIND> __device__ __forceinline__ unsigned vpps_span_of(unsigned i) {
     unsigned span = 0;
 #pragma unroll
@@ -200,7 +200,7 @@ __device__ __forceinline__ void vpps_add_loss(const vpps_arguments &a, unsigned 
 
 /* ---------------------------------------------------------------- norm and update */
 
-/* Sums the squares of gradients that are not processed four at a time. */
+/* Sums the squares of gradients of vectors, of table entries, and of matrices whose rows are no multiple of four elements long. */
 __device__ __forceinline__ float vpps_other_squares(const vpps_arguments &a) {
     float sum = 0.0f;
 #pragma unroll 1
@@ -223,7 +223,7 @@ __device__ __forceinline__ float vpps_other_squares(const vpps_arguments &a) {
     return sum;
 }
 
-/* Computes the norm and returns the factor of all gradients; negative: this batch must not update. All virtual processors get the same result. */
+/* Computes the norm and returns the factor that scales all gradients; negative: no update by this batch. All VPs get the same result. */
 __device__ __forceinline__ float vpps_scale(const vpps_arguments &a) {
     vpps_failure *out = (vpps_failure *)a.failure;
     const float loss = out->loss;
@@ -272,7 +272,7 @@ struct vpps_quads {
     vpps_quad g, w, s0, s1;
 };
 
-/* Loads the gradients of elements with numbers (vpps_span) from `first` on; if `all` is set, also their parameters and states. */
+/* Loads the gradients of the elements with numbers (vpps_span) `first` and following, and, if `all` is set, their parameters and states. */
 __device__ __forceinline__ void vpps_load_quads(const vpps_arguments &a, unsigned first, bool all,
                                                 vpps_quads (&q)[VPPS_QUADS_AT_ONCE]) {
 #pragma unroll
@@ -313,7 +313,7 @@ __device__ __forceinline__ void vpps_update_quads(const vpps_arguments &a, const
     if (VPPS_STATES > 1) vpps_at<vpps_quad>((float *)a.states[1] + q.at) = q.s1;
 }
 
-/* Updates the parameters' elements that are not processed four at a time. */
+/* Updates vectors, table entries, and matrices whose rows are no multiple of four elements long. */
 __device__ __forceinline__ void vpps_update_others(const vpps_arguments &a, const vpps_task_header &h, float scale) {
 #pragma unroll 1
     for (unsigned first = 0; first < vpps_spanned(VPPS_SINGLES); first += VPPS_THREADS) {
@@ -378,7 +378,7 @@ __device__ __forceinline__ void vpps_step(const vpps_arguments &a, const vpps_ke
 #pragma unroll
         for (unsigned k = 0; k < VPPS_QUADS_AT_ONCE; k++) {
             vpps_task_header own = h;
-            if (h.steps) { /* true in all lanes alike: all must take part in finding the parameter */
+            if (h.steps) { /* a uniform branch: vpps_span_of needs all lanes of the warp */
                 const unsigned span = vpps_span_of<VPPS_QUADS>(first + threadIdx.x + k * VPPS_THREADS);
                 if (q[k].at != VPPS_NONE) own = vpps_step_of(a, h, span);
             }

@@ -176,10 +176,10 @@ template <class MATRIX, unsigned FIRST, unsigned ROWS, unsigned ROW, unsigned BL
     }
 };
 
-/* A vector of LENGTH words of each item (vertex or list member), which MATRICES multiply; place(item) returns the vector's address. In each of
- * ROUNDS rounds a thread multiplies RUN adjacent columns; from round to round these advance by SPAN. ALIGNED: vectors begin at a multiple of
- * four words. If COPY_AT is not VPPS_NONE, an item's vector is copied to shared memory, to word COPY_AT of the item's words. A vector that
- * matrices in registers and matrices in memory multiply is two operands. */
+/* A vector of LENGTH words of each item (vertex or list member), which MATRICES multiply; place(item) returns the vector's address. In each
+ * of ROUNDS rounds a thread multiplies RUN adjacent columns, SPAN columns after those of the preceding round. ALIGNED: vectors begin at a
+ * multiple of four words. If COPY_AT is not VPPS_NONE, an item's vector is copied to shared memory, to word COPY_AT of the item's words. A
+ * vector that matrices in registers and matrices in memory multiply is two operands. */
 template <unsigned LENGTH, unsigned RUN, unsigned ROUNDS, unsigned SPAN, bool ALIGNED, unsigned COPY_AT, class PLACE,
           class... MATRICES>
 struct vpps_operand {
@@ -188,7 +188,7 @@ struct vpps_operand {
     static constexpr bool COPIED = COPY_AT != VPPS_NONE;
     /* Whether the columns are multiplied in a loop. Without a loop the compiler would load all weights first, for which registers do not suffice. */
     static constexpr bool LOOPED = ROUNDS > 1 && (MATRICES::LOADED && ...);
-    /* Registers that loading an item's columns ahead takes; 256, more than a thread has, if they cannot be loaded ahead. */
+    /* Registers for loading an item's columns ahead; 256, more than a thread has, if they cannot be loaded ahead. */
     static constexpr unsigned WORDS = LOOPED ? 256 : ROUNDS * RUN;
 
     /* The elements of ITEMS vectors that the thread multiplies. */
@@ -322,7 +322,7 @@ struct vpps_pass {
         constexpr unsigned WORDS = (0 + ... + OPERANDS::WORDS) * ITEMS;
         constexpr bool COPIED = (OPERANDS::COPIED || ...);
         if constexpr (COPIED && AT) __syncthreads(); /* the preceding pass reads its copies until here */
-        if (ITEMS > 1 && n <= ITEMS / 2) {           /* one or two items, without work for absent ones */
+        if (ITEMS > 1 && n <= ITEMS / 2) {           /* few items: no work for absent ones */
             run_few<(ITEMS + 1) / 2>(operands...);
         } else if constexpr (COPIED) {
             run_copied<ITEMS>(operands...);
@@ -415,8 +415,8 @@ struct vpps_pass {
         __syncthreads();
     }
 
-    /* A thread's sums of ITEMS items. After the lanes of a block have added up their sums, HAS final sums are in each of HOLDERS different lanes; EACH
- * adjacent lanes have equal sums. */
+    /* A thread's sums of ITEMS items. After the lanes of a block have added up their sums, each of HOLDERS lanes has HAS final sums, and
+     * EACH adjacent lanes have equal sums. */
     template <unsigned ITEMS> struct sums {
         static constexpr unsigned LANES = 32 / BLOCKS, N = ITEMS * OUTPUTS, HOLDERS = vpps_power_up(N, LANES),
                                   HAS = (N + HOLDERS - 1) / HOLDERS, EACH = LANES / HOLDERS;
@@ -451,7 +451,7 @@ struct vpps_pass {
 /* ---------------------------------------------------------------- in bf16 */
 #if VPPS_PARTS
 
-/* Eight rows of 16 weights are divided among a warp's lanes. A lane has four weights: two words for each bf16 number of which a weight is the sum. */
+/* A warp's lanes share eight rows of 16 weights. A lane has four weights: two words for each of the VPPS_PARTS parts of a weight. */
 enum { VPPS_STEP_WORDS = 2 * VPPS_PARTS };
 
 __device__ __forceinline__ void vpps_split_weights(unsigned (&words)[VPPS_STEP_WORDS], vpps_quad q) {
@@ -469,8 +469,8 @@ __device__ __forceinline__ vpps_arguments vpps_later(vpps_arguments a, unsigned 
 /* Where the words of a fragment (eight rows of weights) are: in registers, in shared memory, or in scratch memory. */
 enum { VPPS_IN_REGISTERS, VPPS_IN_SHARED, VPPS_IN_MEMORY };
 
-/* A thread's words of a fragment, for each of STEPS blocks of 16 columns VPPS_STEP_WORDS, from word number AT of LEVEL on. The fragment's products with
- * a vector belong to tile TILE, a pass's eight rows of results. */
+/* The words of a fragment that a thread has: VPPS_STEP_WORDS for each of STEPS blocks of 16 columns, from word number AT of LEVEL on. The
+ * fragment's products with a vector belong to tile TILE, eight rows of the pass's results. */
 template <unsigned AT, unsigned LEVEL, unsigned STEPS, unsigned TILE = 0> struct vpps_fragment {
     static constexpr bool STREAMED = LEVEL == VPPS_IN_MEMORY;
 
@@ -588,8 +588,8 @@ vpps_tile_operand_at(const PLACE &place) {
     return {place};
 }
 
-/* Stores the thread's sums number k and k + 1 of each tile (eight rows of products), which belong to one item. `to`: the item's words, for each row
- * VPPS_SUM_WORDS with the sums of all warps. */
+/* Stores the thread's sums number k and k + 1 of each tile (eight rows of products), which belong to one item. `to`: the item's words,
+ * VPPS_SUM_WORDS for each row, with one warp's sum in each word. */
 template <int TILES>
 __device__ __forceinline__ void vpps_store_sums(float *to, const float (&sums)[TILES][4], unsigned k, unsigned thread) {
     to += thread % 4 * 2 * VPPS_SUM_WORDS + thread / 32;
@@ -620,7 +620,7 @@ template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_tile_pas
     }
 
   private:
-    /* Stores the lane's sums number k and k + 1 of each tile, which belong to one item, if there is such an item. */
+    /* Stores the lane's sums number k and k + 1 of each tile, which belong to one item, if the item's number is less than n. */
     __device__ __forceinline__ void store(const float (&sums)[TILES][4], unsigned first, unsigned k) const {
         const unsigned item = first + weights.thread % 32 / 4;
         if (item < n) vpps_store_sums(part + item * ITEM_WORDS + AT, sums, k, weights.thread);

@@ -27,7 +27,7 @@ typedef struct vpps_simt_hooks {
     void (*access)(vpps_simt_thread *self, const void *at, unsigned bytes, unsigned is_write);
 } vpps_simt_hooks;
 
-/* Shared data of scheduler and kernel, in the kernel's library, so that reading threadIdx costs no call. The scheduler writes it. */
+/* Data that scheduler and kernel share, in the kernel's library: reading threadIdx costs no call. The scheduler writes them. */
 typedef struct vpps_simt_port {
     vpps_simt_thread *self;      /* the thread that is running */
     unsigned long long progress; /* counts atomic operations that changed memory, for the detection of deadlocks */
@@ -124,7 +124,7 @@ template <class T> static inline T vpps_simt_shuffle_xor(unsigned line, unsigned
     VPPS_SIMT_ACCESS(write##bytes, bytes, 1)                                                                           \
     VPPS_SIMT_ACCESS(unaligned_read##bytes, bytes, 0)                                                                  \
     VPPS_SIMT_ACCESS(unaligned_write##bytes, bytes, 1)
-/* clang calls functions named memcpy and memset, from version 15 on with the prefix __tsan_, where gcc calls read_range and write_range. */
+/* Accesses to blocks: gcc calls read_range and write_range, clang memcpy and memset, from version 15 on with the prefix __tsan_. */
 #define VPPS_SIMT_BLOCKS(prefix)                                                                                       \
     __attribute__((visibility("hidden")))                                                                              \
     VPPS_SIMT_UNWATCHED void *prefix##memcpy(void *to, const void *from, unsigned long bytes) {                        \

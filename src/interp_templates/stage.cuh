@@ -19,7 +19,7 @@
     array += words;                                                                                                    \
     (void)name, (void)array
 /* Declares the array for an input that reads a list's members. The script has the address of an array with a word for each member, and a
- * shift: the member's value lies at the word's value plus the shift. */
+ * shift: a member's value lies at pool word array[member] + shift. */
 #define VPPS_MEMBERS_ARRAY(name)                                                                                       \
     const vpps_array name = {script, script[array], script[array + 1]};                                                \
     array += 2;                                                                                                        \
@@ -60,14 +60,14 @@ __device__ __forceinline__ float vpps_datum(const unsigned *script, unsigned add
     return __uint_as_float(script[address + element]);
 }
 
-/* Returns the virtual processor's scratch memory, for slots (buffers of values) that do not fit into shared memory. It follows all virtual processors'
- * weights (vpps_fragment). */
+/* Returns the virtual processor's scratch memory, for slots (buffers of values) that do not fit into shared memory. Scratch memory lies
+ * after the weights of all virtual processors (vpps_fragment). */
 __device__ __forceinline__ float *vpps_scratch_of(const vpps_arguments &a, unsigned vp) {
     return (float *)a.scratch + VPPS_MEMORY_WEIGHTS * 1ull * VPPS_VPS + (unsigned long long)vp * a.scratch_words;
 }
 
-/* Reserves pool words, from `next` on, for the gradients that a task's n items (vertices or list members, from number `first` on) compute
- * for one input, WORDS words each, and moves `next` past them. Returns where the gradient of item 0 would lie (vpps_contributed). */
+/* Reserves pool words from `next` on, and moves `next` past them: WORDS words for the gradient that each of a task's n items (vertices or
+ * list members, from number `first` on) computes for one input. Returns where the gradient of item 0 would lie (vpps_contributed). */
 template <unsigned WORDS>
 __device__ __forceinline__ unsigned vpps_next_contribution(unsigned &next, unsigned first, unsigned n) {
     const unsigned at = next - first * WORDS;
@@ -138,7 +138,7 @@ __device__ __forceinline__ unsigned vpps_members(const vpps_array &starts, unsig
     return starts[vertex + 1] - starts[vertex];
 }
 
-/* Calls body(m) for each member of a vertex's list. Members of all vertices' lists are numbered in order; m counts from number `first`. */
+/* Calls body(m) for each member of a vertex's list. m is the member's number, in order through all vertices' lists, minus `first`. */
 template <class BODY>
 __device__ __forceinline__ void vpps_each_member(const vpps_array &starts, unsigned vertex, unsigned first,
                                                  const BODY &body) {

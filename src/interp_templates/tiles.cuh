@@ -11,7 +11,7 @@
  * word AT on. */
 template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_wide_pass {
     vpps_weights weights;
-    /* in shared memory: the items' sums, and VPPS_WIDE_WORDS for the sums that the warps have of eight items */
+    /* in shared memory: the items' sums, and VPPS_WIDE_WORDS for each warp's own sums of eight items */
     float *part, *buffer;
     unsigned n;
 
