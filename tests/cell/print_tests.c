@@ -6,8 +6,7 @@
 static char *printed(const cells *x, const vpps_compiled_cell *c) {
     char *text = NULL;
     size_t bytes;
-    FILE *out = open_memstream(&text, &bytes);
-    ck_assert_ptr_nonnull(out);
+    FILE *out = need(open_memstream(&text, &bytes));
     TEST_OK(vpps_print_cell(x->model, c, out));
     fclose(out);
     return text;

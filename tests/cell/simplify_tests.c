@@ -140,8 +140,7 @@ static uint32_t add_run(vpps_compiled_cell *c, uint32_t opcode, float f, uint32_
 
 /* Makes a compiled cell of one input and one output, without recording. */
 static vpps_compiled_cell *open_by_hand(void) {
-    vpps_compiled_cell *c = calloc(1, sizeof *c);
-    ck_assert_ptr_nonnull(c);
+    vpps_compiled_cell *c = need(calloc(1, sizeof *c));
     c->name = strdup("by hand");
     c->needs = (vpps_cell_needs){.read_out = 1, .group = 1};
     c->inputs[c->n_inputs++] = (vpps_cell_input){.rows = HIDDEN, .cols = 1, .pulled = true};

@@ -89,8 +89,7 @@ static const char kernel_head[] =
 static char *make_source(const ops_machine *m) {
     char *text = NULL;
     size_t bytes = 0;
-    FILE *f = open_memstream(&text, &bytes);
-    ck_assert_ptr_nonnull(f);
+    FILE *f = need(open_memstream(&text, &bytes));
     fprintf(f,
             "#define VPPS_VPS %uu\n#define VPPS_GROUP %uu\n#define VPPS_THREADS %uu\n#define VPPS_ROW_BLOCK 1u\n"
             "#define VPPS_PARAMS 0u\n#define VPPS_HEADER_WORDS %uu\n",

@@ -558,8 +558,7 @@ static void add_steps(batch *b, bool decays) {
 }
 
 static void check_device(const device *d) {
-    FREED batch *b = calloc(1, sizeof *b);
-    ck_assert_ptr_nonnull(b);
+    FREED batch *b = need(calloc(1, sizeof *b));
     for (uint32_t opcode = 0; opcode < VPPS_I_COUNT; opcode++) {
         if (vpps_instructions[opcode].form >= VPPS_FORM_PARTS) continue;
         clear(b);

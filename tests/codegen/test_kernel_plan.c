@@ -27,8 +27,7 @@ static void close_plan(vpps_kernel_plan *p, gpu_batch *b) {
 static char *tables(const vpps_kernel_plan *p, const gpu_batch *b, uint32_t vps) {
     char *text = NULL;
     size_t bytes;
-    FILE *f = open_memstream(&text, &bytes);
-    ck_assert_ptr_nonnull(f);
+    FILE *f = need(open_memstream(&text, &bytes));
     TEST_OK(vpps_kernel_plan_print(p, b->model, &b->machine, vps, f));
     fclose(f);
     return text;

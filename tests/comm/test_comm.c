@@ -14,8 +14,7 @@ static void reduce(vpps_communicator *c, void *argument) {
     (void)argument;
     for (int k = 0; k < (int)VPPS_COUNT(sizes); k++) {
         if (sizes[k] > 1000000 && c->size != 3) continue; /* more than is added up at a time */
-        float *data = malloc((sizes[k] + 1) * sizeof *data);
-        ck_assert_ptr_nonnull(data);
+        float *data = need(malloc((sizes[k] + 1) * sizeof *data));
         for (size_t i = 0; i < sizes[k]; i++) data[i] = element(c->rank, i);
         TEST_OK(vpps_comm_allreduce(c, data, sizes[k]));
         for (size_t i = 0; i < sizes[k]; i++) {

@@ -76,8 +76,7 @@ static vpps_node many_outputs(const gpu_zoo *zoo, vpps_graph *g, vpps_node x) {
 static vpps_node columns(const gpu_zoo *zoo, vpps_graph *g, uint64_t *random) {
     enum { COLUMNS = 5 };
     const size_t n = (size_t)zoo->size[0] * COLUMNS;
-    float *data = malloc(n * sizeof *data);
-    ck_assert_ptr_nonnull(data);
+    float *data = need(malloc(n * sizeof *data));
     for (size_t i = 0; i < n; i++) data[i] = 2 * vpps_random_unit(random) - 1;
     const vpps_node x = vpps_input(g, zoo->size[0], COLUMNS, data);
     free(data);

@@ -101,8 +101,7 @@ static const struct fault *planted; /* NULL: none */
 static char *replace(const char *source, const char *text, const char *with, bool everywhere, uint32_t *found) {
     size_t size;
     char *changed = NULL;
-    FILE *f = open_memstream(&changed, &size);
-    ck_assert_ptr_nonnull(f);
+    FILE *f = need(open_memstream(&changed, &size));
     *found = 0;
     for (const char *at; (at = strstr(source, text)) && (everywhere || !*found); ++*found) {
         fprintf(f, "%.*s%s", (int)(at - source), source, with);

@@ -35,8 +35,7 @@ static vpps_param make_param(builder *b, vpps_param_kind kind, uint32_t count, u
     char name[32];
     snprintf(name, sizeof name, "p%u", b->n_params++);
     const size_t n = (size_t)count * rows * cols;
-    float *values = malloc(n * sizeof *values);
-    ck_assert_ptr_nonnull(values);
+    float *values = need(malloc(n * sizeof *values));
     for (size_t i = 0; i < n; i++) values[i] = factor * draw(b, d, k);
     const vpps_init init = {.kind = VPPS_INIT_VALUES, .values = values};
     vpps_param p = VPPS_NO_PARAM;
@@ -48,8 +47,7 @@ static vpps_param make_param(builder *b, vpps_param_kind kind, uint32_t count, u
 }
 
 static vpps_node constant(builder *b, uint32_t rows, uint32_t cols, float factor) {
-    FREED float *data = malloc((size_t)rows * cols * sizeof *data);
-    ck_assert_ptr_nonnull(data);
+    FREED float *data = need(malloc((size_t)rows * cols * sizeof *data));
     for (size_t i = 0; i < (size_t)rows * cols; i++) data[i] = factor * draw(b, AWAY, 0);
     const vpps_node x = vpps_input(b->g, rows, cols, data);
     return x;
@@ -255,8 +253,7 @@ static ref_mode training_mode(const builder *b) {
 
 static double loss_value(builder *b, const ref_model *m, vpps_node loss) {
     const ref_mode mode = training_mode(b);
-    OWNED(ref_run) *r = ref_forward(b->g, m, &mode);
-    ck_assert_ptr_nonnull(r);
+    OWNED(ref_run) *r = need(ref_forward(b->g, m, &mode));
     const double value = r->values[r->first[loss]];
     return value;
 }
@@ -270,8 +267,7 @@ TEST_EACH(reference_gradient_is_the_slope, 0, VPPS_OP_COUNT) {
     const vpps_node loss = build_graph(&b, op, test_seed() * 1000 + op, 0, 0);
     ref_model *m = ref_model_create(b.model);
     const ref_mode mode = training_mode(&b);
-    ref_run *r = ref_forward(b.g, m, &mode);
-    ck_assert_ptr_nonnull(r);
+    ref_run *r = need(ref_forward(b.g, m, &mode));
     ref_backward(r, m, loss);
     uint64_t random = 5;
     for (uint32_t p = 0; p < m->n; p++) {

@@ -199,8 +199,7 @@ static vpps_status read_and_show(const reading *r, FILE *out, uint32_t *n_words)
 
 vpps_status form_try(const reading *r, char **shown, uint32_t *n_words) {
     size_t n;
-    FILE *out = open_memstream(shown, &n);
-    ck_assert_ptr_nonnull(out);
+    FILE *out = need(open_memstream(shown, &n));
     const vpps_status status = read_and_show(r, out, n_words);
     ck_assert_int_eq(fclose(out), 0);
     return status;

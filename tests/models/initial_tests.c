@@ -143,8 +143,7 @@ TEST_EACH(parameters_begin_as_documented, 0, case_count()) {
         TEST_OK(vpps_param_describe(f.model, p, &info));
         const size_t n = (size_t)info.count * info.rows * info.cols;
         const float *values = vpps_param_values(f.model, p);
-        FREED double *x = malloc(n * sizeof *x);
-        ck_assert_ptr_nonnull(x);
+        FREED double *x = need(malloc(n * sizeof *x));
         for (size_t i = 0; i < n; i++) x[i] = (double)values[i];
         if (info.kind != VPPS_VECTOR) { /* each parameter has its own random numbers */
             for (uint32_t k = 0; k < n_drawn; k++) ck_assert_msg(first[k] != x[1], "%s: %s", f.name, info.name);

@@ -501,8 +501,7 @@ TEST(disassembly_is_text_and_runs_nothing) {
     char *text = NULL;
     size_t size = 0;
     AT_END(sn_close) small_network n = sn_with(1, &o);
-    FILE *f = open_memstream(&text, &size);
-    ck_assert_ptr_nonnull(f);
+    FILE *f = need(open_memstream(&text, &size));
     TEST_OK(vpps_disassemble(n.h, n.g, sn_build(&n, 3, 1), f));
     fclose(f);
     ck_assert_uint_gt(size, 500);

@@ -217,8 +217,7 @@ TEST(room_is_found_again) {
     ck_assert_uint_eq(stats.kept_bytes, 0);
     ck_assert_uint_eq(stats.keep_bytes, 8000 / 64 * 64);
     /* all of the memory in one piece again */
-    FREED float *all = calloc(stats.keep_bytes / 4, sizeof *all);
-    ck_assert_ptr_nonnull(all);
+    FREED float *all = need(calloc(stats.keep_bytes / 4, sizeof *all));
     TEST_OK(vpps_keep_data(net.h, (uint32_t)stats.keep_bytes / 4, 1, all, &values[0]));
     TEST_FAILS(vpps_keep_data(net.h, 1, 1, all, &values[1]), VPPS_POOL,
                "no room for 1 x 1 numbers; 1 kept values take 8000 of 8000 bytes");

@@ -19,8 +19,7 @@ static vpps_counter *counters(uint32_t n) {
 /* In each meeting, exactly the last thread that arrives is told that it is the last. */
 static void come(uint32_t n, uint64_t *random) {
     FREED vpps_counter *nodes = counters(2 * n);
-    FREED uint32_t *order = malloc(n * sizeof *order);
-    ck_assert_ptr_nonnull(order);
+    FREED uint32_t *order = need(malloc(n * sizeof *order));
     for (uint32_t i = 0; i < n; i++) order[i] = i;
     for (uint32_t meeting = 1; meeting <= 3; meeting++) {
         for (uint32_t i = n; i-- > 1;) {

@@ -144,8 +144,7 @@ TEST(groups_are_equal) {
 static uint32_t groups_chosen(uint32_t hidden, uint32_t sentences) {
     enum { WORDS = 6, MOST = 64 };
     vpps_node terms[MOST];
-    FREED float *x = calloc(hidden, sizeof *x);
-    ck_assert_ptr_nonnull(x);
+    FREED float *x = need(calloc(hidden, sizeof *x));
     AT_END(training_end) training run = training_of(1);
     const vpps_param U = add_matrix(run.model, "U", hidden, hidden);
     vpps_options o = default_options();

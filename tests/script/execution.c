@@ -142,8 +142,7 @@ executor *executor_open(const job *j) {
     vpps_options o;
     vpps_pool_plan plan;
     vpps_device *device;
-    executor *x = calloc(1, sizeof *x);
-    ck_assert_ptr_nonnull(x);
+    executor *x = need(calloc(1, sizeof *x));
     x->model = (vpps_model *)(uintptr_t)j->subject.g->model;
     vpps_options_default(&o);
     o.vps = j->machine.n_vps;

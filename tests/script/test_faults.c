@@ -82,9 +82,8 @@ TEST(a_script_that_is_cut_off) {
     nothing.words = VPPS_TASK_HEADER_WORDS - 1;
     TEST_FAILS(verify_subject(&nothing), VPPS_SCRIPT, "incomplete header");
     for (size_t n = 0; n < b.job.subject.words; n++) { /* cut off anywhere */
-        FREED uint32_t *cut = malloc((n + 1) * sizeof *cut);
+        FREED uint32_t *cut = need(malloc((n + 1) * sizeof *cut));
         subject s = b.job.subject;
-        ck_assert_ptr_nonnull(cut);
         memcpy(cut, s.script, n * sizeof *cut);
         s.script = cut;
         s.words = n;

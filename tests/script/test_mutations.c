@@ -12,8 +12,7 @@ static void try_script(const subject *s, executor *x, uint32_t kind, uint64_t se
     if (changed && (e.words != s->words || memcmp(e.script, s->script, s->words * sizeof *e.script) != 0)) {
         subject mutant = *s;
         /* a copy without slack, so that reads past its end are noticed */
-        FREED uint32_t *script = malloc(e.words * sizeof *script);
-        ck_assert_ptr_nonnull(script);
+        FREED uint32_t *script = need(malloc(e.words * sizeof *script));
         memcpy(script, e.script, e.words * sizeof *script);
         mutant.script = script;
         mutant.words = e.words;
@@ -95,8 +94,7 @@ TEST(wrong_cells_are_refused) {
 /* Changes every word of some scripts: one more, one less, and one bit flipped. */
 static void mutate_words(const job *j, executor *x, uint64_t seed, tally *tallies) {
     subject mutant = j->subject;
-    FREED uint32_t *script = malloc(mutant.words * sizeof *script);
-    ck_assert_ptr_nonnull(script);
+    FREED uint32_t *script = need(malloc(mutant.words * sizeof *script));
     memcpy(script, mutant.script, mutant.words * sizeof *script);
     mutant.script = script;
     for (size_t i = 0; i < mutant.words; i++) {

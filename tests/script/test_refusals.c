@@ -232,8 +232,7 @@ static void damage_cell(const subject *s, vpps_compiled_cell *c) {
 /* Damages one word in so many of the script, and one field in so many of the cells. */
 static void damage_all(const subject *of, uint32_t every_word, uint32_t every_field) {
     subject s = *of;
-    uint32_t *script = malloc(s.words * sizeof *script);
-    ck_assert_ptr_nonnull(script);
+    uint32_t *script = need(malloc(s.words * sizeof *script));
     memcpy(script, s.script, s.words * sizeof *script);
     s.script = script;
     every = every_word;
