@@ -17,7 +17,7 @@ typedef struct bilstm {
     vpps_vertex *forward_at, *backward_at;
 } bilstm;
 
-/* What bilstm_make makes: names that parameters and cells begin with (`join` NULL: no cell of that name), and sizes. */
+/* What bilstm_make shall make. forward, backward, join: names with which parameters and cells begin; `join` NULL: no cell `join`. */
 typedef struct bilstm_shape {
     const char *forward, *backward, *join;
     uint32_t inputs, forward_hidden, backward_hidden; /* elements of x, and of each LSTM's state */

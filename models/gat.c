@@ -170,7 +170,7 @@ typedef struct linked {
     /* of_type[DIRECTIONS * edge type + direction]: the vertex with this type's vector in the current round; VPPS_NO_VERTEX: not made yet */
     vpps_vertex *of_type;
     vpps_vertex *children; /* memory for the children of one node */
-    vpps_node *pulls;      /* memory for the pulled (input) values of one node, head after head */
+    vpps_node *pulls;      /* memory for the vectors that one node's cell pulls, head after head */
 } linked;
 
 static void list_neighbours(linked *l, const net_example *x) {
@@ -180,7 +180,7 @@ static void list_neighbours(linked *l, const net_example *x) {
         l->first[x->edges[e].from + 2]++;
     }
     for (uint32_t i = 0; i < l->n; i++) l->first[i + 2] += l->first[i + 1];
-    /* While neighbours are added, first[i + 1] is the place in `near` of node i's next neighbour; at the end, the end of its neighbours. */
+    /* first[i + 1] is where the next neighbour of node i goes in `near`; when all have been added, it is where those of node i end. */
     for (uint32_t e = 0; e < x->n_edges; e++) {
         const net_edge *edge = &x->edges[e];
         const uint32_t to = l->first[edge->to + 1]++;

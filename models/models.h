@@ -45,7 +45,7 @@ typedef struct net_example {
     uint32_t label;                /* the label of a whole sentence or graph (kinds NET_SENTENCES, NET_GRAPHS) */
     const net_spelling *spellings; /* taggers: each word's characters; none for a word that has an embedding */
     const vpps_lattice *lattice;   /* networks on lattices; ids of characters are less than net_config.characters */
-    /* networks that translate: the translation in ids of classes, between two end words */
+    /* networks that translate: the translation with an end word before and after it; ids are classes */
     vpps_sentence target;
     /* networks on graphs: the graph's edges, at least one; `sentence` holds the nodes' words and tags */
     const net_edge *edges;
@@ -65,12 +65,12 @@ struct net_decoding;
  * whole example); VPPS_NO_NODE: the position is not selected. */
 typedef struct net_scores {
     vpps_node *logits; /* each position's vector of `classes` logits */
-    vpps_node *nll;    /* each position's loss -log softmax(logits)[label], or terms of crf.c; only for known labels */
+    vpps_node *nll; /* each position's loss -log softmax(logits)[label], or its term in crf.c; only for known labels */
     /* May be NULL; one entry: a scalar that is added to the example's training loss, or VPPS_NO_NODE. */
     vpps_node *cost;
-    uint32_t *labels; /* for each position: the label to which its nll belongs; VPPS_NO_WORD: no nll; NULL is allowed */
-    /* May be NULL. Language models: the recurrent states before the first word (none: zeros), which `add` replaces by the states after the
-     * last word. */
+    uint32_t *labels; /* for each position with an nll: its label; for any other: VPPS_NO_WORD; NULL is allowed */
+    /* May be NULL. Language models: the recurrent states before the first word (zeros if n_states is 0). `add` replaces them by the states
+     * after the last word. */
     struct net_decoding *carry;
     bool training; /* whether nll is the training loss, with net_config's class weights and label smoothing */
 } net_scores;
@@ -95,14 +95,14 @@ typedef struct net_decoding {
 
 /* Inputs and results of greedy search in which the device chooses all words. */
 typedef struct net_greedy {
-    uint32_t end_word, limit; /* number of the end word; limit: most words of a translation, with the end word */
+    uint32_t end_word, limit; /* number of the end word; limit: most words of a translation, end word included */
     /* The caller's `limit` entries, set to scalar nodes, whose values are the chosen words' numbers. Only end words follow an end word. */
     vpps_node *words;
     vpps_node log_p; /* scalar: log-probability of the words up to the first end word */
 } net_greedy;
 
-/* Scores of a chain of tags. NEXT: of pairs of successive tags (classes x classes; a row is the preceding tag). BEGIN, END: of the first and of the
- * last tag (vectors). */
+/* Scores of a chain of tags. NEXT: a matrix with the scores of pairs of successive tags (a row for each preceding tag). BEGIN, END: vectors
+ * with the scores of each tag as the first, and as the last one. */
 enum { NET_CHAIN_NEXT, NET_CHAIN_BEGIN, NET_CHAIN_END, NET_CHAIN };
 
 /* ---------------------------------------------------------------- configuration */
@@ -132,7 +132,7 @@ typedef struct net_config {
     float dropout;
     float label_smoothing;    /* label smoothing of the training loss (vpps_cross_entropy_with) */
     bool weighted;            /* whether the training loss weights classes by class_weights */
-    vpps_param class_weights; /* a frozen vector of weights, declared by the caller before the network is made */
+    vpps_param class_weights; /* a frozen vector of one weight per class, declared before the network is made */
     uint32_t loss;            /* networks on trees: which nodes have a training loss: NET_HEADS_LABELLED or _ROOT */
 } net_config;
 
@@ -176,9 +176,10 @@ typedef struct network {
     vpps_status (*build)(void *net, vpps_model *model);
     /* Adds an example to a graph of the model. */
     vpps_status (*add)(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores);
-    /* Generation of words, for PAIRS and LATTICE_PAIRS, else NULL. `encode` adds the encoder, and sets d's states and memory, which live until the
-     * next encode. `decode` adds one step of the decoder: it reads `word` (first the end word) and d's states and memory, which are nodes of g,
-     * replaces the states, and sets the next word's logits. TEXT may have `decode` alone, which begins with an all-zero d. */
+    /* Generation of words, for NET_PAIRS and NET_LATTICE_PAIRS, else NULL. `encode` adds the encoder, and sets d's states and memory, which
+     * live until the next encode. `decode` adds one step of the decoder: it reads `word` (first the end word) and d's states and memory,
+     * which are nodes of g, replaces the states, and sets the next word's logits. NET_TEXT may have `decode` alone; d then begins all
+     * zero. */
     vpps_status (*encode)(void *net, vpps_graph *g, const net_example *x, net_decoding *d);
     vpps_status (*decode)(void *net, vpps_graph *g, uint32_t word, net_decoding *d);
     /* Only networks that translate may have `greedy`; else NULL. Called after `encode` on the same graph; adds greedy search without

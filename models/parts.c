@@ -124,7 +124,7 @@ vpps_status part_classifier_make(part_classifier *c, vpps_model *model, const ne
 /* Returns whether the label is one of the classifier's classes; false for no label and for a label that training has not seen. */
 static bool knows(const part_classifier *c, uint32_t label) { return label < c->config->classes; }
 
-/* Sets entry k of the scores to the logits and the loss that vertex v made, if the label is known or `heads` selects all positions. */
+/* Sets entry k of the scores to the logits and the loss that vertex v outputs, if the label is known or `heads` selects all positions. */
 static void take_scores(const part_classifier *c, vpps_graph *g, uint32_t k, vpps_vertex v, uint32_t label,
                         net_heads heads, const net_scores *scores) {
     const bool labelled = knows(c, label);

@@ -61,11 +61,11 @@ vpps_node part_dropout(const net_config *c, vpps_graph *g, vpps_node x);
 /* ---------------------------------------------------------------- the classifier */
 
 /* A classifier p(y | position) = softmax(W_s h + b_s): logits and -log p(label). With mlp > 0 a hidden layer of mlp units comes first, h' =
- * tanh(W_h h + b_h). Dropout applies to the input of each layer. The classifier is either a cell of its own, which is applied at the
- * selected positions and pulls h as one vector or as several to concatenate, or code inside other cells. */
+ * tanh(W_h h + b_h). Dropout applies to the input of each layer. The classifier is a part of other cells, or a cell of its own, which is
+ * applied at the selected positions and pulls h as one vector or as several to concatenate. */
 typedef struct part_classifier {
     const net_config *config;
-    /* number of elements of the input h (all its vectors together); mlp: of the hidden layer h' */
+    /* elements of the input h (all its vectors together), and of the hidden layer h' */
     uint32_t inputs, mlp;
     uint32_t n_pulls; /* number of vectors of equal size whose concatenation is the input h; 0 means 1 */
     vpps_param W_h, b_h, W_s, b_s;
@@ -83,8 +83,8 @@ vpps_status part_classifier_make(part_classifier *c, vpps_model *model, const ne
 /* Records the computation of logits from h in a cell that is being recorded, and returns the logits. */
 vpps_node part_logits(const part_classifier *c, vpps_graph *recorder, vpps_node h);
 
-/* Adds the classifier to a cell that is being recorded. The next index that the cell takes in (pulls) is the label; its next two outputs
- * (pushed) are logits and -log p(label), and the third is the training loss if that differs. */
+/* Adds the classifier to a cell that is being recorded. The next index that the cell takes in (pulls) is the label. Its next two outputs
+ * (pushed) are logits and -log p(label); the third is the training loss, if label smoothing or class weights make it another loss. */
 void part_classifier_add(const part_classifier *c, vpps_graph *recorder, vpps_node h);
 
 /* Classifies position k if `heads` selects the position: applies the classifier's cell to h, the position's n_pulls vectors, and fills in
@@ -143,7 +143,7 @@ vpps_status part_classify_words(const part_net *net, vpps_graph *g, uint32_t n, 
 
 /* ---------------------------------------------------------------- a tree */
 
-/* Ends a cell of a tree that outputs h first: scatters h, and adds the classifier of h. */
+/* Ends a cell of a tree: scatters h, the cell's first output, and adds the classifier of h. */
 vpps_status part_tree_end(const part_net *net, vpps_graph *recorder, vpps_node h, vpps_cell *cell);
 
 /* A network's `add`: adds a tree's vertices to a graph, bottom-up, with cells that contain the classifier: leaf(word, label) at leaves,

@@ -89,7 +89,7 @@ static void scatter_word(const transformer_net *t, vpps_graph *g, const layer *l
     const vpps_node v = vpps_affine1(g, l->b_v, l->W_v, z);
     vpps_scatter(g, x);
     vpps_scatter(g, vpps_scale(g, q, 1 / sqrtf((float)t->head)));
-    for (uint32_t h = 0; h < t->base.config.heads; h++) { /* outputs k, v, head by head: see key_of */
+    for (uint32_t h = 0; h < t->base.config.heads; h++) { /* k and v of head h: outputs key_of(h), and the next one */
         vpps_scatter(g, vpps_slice(g, k, h * t->head, t->head));
         vpps_scatter(g, vpps_slice(g, v, h * t->head, t->head));
     }

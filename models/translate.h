@@ -5,15 +5,15 @@
 
 #include "sequence.h"
 
-/* The first part of a translating network's struct: the decoder. Its sizes and options are those in base.config: classes (number of words
- * of the target), embed, hidden, attention, input_feeding. */
+/* The first part of a translating network's struct: the decoder. Of base.config it reads the sizes and options classes (number of words of
+ * the target), embed, hidden, attention, input_feeding. */
 typedef struct translate_net {
     part_net base; /* base.classifier is the output layer */
     part_embedding target;
     part_stack decoder;
     vpps_param W_a; /* exists with attention */
     vpps_cell attention;
-    vpps_cell fed_step; /* the cell, with input feeding, of the decoder's layers and attention together */
+    vpps_cell fed_step; /* with input feeding: a decoder step, all layers and attention in one cell */
     vpps_cell turn;     /* greedy search: the cell that chooses one word */
 } translate_net;
 

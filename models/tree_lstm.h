@@ -14,7 +14,7 @@ typedef struct tree_lstm_leaf {
 } tree_lstm_leaf;
 
 typedef struct tree_lstm_inner {
-    /* U_kl of eq. 10: in the forget gate of child k, U[k] has the matrix that multiplies h of child l */
+    /* U[gate]: matrices for h of the left and the right child; U[TREE_F_L] is (U_ll, U_lr) of eq. 10, U[TREE_F_R] is (U_rl, U_rr) */
     part_pair U[TREE_GATES];
     vpps_param b[TREE_GATES];
 } tree_lstm_inner;
@@ -26,8 +26,8 @@ typedef struct tree_lstm_net {
     tree_lstm_inner inner;
 } tree_lstm_net;
 
-/* Declare the parameters embedding and W_i, W_o, W_u; U_i_l and so on; b_i, b_o, b_f, b_u. The names of the last two groups end with
- * `suffix`. `forget`: initial values of b_f. */
+/* Declare the parameters embedding, W_i, W_o, W_u (_words); U_i_l, ... (_matrices); b_i, b_o, b_f, b_u (_biases). The names of matrices U
+ * and of biases end with `suffix`. `forget`: initial values of b_f. */
 vpps_status tree_lstm_declare_words(tree_lstm_leaf *p, vpps_model *model, const net_config *config,
                                     const vpps_init *embedding);
 vpps_status tree_lstm_declare_matrices(tree_lstm_inner *p, vpps_model *model, uint32_t hidden, const char *suffix);
