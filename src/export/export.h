@@ -55,7 +55,7 @@ vpps_c_text vpps_c_say(const char *format, ...) __attribute__((format(printf, 1,
 
 /* Returns the C expression of an input's element, e.g. "child0[256 + e]". `element` is the C text of the element's number. */
 vpps_c_text vpps_c_input(const vpps_c_cell *x, uint32_t input, const char *element);
-/* Returns the C expression of an element of value v. If v has a value for each list member: of member number m's value; m is C's loop variable. */
+/* Returns the C expression of an element of value v. If v has a value for each list member, the member is number m, C's loop variable. */
 vpps_c_text vpps_c_element(const vpps_c_cell *x, uint32_t v, const char *element);
 
 /* Returns the C expression of element e of the cell's output k, e.g. "out[256 + e]" or "pushed[e]". */

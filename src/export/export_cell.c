@@ -58,8 +58,8 @@ text vpps_c_element(const vpps_c_cell *x, uint32_t v, const char *element) {
 /* ---------------------------------------------------------------- what the function takes */
 
 /* Ways to write a parameter of a cell's C function. Each cell has a function for one vertex; many cells also have a function for many,
- * which the function for one vertex calls. ONE, DEFINED: parameter of the function for one vertex (DEFINED: if it calls that for many).
- * MANY: parameter of the function for many. CALL: argument of the call. VERTEX: variable in the loop over the many vertices r. */
+ * which the function for one vertex calls. ONE: parameter of a function for one vertex. DEFINED: the same, of a function that calls the one
+ * for many. MANY: parameter of a function for many. CALL: argument of the call. VERTEX: variable in the loop over vertices r. */
 typedef enum parameter_form { ONE, DEFINED, MANY, CALL, VERTEX } parameter_form;
 
 typedef struct parameter_list {
@@ -246,7 +246,7 @@ static void put_condition(const vpps_c_cell *x) {
     fprintf(x->out, "return %s_OK;\n}\n", x->w->upper);
 }
 
-/* Writes copies of the outputs that no operation makes: inputs and table entries. */
+/* Writes copies of the outputs that are inputs or table entries. */
 static void put_handed_on(vpps_c_cell *x) {
     const vpps_cell_data *d = x->cell;
     x->segment = x->s.n;

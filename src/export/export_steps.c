@@ -324,7 +324,7 @@ static vpps_status put_elements(cell *x, const vpps_segment *g) {
 
 /* Returns the name of argument number k, not counting t, in a list of arguments of whole.def, such as "(vpps_totals t, float x)". */
 static text argument_name(const char *arguments, uint32_t k) {
-    for (uint32_t i = 0; i <= k; i++) arguments = strchr(arguments, ',') + 2; /* skips argument t and k more */
+    for (uint32_t i = 0; i <= k; i++) arguments = strchr(arguments, ',') + 2; /* skips t and the k arguments after t */
     const char *name = strchr(arguments, ' ') + 1;
     return vpps_c_say("%.*s", (int)strcspn(name, ",)"), name);
 }
