@@ -5,7 +5,7 @@ enum { APPLY_MOST = 32 };
 static PyObject *apply_vertex, *apply_node, *apply_no_arguments; /* types Vertex, Node of vpps.node; an empty tuple */
 static PyObject *apply_e, *apply_id, *apply_at;                  /* names of Python attributes: "_e", "id", "at" */
 
-/* Copies to `out` the numbers of vertices or nodes (class `type`) of graph `epoch`, or (`type` NULL) integers. False: `of` has others. */
+/* Copies to `out` the numbers of vertices or nodes (class `type`) of graph `epoch`, or (`type` NULL) integers. False: `of` is different. */
 static bool apply_numbers(PyObject *of, PyObject *type, PyObject *epoch, uint32_t *out, uint32_t *n) {
     const bool tuple = PyTuple_Check(of);
     if (!tuple && !PyList_Check(of)) return false;

@@ -9,13 +9,13 @@ typedef struct glue_model {
 } glue_model;
 void glue_model_release(void *m);
 
-/* A graph or a handle of a model; the other one is NULL. */
+/* A graph or a handle of a model: one of the members `graph` and `handle` is NULL. */
 typedef struct glue_user {
     vpps_graph *graph;
     vpps_handle *handle;
     glue_model *model;
 } glue_user;
-/* Destroys a graph or a handle. The values that a handle trained stay with the model: its parameters are copied there before. */
+/* Destroys a graph or a handle. A handle's parameters are copied to the model before, so that trained values stay with the model. */
 void glue_user_destroy(void *user);
 
 /* These calls make a model; and a graph of it (`options` NULL), a handle that trains, or, with a `trainer`, one for inference. *out is NULL on
@@ -43,7 +43,7 @@ typedef struct glue_answer {
 void glue_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, glue_answer *out);
 void glue_update(vpps_handle *h, glue_answer *out);
 
-/* The C library's, by which Python takes as text what calls of vpps.h write to a file. */
+/* Functions of the C library: with them Python takes as text what calls of vpps.h write to a file. */
 FILE *open_memstream(char **text, size_t *n);
 int fclose(FILE *file);
 void free(void *p);
