@@ -79,22 +79,6 @@ def recurrence(torch, step, begin, lengths, reverse, n_states):
     return reference
 
 
-def weights(P, prefix="", suffix="_l0"):
-    return [P[f"{prefix}{name}{suffix}"] for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
-
-
-def lstm(torch, P, x, h, c):
-    return [s[0] for s in torch.lstm_cell(x[None], (h[None], c[None]), *weights(P))]
-
-
-def gru(torch, P, x, h):
-    return torch.gru_cell(x[None], h[None], *weights(P))
-
-
-def rnn(torch, P, x, h):
-    return torch.rnn_tanh_cell(x[None], h[None], *weights(P))
-
-
 def layer_norm_lstm(torch, P, x, h, c):
     def norm(k, y):
         return torch.nn.functional.layer_norm(y, y.shape, P[f"layernorm_{k}_l0.weight"], P[f"layernorm_{k}_l0.bias"])
@@ -113,14 +97,12 @@ def slstm(torch, P, x, h, c, n, m):
     return o.sigmoid() * c / n, c, n, new
 
 
-CHAINS = [(nn.RNN, rnn), (nn.LSTM, lstm), (nn.GRU, gru), (nn.LayerNormLSTM, layer_norm_lstm), (nn.SLSTM, slstm)]
-
-
 @packages
 @pytest.mark.parametrize("given", [False, True])
 @pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("kind, step", CHAINS, ids=lambda x: getattr(x, "__name__", None))
+@pytest.mark.parametrize("kind, step", [(nn.LayerNormLSTM, layer_norm_lstm), (nn.SLSTM, slstm)], ids=lambda x: x.__name__)
 def test_recurrent(torch, rng, kind, step, reverse, given):
+    """Tests cells that PyTorch does not have; test_torch_rnn.py tests the others in layers of PyTorch."""
     model = vpps.Model(1)
     layer = kind(model, 3, 5)
     inputs = [rng.standard_normal((sum(LENGTHS), 3))]
@@ -313,7 +295,7 @@ def test_ggnn_and_pooling(torch, rng):
         for k in range(2):
             m = (h @ P[f"weight.{k}"].T)[EDGES[0]]
             m = torch.zeros_like(h).index_add(0, torch.tensor(EDGES[1]), m)
-            h = torch.gru_cell(m, h, *weights(P, "rnn.", ""))
+            h = torch.gru_cell(m, h, *(P[f"rnn.{name}"] for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")))
         gate, y = linear(h, P["pool.gate_nn.weight"], P["pool.gate_nn.bias"]), linear(h, P["pool.nn.weight"], P["pool.nn.bias"])
         return torch.stack([(gate[batch == k].softmax(0) * y[batch == k]).sum(0) for k in range(2)])
 
