@@ -124,9 +124,6 @@ def test_a_loaded_state_keeps_the_optimizers(read_before, rng):
     other = {name: fresh(name, rng) for name in SHAPES}
     net.model.load_state_dict(other)
     same(net.on_device(), other)
-    for wrong in ({n: x for n, x in other.items() if n != "v"}, {**other, "w": 1}, {**expected, "Q": np.zeros((4, 3, 2))}):
-        refused(vpps.FormatError, "", lambda: net.model.load_state_dict(wrong))
-    same(net.on_device(), other)
     net.model.load_state_dict(expected)
     same(net.step(0, 1).on_device(), twin.step(0, 1).on_device())
 

@@ -379,22 +379,6 @@ def test_arguments_of_all_kinds():
         m.trainer.close()
 
 
-def test_nothing_to_compute():
-    model = vpps.Model(1)
-    W = model.add_matrix("W", 2, IN)
-
-    @model.cell
-    def apply(c):
-        c.scatter(W @ c.pull(IN))
-
-    m = vpps.torch.Module(model, lambda x: vpps.current().apply(apply, pulls=x).scattered(0), vps=1)
-    x = torch.empty(0, IN, requires_grad=True)
-    y = m(x)
-    assert y.numel() == 0
-    y.sum().backward()
-    assert x.grad.shape == (0, IN) and (m.W.grad == 0).all()
-
-
 def test_two_modules_in_two_threads(data):
     x, lengths = data
 

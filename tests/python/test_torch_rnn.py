@@ -123,10 +123,13 @@ def test_empty_and_short(kind):
     theirs, ours = pair(kind, 3, 4, 2, bidirectional=True)
     start = [torch.randn(4, 2, 4) for _ in range(2 if kind == "LSTM" else 1)]
     compare(theirs, ours, torch.randn(1, 2, 3), start, lambda layer, x, h: layer(x, h))
-    y, h = ours(torch.randn(5, 0, 3, requires_grad=True))
+    x = torch.randn(5, 0, 3, requires_grad=True)
+    ours.zero_grad()
+    y, h = ours(x)
     there, g = theirs.float()(torch.randn(5, 0, 3))
     assert [a.shape for a in parts(y, h)] == [a.shape for a in parts(there, g)]
     y.sum().backward()
+    assert x.grad.shape == x.shape and not any(p.grad.any() for p in ours.parameters())
     y, h = ours(torch.randn(5, 2, 3), tuple(start) if kind == "LSTM" else start[0], lengths=[0, 0])
     assert not y.any() and all((a == b).all() for a, b in zip(parts(y, h)[1:], start))
     y, h = ours(torch.randn(5, 2, 3), tuple(start) if kind == "LSTM" else start[0], lengths=[0, 3])
