@@ -177,9 +177,8 @@ typedef struct network {
     /* Adds an example to a graph of the model. */
     vpps_status (*add)(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores);
     /* Generation of words, for NET_PAIRS and NET_LATTICE_PAIRS, else NULL. `encode` adds the encoder, and sets d's states and memory, which
-     * live until the next encode. `decode` adds one step of the decoder: it reads `word` (first the end word) and d's states and memory,
-     * which are nodes of g, replaces the states, and sets the next word's logits. NET_TEXT may have `decode` alone; d then begins all
-     * zero. */
+     * live until the next encode. `decode` adds one decoder step: it reads `word` (first the end word) and d's states and memory, nodes of
+     * g, replaces the states, and sets the next word's logits. NET_TEXT may have `decode` alone; d then begins all zero. */
     vpps_status (*encode)(void *net, vpps_graph *g, const net_example *x, net_decoding *d);
     vpps_status (*decode)(void *net, vpps_graph *g, uint32_t word, net_decoding *d);
     /* Only networks that translate may have `greedy`; else NULL. Called after `encode` on the same graph; adds greedy search without

@@ -362,9 +362,8 @@ template <class X, unsigned BEFORE, unsigned AT> struct vpps_staged_columns {
 };
 
 /* Copies rows of the vectors DY of a task to shared memory, where each vector has an area: ROWS of the virtual processor's rows, from
- * number BASE on. From word AT on the area has groups of SLOTS rows, each beginning at a multiple of four words; row r becomes row FIRST +
- * r. Missing rows are zeros. A lane copies one row, and WARPS warps from number WARP on share vectors; if ROWS > 32, a thread copies
- * some. */
+ * number BASE on. From word AT on the area has groups of SLOTS rows, each at a multiple of four words; row r becomes row FIRST + r. Missing
+ * rows are zeros. A lane copies one row, and WARPS warps from number WARP on share vectors; if ROWS > 32, a thread copies some. */
 template <class DY, unsigned ROWS, unsigned AT, unsigned FIRST, unsigned SLOTS, unsigned WARP, unsigned WARPS,
           unsigned BASE>
 struct vpps_staged_rows {
