@@ -376,11 +376,11 @@ typedef struct vpps_options {
      * wave within 32 MB; more if the pool is too small. A batch has at most as many waves as inputs (examples); inputs that share a node,
      * except the loss's sum, count as one. */
     uint32_t waves;
-    /* Training: number of slices: sets of vertices that only the loss reads, such as classifiers. The slices of a wave (part of a batch)
-     * run one after the other in the same memory, after forward and before backward of the wave's other vertices. 0: one slice, more if the
-     * pool is too small. */
+    /* Training: number of slices of a wave (part of a batch). A slice is a set of vertices that only the loss reads, such as classifiers.
+     * Slices run one after the other in the same memory, after forward and before backward of the wave's other vertices. 0: one slice, more
+     * if the pool is too small. */
     uint32_t slices;
-    /* Batching policy, which decides which vertices of a recurrence of several cells run together. "depth", "share", "ratio", "fsm" (learned on the
+    /* Batching policy: if several cells form a recurrence, decides which vertices run together. "depth", "share", "ratio", "fsm" (learned on the
      * first batch, in about a second): see `vpps policy`; "auto": trained batches try all policies. NULL: "share" on a CPU, "depth" on a GPU. */
     const char *policy;
     /* Memory for the parameters and one batch. 0: as much as 32-bit word offsets reach. Memory is touched only when used. */
@@ -405,16 +405,16 @@ typedef struct vpps_options {
     /* GPU: threads of a virtual processor (CTA), a multiple of 32 up to 1,024. 0: the first trained batches measure which number is fastest. */
     uint32_t threads;
     uint64_t trace_events; /* record at most this many trace events of 32 bytes (vpps_trace_write); 0: no trace */
-    /* Whether nothing is measured. A GPU then uses the first candidate for each option that is 0 and would be measured; a CPU takes the
-     * kernels of products from a fixed table. */
+    /* Whether to measure nothing. A GPU then uses the first candidate, not the fastest, for an option that is 0; a CPU takes the kernels of
+     * products from a fixed table. */
     bool no_tuning;
     /* CPU: try all ways to share a cell's work out over cores on trained batches, and cache the fastest on disk, unless the cache has it. */
     bool tune;
     /* Receives messages: why a device was chosen, which kernels were made or rejected, what the profile measured. NULL: no messages. */
     void (*log)(void *context, const char *line);
     void *log_context;
-    /* Most bytes for values that vpps_keep leaves on the device, each rounded up to 64; the first value reserves them in the pool. 0: 64
-     * MB, or half of what pool_bytes leaves for batches if that is less. */
+    /* Most bytes for values that vpps_keep leaves on the device, each rounded up to 64. The first such value reserves this memory in the
+     * pool. 0: 64 MB, or half of what pool_bytes leaves for batches if that is less. */
     uint64_t keep_bytes;
 } vpps_options;
 
@@ -513,8 +513,8 @@ VPPS_API vpps_status vpps_node_shape(const vpps_graph *g, vpps_node x, uint32_t 
 VPPS_API vpps_node vpps_when(vpps_graph *g, vpps_node x, vpps_node scalar);   /* x where scalar > 0, else 0 */
 VPPS_API vpps_node vpps_unless(vpps_graph *g, vpps_node x, vpps_node scalar); /* 0 where scalar > 0, else x */
 /* Computes condition > 0 ? a : b, for a scalar condition. The value and its gradient are those of the chosen operand, even if the other
- * operand is infinite or NaN. The operand that is not chosen gets gradient 0. If the derivative of what made that operand is infinite (log
- * at 0), 0 times infinity makes NaN gradients, except in a cell whose condition (vpps_condition) does not hold. */
+ * operand is infinite or NaN. The operand that is not chosen gets gradient 0. If the operation that makes it has an infinite derivative
+ * (log at 0), 0 times infinity makes NaN gradients, except in a cell whose condition (vpps_condition) does not hold. */
 VPPS_API vpps_node vpps_select(vpps_graph *g, vpps_node condition, vpps_node a, vpps_node b);
 
 VPPS_API vpps_node vpps_transpose(vpps_graph *g, vpps_node x);
@@ -556,7 +556,7 @@ VPPS_API vpps_node vpps_smooth_label(vpps_graph *g, vpps_node weights, uint32_t 
 
 /* Choices that the device makes while it runs, for vpps_forward only: they have no gradient, so vpps_fb fails with ARGUMENT. A device that
  * cannot choose (vpps_stats.decides is false), or tables shared out over processes, make vpps_forward fail with DEVICE.
- *   argmax     makes 2 x 1 of a vector: number of the (first) greatest element, and its log softmax, not finite if the vector is not
+ *   argmax     of a vector: 2 x 1, index and log softmax of the (first) greatest element; the latter is not finite if the vector is not
  *   lookup_at  the table's entry whose number is a scalar without its fraction, clamped to the table; exact to 2^24 */
 VPPS_API vpps_node vpps_argmax(vpps_graph *g, vpps_node x);
 VPPS_API vpps_node vpps_lookup_at(vpps_graph *g, vpps_param table, vpps_node index);
@@ -598,9 +598,9 @@ VPPS_API vpps_node vpps_concat_list(vpps_graph *recorder, vpps_node xs, uint32_t
  * and gradients follow the branch that was taken: where the condition does not hold, only the values that replace the outputs get a
  * gradient. What the vertex computes there adds exactly 0 to every gradient, even if infinite or NaN. In inference the device cpu skips
  * vertices whose condition does not hold; other devices run them, with the same result. */
-/* Set the cell's condition: a scalar input of the cell (vpps_gather, vpps_pull) is greater than 0, or (vpps_condition_is) rounds to `value`
- * < 2^22. Called before any output; vpps_scatter_else then makes all outputs. Fail with ARGUMENT, SHAPE, STATE (called too late); the
- * recorder keeps the error. */
+/* Set the cell's condition. It holds if a scalar input of the cell (vpps_gather, vpps_pull) is greater than 0 (vpps_condition), or rounds
+ * to `value`, which is less than 2^22 (vpps_condition_is). Called before any output; vpps_scatter_else then makes all outputs. Fail with
+ * ARGUMENT, SHAPE, STATE (called too late); the recorder keeps the error. */
 VPPS_API vpps_status vpps_condition(vpps_graph *recorder, vpps_node scalar);
 VPPS_API vpps_status vpps_condition_is(vpps_graph *recorder, vpps_node scalar, uint32_t value);
 /* Makes an output for parent vertices: x where the cell's condition holds, else `otherwise`, which is an input of the cell (vpps_gather,
@@ -676,7 +676,7 @@ typedef struct vpps_request {
     uint32_t n_gradients;
     /* nodes whose gradients are wanted; two lookups of one entry have separate gradients */
     const vpps_node *gradients;
-    /* gradient_outs[i] receives the loss's gradient by gradients[i]; zeros if the loss ignores that node */
+    /* gradient_outs[i] receives the gradient of the loss with respect to gradients[i]; zeros if the loss does not depend on that node */
     float *const *gradient_outs;
     bool no_parameters; /* whether to leave parameters' gradients as they are, and not to compute new ones */
     /* Dropout masks follow from this number and options.seed alone: equal numbers, equal masks. 0: new masks in each call. */
@@ -685,7 +685,7 @@ typedef struct vpps_request {
 } vpps_request;
 #define VPPS_REQUEST(...) (&(vpps_request){.size = sizeof(vpps_request), __VA_ARGS__})
 
-/* Forward and backward: adds the gradients of `loss` to those since the latest update. Returns before the batch is finished, as vpps_fb;
+/* Forward and backward: adds the gradients of `loss` to the sums since the latest update. Returns before the batch is finished, as vpps_fb;
  * vpps_poll_loss and vpps_sync_latest_loss give the loss. If `request` (may be NULL) names nodes, the call waits and fills in the caller's
  * arrays. Dropout masks differ in each call; a call with no_parameters has the masks of the next call without it. The first request of its
  * kind compiles cells, and takes as long as a first batch. Groups and waves cannot separate the inputs of a requested sum other than the
@@ -693,7 +693,7 @@ typedef struct vpps_request {
  * loss that is not finite fails at the update, and with ARGUMENT before anything runs (an unknown node, a NULL array). */
 VPPS_API vpps_status vpps_backward(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_request *request);
 
-/* Makes one step of the optimizer by the accumulated gradients, clipped by the norm of all, then drops them. Counts as one batch, whose
+/* Makes an optimizer step by the accumulated gradients, clipped by their common norm, and drops the gradients. Counts as one batch, whose
  * loss is the sum of the losses of its vpps_backward calls. Parameters without gradient, and frozen ones, stay. With a communicator,
  * gradients of all processes are added up first. Fails with STATE (no gradients), and as vpps_fb; a later call reports NONFINITE. */
 VPPS_API vpps_status vpps_update(vpps_handle *h);
@@ -732,11 +732,11 @@ VPPS_API vpps_status vpps_gradient_norm(const vpps_model *model, vpps_param para
  * call with the handle fails with STATE and names the step, except vpps_handle_destroy, vpps_handle_stats, vpps_handle_trials, vpps_kept,
  * vpps_kept_shape, vpps_set_pointer_mode and tracing. Graphs may be built meanwhile; handles for inference are not affected. */
 /* Runs the forward half of a training step, with dropout as in vpps_backward. When the call returns, value_outs are filled in, the step is open, and
- * the graph may be cleared. `values` are the nodes whose gradients vpps_step_backward takes; for a node named twice the two are added up. `gradients`
- * are the nodes whose gradients vpps_step_backward writes to gradient_outs, which stay the caller's. no_parameters skips parameters' gradients.
- * vpps_keep works as for vpps_forward. The step is one wave of one slice (vpps_options). Fails as vpps_backward, with POOL if the pool is too small
- * for that (the message tells how many bytes are enough), and with ARGUMENT (request NULL or without values). With a communicator a process without
- * inputs in the step names no values. If tables are shared out, all processes make the call together. */
+ * the graph may be cleared. `values` are the nodes whose gradients vpps_step_backward takes; a node named twice gets the sum of both gradients.
+ * `gradients` are the nodes whose gradients vpps_step_backward writes to gradient_outs, which stay the caller's. no_parameters skips parameters'
+ * gradients. vpps_keep works as for vpps_forward. The step is one wave of one slice (vpps_options). Fails as vpps_backward, with POOL if the pool is
+ * too small for that (the message tells how many bytes are enough), and with ARGUMENT (request NULL or without values). With a communicator a process
+ * without inputs in the step names no values. If tables are shared out, all processes make the call together. */
 VPPS_API vpps_status vpps_step_forward(vpps_handle *h, vpps_graph *g, const vpps_request *request);
 
 /* Runs the open step's backward half, and closes the step. gradients[i] has the shape of value i of the step's n values, column after
@@ -748,8 +748,8 @@ VPPS_API vpps_status vpps_step_backward(vpps_handle *h, uint32_t n, const float 
 VPPS_API vpps_status vpps_step_drop(vpps_handle *h);
 
 /* ---------------------------------------------------------------- handles for inference beside training */
-/* Creates a handle that computes beside the handle that trains, in its own thread, device and memory: vpps_forward, kept values,
- * vpps_handle_stats, tracing, vpps_handle_destroy; other calls fail with STATE. A model has one handle that trains and any number of these.
+/* Creates a handle that infers while another one trains, with its own thread, device and memory. Calls other than vpps_forward, kept values,
+ * vpps_handle_stats, tracing and vpps_handle_destroy fail with STATE. A model has one handle that trains, and any number for inference.
  *
  *     vpps_handle_create_inference(&reader, h, &options);   by the thread that has h; then another thread has `reader`
  *     vpps_publish_parameters(h);                           now and then, by the thread that trains
@@ -810,7 +810,7 @@ VPPS_API vpps_status vpps_release(vpps_handle *h, vpps_value value);
  *     ...the caller computes with them in `stream`...
  *     vpps_step_backward(h, n_values, gradients); */
 typedef enum vpps_pointer_mode { VPPS_POINTERS_HOST, VPPS_POINTERS_DEVICE } vpps_pointer_mode;
-/* Tells where the arrays of floats lie that later calls are given: `data` of vpps_keep_data, `out` of vpps_read_kept, `outs` of
+/* Sets where the arrays of floats of later calls lie: `data` of vpps_keep_data, `out` of vpps_read_kept, `outs` of
  * vpps_forward, value_outs and gradient_outs of a vpps_request, `gradients` of vpps_step_backward. DEVICE: in the memory of the handle's
  * GPU (simt: the host's); lists of their addresses, and all other arrays, stay the host's. `stream` is the caller's CUstream (NULL: the
  * default stream): a call's copies follow the work that the stream has then, and precede its later work, so that the stream may use the
@@ -835,7 +835,7 @@ VPPS_API void vpps_array_destroy(vpps_array *array);
  * gradients of all processes are added up, before the update ends. Gradients of matrices and vectors travel by NCCL (libnccl.so.2, or the
  * library named by VPPS_NCCL), else through the host. */
 /* Opens the connection of the processes, all of which make the call. kind: "mpi", by the MPI library (Open MPI, MPICH ...) that the program
- * is linked with, else that of mpirun; the environment variable VPPS_MPI names another. comm: address of an MPI_Comm to duplicate; NULL:
+ * is linked with, else by mpirun's; the environment variable VPPS_MPI names another. comm: address of an MPI_Comm to duplicate; NULL:
  * MPI_COMM_WORLD. Initialises MPI if the program has not (a program that does so must ask for MPI_THREAD_SERIALIZED); closing then finalises
  * MPI. watchdog_ms: a process silent for so long while others wait has failed; 0: 10,000. Fails with ARGUMENT, DEVICE (no MPI), STALL. */
 VPPS_API vpps_status vpps_communicator_open(vpps_communicator **out, const char *kind, const void *comm,
@@ -847,11 +847,11 @@ VPPS_API uint32_t vpps_communicator_rank(const vpps_communicator *c);
 VPPS_API uint32_t vpps_communicator_size(const vpps_communicator *c);
 
 /* Shares out the lookup tables that are declared later over the processes: each process keeps the entries whose number, modulo the number of
- * processes, is its rank, with their optimizer state and without a copy. Entries that a batch uses, and their gradients, travel. Initial
- * values are as with one process. The model's handle must have this communicator and the device cpu. All processes together call vpps_fb;
- * vpps_save (the first process writes whole tables to its path; the others' path, not NULL, and metadata are ignored); vpps_load (each
- * reads its own entries; the number of processes may have changed); and vpps_forward_end after any number of calls of vpps_forward. NULL, or
- * one process: tables stay whole. Fails with STATE (there is a table already). */
+ * processes, is its rank, and their optimizer state; no other process keeps them. Entries that a batch uses, and their gradients, travel.
+ * Initial values are as with one process. The model's handle must have this communicator and the device cpu. All processes together call
+ * vpps_fb; vpps_save (the first process writes whole tables to its path; the others' path, not NULL, and metadata are ignored); vpps_load
+ * (each reads its own entries; the number of processes may have changed); and vpps_forward_end after any number of calls of vpps_forward.
+ * NULL, or one process: tables stay whole. Fails with STATE (there is a table already). */
 VPPS_API vpps_status vpps_shard_tables(vpps_model *model, const vpps_communicator *c);
 /* If tables are shared out, each process calls this between its last vpps_forward and vpps_fb, vpps_save or vpps_load: the call sends
  * entries to other processes until no process is in vpps_forward. Otherwise does nothing. Fails as vpps_forward does. */
@@ -871,7 +871,7 @@ typedef struct vpps_cost {
     uint64_t product_flops, other_flops;
     uint64_t parameter_bytes, value_bytes;
 } vpps_cost;
-/* Gives a graph's cost. An op in a cell counts per vertex and list member, a table's entry once. Fails with STATE if g records a cell. */
+/* Gives a graph's cost: an op in a cell per vertex and list member, a table's entry once. Fails with STATE if g records a cell. */
 VPPS_API vpps_status vpps_graph_cost(vpps_graph *g, vpps_cost *out);
 
 /* ---------------------------------------------------------------- what a handle did */
@@ -882,14 +882,14 @@ typedef struct vpps_stats {
     uint64_t batches; /* training batches finished since the model began; checkpoints carry the number on */
     uint64_t skipped; /* batches that were not applied, since loss or gradient was not finite */
     uint64_t nodes;   /* nodes of the graph, those inside cells included */
-    /* levels: number of the graph's levels; phases: number of parts, between barriers, of the batch's program (script) */
+    /* levels: number of the graph's levels; phases: number of parts of the batch's program (script) that barriers separate */
     uint64_t levels, phases;
     uint64_t steps; /* number of steps in forward; a step runs vertices of one cell together */
     /* tasks of the batch's program (script); a task that all groups of processors share counts once */
     uint64_t instructions;
     uint64_t script_bytes;
     uint64_t pool_bytes; /* bytes of the parameters and of the batch's tensors */
-    uint64_t live_bytes; /* bytes of parameters and of tensors live at the same time: the least pool_bytes */
+    uint64_t live_bytes; /* most bytes of parameters and tensors that are live at one time: the least pool_bytes */
     /* host_ns: time to make the batch's program (script) on the host; device_ns: to run it on the device */
     uint64_t host_ns, device_ns;
     uint64_t total_nodes, total_host_ns, total_device_ns; /* sums over all training batches of this handle */
@@ -903,15 +903,15 @@ typedef struct vpps_stats {
     const char *device;         /* "cpu", "cuda", "simt" */
     const char *policy;
     uint32_t rank, processes; /* rank: this process's number, from 0; processes: how many there are */
-    /* Sums over all batches: time to exchange gradients and entries with other processes, with waiting; bytes that this process sent. */
+    /* Sums over all batches: time to exchange gradients and entries with other processes, waits included; bytes that this process sent. */
     uint64_t total_exchange_ns, total_sent_bytes;
     /* The slowest process's time until it has its gradients, relative to the mean of all processes: 0.1 means 10 % longer. */
     double imbalance;
     uint64_t kept_values, kept_bytes; /* number and bytes of the values of vpps_keep that are not released */
     uint64_t keep_bytes;              /* the most bytes for values of vpps_keep; 0 before the first is kept */
-    /* By the device's clock: time from the end of the preceding training batch to this one's end, and idle time in it; 0 at the first. */
+    /* By the device's clock: time between the ends of the preceding and the latest training batch, and idle time between; 0 at first. */
     uint64_t wall_ns, gap_ns, total_wall_ns, total_gap_ns;
-    const char *gradients; /* maker of matrices' gradients: "kernel" (VPPS's), "cublas", "cublas-tf32"; NULL at first */
+    const char *gradients; /* source of gradients of matrices: "kernel" (own), "cublas", "cublas-tf32"; NULL at first */
     uint32_t gpu;          /* device cuda: the GPU's number in the driver and in DLPack; else 0 */
 } vpps_stats;
 
@@ -932,7 +932,7 @@ typedef enum vpps_trial_state {
 /* An alternative that the handle times: a number of groups, a batching policy, a GPU kernel, a way to share work out over a CPU's cores. */
 typedef struct vpps_trial {
     size_t size;        /* sizeof(vpps_trial) */
-    uint32_t groups;    /* if the alternative is a number of groups of virtual processors: the number; else 0 */
+    uint32_t groups;    /* if the alternative is a number of groups of virtual processors: that number; else 0 */
     const char *policy; /* if the alternative is a batching policy: the policy's name; else NULL */
     /* CPU: if the alternative is a way to share work out over cores: "rows", "vertices", or "size" (matrices' size decides). Else NULL. */
     const char *split;
@@ -953,7 +953,7 @@ typedef struct vpps_trial {
     double load_seconds;      /* GPU: seconds to make the kernel, or to load it from the cache */
     vpps_gradients gradients; /* GPU */
 } vpps_trial;
-/* Gives at most *n trials, each of out[0].size bytes (`out` NULL: *n is 0). Sets *n to the number of trials, *done if the choice is made. */
+/* Gives at most *n trials, each of out[0].size bytes (`out` NULL: *n is 0). Sets *n to their number, *done if all choices are made. */
 VPPS_API vpps_status vpps_handle_trials(vpps_handle *h, vpps_trial *out, uint32_t *n, bool *done);
 /* Writes the script (the device's program) that vpps_fb would run for this graph as text. Fails as vpps_fb does, and with IO. */
 VPPS_API vpps_status vpps_disassemble(vpps_handle *h, vpps_graph *g, vpps_node loss, FILE *file);

@@ -210,7 +210,7 @@ typedef struct vpps_columns {
     /* number of the column that holds the tag, from 1. 0: in CoNLL-U the column UPOS, else the last column */
     uint32_t tag;
     bool tabs; /* whether columns end at each single tab, so that words may hold spaces; else at runs of white space */
-    /* Whether lines that begin with '#' can be comments: those with another number of columns than the other lines, or without a valid ID. */
+    /* Whether a line that begins with '#' is a comment if it has another number of columns than the other lines, or no valid ID. */
     bool comments;
     /* Whether the text is CoNLL-U, which has comments: lines of multiword tokens (ID 3-4) and of empty nodes (5.1) are left out. The
      * columns are ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC, or those that the first line names, as "# global.columns = ID FORM
@@ -346,7 +346,7 @@ VPPS_API vpps_status vpps_lexicon_read_text(vpps_vocab *words, const char *name,
 
 /* Appends the lattice of each sentence, whose words are single characters (or other pieces). Every word of the lexicon that consecutive characters
  * make is an arc. Ids of characters and tags are those of the sentences' vocabularies (without tags all tags are 0), ids of words those of `lexicon`.
- * Of the arcs into a node the character is first, then words from short to long. Fails with MEMORY; the lattices are then as before. */
+ * The first arc into a node is the character's; words' arcs follow, from short to long. Fails with MEMORY; the lattices are then as before. */
 VPPS_API vpps_status vpps_lattices_build(vpps_lattices *l, const vpps_sentences *characters, const vpps_vocab *lexicon);
 
 /* ---------------------------------------------------------------- constituents: n-ary trees */
@@ -414,7 +414,7 @@ VPPS_API vpps_status vpps_constituents_binarise(const vpps_constituents *c, vpps
  * type changes. A predicted chunk is correct if its start, its end and its type are. A tag of no scheme counts as O. */
 typedef struct vpps_f1 vpps_f1;
 typedef struct vpps_f1_counts {
-    uint64_t gold, predicted, correct; /* numbers of chunks: right ones, predicted ones, correctly predicted ones */
+    uint64_t gold, predicted, correct; /* numbers of chunks: in gold tags, in predicted tags, equal in both */
 } vpps_f1_counts;
 /* Returns whether tags look like tags of chunks: tags outside every scheme are few (less than twice as many as tags of a scheme, or, if no
  * tag has a type, less than half as many), and O is not the only tag. */
