@@ -31,9 +31,8 @@ static uint32_t draw_symbol(generator *g) {
 
 static int32_t most_frequent(const uint32_t counts[N_SYMBOLS]) {
     int32_t best = 0;
-    for (int32_t i = 1; i < N_SYMBOLS; i++) {
+    for (int32_t i = 1; i < N_SYMBOLS; i++)
         if (counts[i] > counts[best]) best = i;
-    }
     return best;
 }
 

@@ -103,9 +103,8 @@ static vpps_status binarise_tree(binariser *b, uint32_t line) {
     b->first = b->tb->n_nodes;
     b->depth = 0;
     VPPS_TRY(find_parents(b));
-    for (uint32_t i = 0; i < b->tree.n_nodes; i++) {
+    for (uint32_t i = 0; i < b->tree.n_nodes; i++)
         if (b->tree.nodes[i].n_children != 1) VPPS_TRY(add_node(b, i));
-    }
     return vpps_treebank_add_tree(b->tb, b->first, line);
 }
 

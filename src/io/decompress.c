@@ -109,9 +109,8 @@ static const struct {
 
 vpps_status vpps_codec_of(const char *name, const unsigned char *bytes, size_t n, const vpps_codec **codec) {
     *codec = NULL;
-    for (size_t i = 0; i < VPPS_COUNT(codecs); i++) {
+    for (size_t i = 0; i < VPPS_COUNT(codecs); i++)
         if (codecs[i].begins(bytes, n)) *codec = &codecs[i];
-    }
     for (size_t i = 0; i < VPPS_COUNT(others); i++) {
         if (!begins_with(bytes, n, others[i].magic, others[i].n)) continue;
         return vpps_fail(VPPS_FORMAT, "%s%s: expected data as they are, or compressed by gzip or zstd, found %s",

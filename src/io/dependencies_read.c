@@ -123,9 +123,8 @@ static vpps_status check_circles(tree_reader *r, const uint32_t *heads, size_t n
     memset(r->seen, 0, (n + 1) * sizeof *r->seen);
     for (size_t k = 1; k <= n; k++) {
         size_t steps = 0, at = k;
-        for (; at && !r->seen[at]; at = heads[at - 1]) {
+        for (; at && !r->seen[at]; at = heads[at - 1])
             if (steps++ > n) return vpps_text_fail(r->t, r->head[at - 1], "a head that leads to a root", "a circle");
-        }
         for (at = k; at && !r->seen[at]; at = heads[at - 1]) r->seen[at] = true;
     }
     return VPPS_OK;

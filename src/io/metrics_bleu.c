@@ -9,9 +9,8 @@
 
 /* Returns whether two n-grams are equal; VPPS_NO_WORD equals no word. */
 static bool equal_ngrams(const uint32_t *a, const uint32_t *b, uint32_t n) {
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n; i++)
         if (a[i] != b[i] || a[i] == VPPS_NO_WORD) return false;
-    }
     return true;
 }
 

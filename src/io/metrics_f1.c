@@ -24,9 +24,8 @@ struct vpps_f1 {
 /* ---------------------------------------------------------------- tags */
 
 static vpps_status find_type(vpps_f1 *f, const char *name, uint32_t *type) {
-    for (*type = 0; *type < f->n_types; (*type)++) {
+    for (*type = 0; *type < f->n_types; (*type)++)
         if (strcmp(f->types[*type], name) == 0) return VPPS_OK;
-    }
     if (!VPPS_RESERVE(f->types, (size_t)f->n_types + 1) || !VPPS_RESERVE(f->counts, (size_t)f->n_types + 1))
         return vpps_fail(VPPS_MEMORY, "F1: out of memory at %u types", f->n_types);
     f->types[f->n_types] = name;

@@ -65,9 +65,8 @@ static void remove_left_over(const vpps_output *o) {
         if (copy >= 0) close(copy);
         return;
     }
-    for (const struct dirent *item; (item = readdir(dir));) {
+    for (const struct dirent *item; (item = readdir(dir));)
         if (is_temporary_of(item->d_name, o->place.base)) remove_if_left(o->folder, item->d_name);
-    }
     closedir(dir);
 }
 

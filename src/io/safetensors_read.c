@@ -239,9 +239,8 @@ vpps_status vpps_safetensors_read_f32(const vpps_safetensors *file, const char *
 }
 
 const char *vpps_safetensors_metadata(const vpps_safetensors *file, const char *key) {
-    for (size_t i = 0; i < file->n_metadata; i++) {
+    for (size_t i = 0; i < file->n_metadata; i++)
         if (strcmp(file->metadata[i].key, key) == 0) return file->metadata[i].value;
-    }
     return NULL;
 }
 

@@ -65,9 +65,8 @@ bool vpps_columns_document_start(const char *line, size_t len) {
 /* Goes to the first line after `line` (all zero: from the text's beginning) that has columns and does not begin with
  * '#'. Returns false when there is none. */
 static bool find_plain_line(const column_reader *r, vpps_line *line) {
-    while (vpps_text_next_line(r->t, line)) {
+    while (vpps_text_next_line(r->t, line))
         if (!vpps_line_is_blank(line) && *line->begin != '#' && !is_document_start(r, line)) return true;
-    }
     return false;
 }
 
@@ -89,9 +88,8 @@ static bool has_id(const column_reader *r, const vpps_line *line) {
     const char *at = line->begin;
     vpps_word c;
     bool is_word;
-    for (uint32_t i = 1; next_column(r->separator, &at, line->end, &c); i++) {
+    for (uint32_t i = 1; next_column(r->separator, &at, line->end, &c); i++)
         if (i == r->id) return parse_id(trim(c), &is_word);
-    }
     return r->id == 0;
 }
 
@@ -125,9 +123,8 @@ const char *vpps_conllu_plus(const vpps_line *first) { return vpps_comment_value
 /* Returns the place of a name among `names`, from 1, ignoring case; 0: not found. */
 static uint32_t find_name(const char *names, const char *end, const char *name) {
     vpps_word word;
-    for (uint32_t i = 1; vpps_text_next_word(&names, end, &word); i++) {
+    for (uint32_t i = 1; vpps_text_next_word(&names, end, &word); i++)
         if (word.len == strlen(name) && strncasecmp(word.at, name, word.len) == 0) return i;
-    }
     return 0;
 }
 

@@ -64,9 +64,8 @@ vpps_status vpps_text_check(const vpps_text *t) {
     VPPS_TRY(vpps_text_check_encoding(t));
     const char *nul = memchr(t->begin, '\0', (size_t)(t->end - t->begin));
     const char *end = nul ? nul : t->end;
-    for (const char *cr = t->begin; cr < end && (cr = memchr(cr, '\r', (size_t)(end - cr))); cr++) {
+    for (const char *cr = t->begin; cr < end && (cr = memchr(cr, '\r', (size_t)(end - cr))); cr++)
         if (cr + 1 == t->end || cr[1] != '\n') return vpps_text_fail(t, cr, "LF after CR", "CR alone");
-    }
     return nul ? vpps_text_fail(t, nul, "text", NULL) : VPPS_OK;
 }
 
@@ -138,9 +137,8 @@ bool vpps_text_number(const char *at, const char *end, float *value) {
         const bool below = ++at < end && *at == '-';
         if (at < end && (*at == '-' || *at == '+')) at++;
         if (at == end) return false;
-        for (; at < end && *at >= '0' && *at <= '9'; at++) {
+        for (; at < end && *at >= '0' && *at <= '9'; at++)
             if (written < MOST_EXPONENT) written = written * 10 + (*at - '0');
-        }
         exponent += below ? -written : written;
     }
     if (at < end) return false;

@@ -133,9 +133,8 @@ static vpps_status read_word(vpps_stream *s, uint64_t number, vpps_vectors_targe
     if (id != VPPS_NO_WORD) {
         float *values = t->values + (size_t)id * t->size;
         memcpy(values, at + end + 1, bytes);
-        for (uint32_t i = 0; i < t->size; i++) {
+        for (uint32_t i = 0; i < t->size; i++)
             if (!isfinite(values[i])) return fail_word(s, number, "finite numbers", "others");
-        }
         t->has[id] = true;
         t->found.found++;
     }

@@ -245,9 +245,8 @@ static vpps_status read_matrix(fasttext_reader *r) {
     const size_t bytes = (size_t)r->t->size * sizeof(float);
     if (r->n_parts) qsort(r->parts, r->n_parts, sizeof *r->parts, compare_parts);
     VPPS_TRY(read_shape(r));
-    for (uint32_t id = 0; id < r->t->found.words; id++) {
+    for (uint32_t id = 0; id < r->t->found.words; id++)
         if (r->n_rows[id]) memset(r->t->values + (size_t)id * r->t->size, 0, bytes);
-    }
     VPPS_TRY(read_rows(r));
     return finish(r);
 }

@@ -87,9 +87,8 @@ static vpps_status find_numbers(const line_reader *r, const char **numbers) {
 
 static vpps_status read_numbers(const line_reader *r, const char *at, float *values) {
     vpps_word word;
-    for (uint32_t i = 0; vpps_text_next_word(&at, r->end, &word); i++) {
+    for (uint32_t i = 0; vpps_text_next_word(&at, r->end, &word); i++)
         if (!vpps_text_number(word.at, word.at + word.len, &values[i])) return fail_number(r, word.at);
-    }
     return VPPS_OK;
 }
 

@@ -201,9 +201,8 @@ vpps_status vpps_treebank_counts(const vpps_treebank *tb, uint32_t **counts) {
     VPPS_TRY(new_ids(vpps_treebank_vocab(tb), counts));
     for (uint32_t i = 0; i < vpps_treebank_size(tb); i++) {
         const vpps_tree tree = vpps_treebank_tree(tb, i);
-        for (uint32_t k = 0; k < tree.n_nodes; k++) {
+        for (uint32_t k = 0; k < tree.n_nodes; k++)
             if (tree.nodes[k].left < 0) (*counts)[tree.nodes[k].word]++;
-        }
     }
     return VPPS_OK;
 }

@@ -15,9 +15,8 @@
 const char *corpus_name(const settings *s) {
     if (s->command == COMMAND_EVAL && s->parts[s->split]) return s->parts[s->split];
     if (s->data) return s->data;
-    for (int i = 0; i < N_SPLITS; i++) {
+    for (int i = 0; i < N_SPLITS; i++)
         if (s->parts[i]) return s->parts[i];
-    }
     const task *t = task_for(s);
     return t->generated ? t->generated : s->generate == NET_COMPLETE_TREES ? "complete trees" : "listops";
 }

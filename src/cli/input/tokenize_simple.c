@@ -16,9 +16,8 @@ static const char *const marks[] = {"\u2018", "\u2019", "\u201a", "\u201c", "\u2
 /* Returns how many bytes the punctuation mark at `text` has; 0: there is none. */
 static size_t mark_length(const char *text) {
     if ((unsigned char)*text < 0x80) return ispunct((unsigned char)*text) ? 1 : 0;
-    for (const char *const *m = marks; *m; m++) {
+    for (const char *const *m = marks; *m; m++)
         if (strncmp(text, *m, strlen(*m)) == 0) return strlen(*m);
-    }
     return 0;
 }
 

@@ -91,9 +91,8 @@ static void add_clause(drawn *s, const char *mark, const char *relation, uint32_
     uint32_t parts[8], n = 0;
     if (mark) parts[n++] = add(s, mark, "mark");
     if (depth < MOST_DEPTH && !below(s, 5)) add_clause(s, "because", "advcl", depth + 1, &parts[n++]);
-    for (size_t i = 0; i < VPPS_COUNT(roles); i++) {
+    for (size_t i = 0; i < VPPS_COUNT(roles); i++)
         if (below(s, 2)) add_noun(s, roles[i].particle, roles[i].relation, depth, &parts[n++]);
-    }
     *verb = add(s, verbs[below(s, VPPS_COUNT(verbs))], relation);
     if (below(s, 2)) {
         parts[n++] = add(s, "not", "advmod");

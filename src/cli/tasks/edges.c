@@ -94,9 +94,8 @@ static vpps_status learn(corpus *c, const settings *s) {
 static void note_types(corpus *c, const corpus_split *split) {
     const vpps_edge_lists *e = split->edge_lists;
     size_t n = 0, first = 0;
-    for (size_t i = 0; i < e->n_edges; i++) {
+    for (size_t i = 0; i < e->n_edges; i++)
         if (split->ids[VOCAB_EDGE_TYPES][e->edges[i].type] == VPPS_NO_WORD && !n++) first = i;
-    }
     if (!n) return;
     corpus_note(c,
                 "the training part has no edge of type '%.40s': such edges are left out, with others of unknown types "

@@ -44,9 +44,8 @@ static vpps_status learn_vocab(corpus *c, const settings *s, int which) {
     if (!counts) return vpps_fail(VPPS_MEMORY, "no memory for the words of lattices");
     for (uint32_t i = 0; i < vpps_lattices_size(train->lattices); i++) {
         const vpps_lattice l = vpps_lattices_get(train->lattices, i);
-        for (uint32_t a = 0; a < l.first_arc[l.n_nodes]; a++) {
+        for (uint32_t a = 0; a < l.first_arc[l.n_nodes]; a++)
             if (l.arcs[a].is_character == (which == VOCAB_CHARACTERS)) counts[l.arcs[a].id]++;
-        }
     }
     return task_cut(c, &c->vocab[which], names, counts, s->min_count);
 }

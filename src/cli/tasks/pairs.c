@@ -21,9 +21,8 @@ static const char *word_at(const vpps_sentences *s, uint32_t i, uint32_t k) {
 static vpps_status spell_out(const vpps_sentences *words, vpps_sentences *characters) {
     const uint32_t n = vpps_sentences_size(words);
     size_t bytes = n + 1;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = 0; k < vpps_sentences_get(words, i).n_words; k++) bytes += strlen(word_at(words, i, k));
-    }
     VPPS_FREED char *text = vpps_scratch(bytes);
     char *at = text;
     if (!text) return vpps_fail(VPPS_MEMORY, "no memory for the characters of %u sentences", n);

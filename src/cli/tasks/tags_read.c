@@ -161,9 +161,8 @@ static bool has_known_tags(const corpus *c, const task_text *text, const vpps_co
 /* Returns whether no line has more than one word. */
 static bool is_words_only(const vpps_text *t) {
     vpps_line line = {0};
-    while (vpps_text_next_line(t, &line)) {
+    while (vpps_text_next_line(t, &line))
         if (vpps_text_count_words(line.begin, line.end) > 1) return false;
-    }
     return true;
 }
 

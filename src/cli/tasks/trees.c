@@ -101,9 +101,8 @@ static vpps_status learn(corpus *c, const settings *s) {
 static uint32_t first_beyond(const vpps_treebank *bank, uint32_t classes) {
     for (uint32_t i = 0;; i++) {
         const vpps_tree tree = vpps_treebank_tree(bank, i);
-        for (uint32_t k = 0; k < tree.n_nodes; k++) {
+        for (uint32_t k = 0; k < tree.n_nodes; k++)
             if (tree.nodes[k].label >= 0 && (uint32_t)tree.nodes[k].label >= classes) return i;
-        }
     }
 }
 
@@ -138,9 +137,8 @@ static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net
 static bool usable(const net_example *x, const settings *s, bool training) {
     const vpps_tree *tree = x->tree;
     if (training && s->net.loss == NET_HEADS_ROOT) return tree->nodes[tree->n_nodes - 1].label >= 0;
-    for (uint32_t k = 0; k < tree->n_nodes; k++) {
+    for (uint32_t k = 0; k < tree->n_nodes; k++)
         if (tree->nodes[k].label >= 0) return true;
-    }
     return false;
 }
 
