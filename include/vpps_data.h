@@ -401,7 +401,7 @@ typedef enum vpps_branching {
 } vpps_branching;
 /* Appends all trees to `tb` as binary trees. A chain of nodes with one child becomes one node, whose label joins the chain's labels from
  * the top by '+' (ROOT+S). Labels of new inner nodes end with '*' (no memory of siblings: Markov order 0). A node's label is the id of its
- * label in `labels`, which grows; training and test data share one such vocabulary. Fails with MEMORY; both are then as before. Trees with
+ * label in `labels`, which grows; training and test data share one such vocabulary. Fails with MEMORY; no object changes then. Trees with
  * more than 1,000 classes cannot be read back from text. */
 VPPS_API vpps_status vpps_constituents_binarise(const vpps_constituents *c, vpps_branching branching,
                                                 vpps_vocab *labels, vpps_treebank *tb);

@@ -42,8 +42,8 @@ typedef struct vpps_c_export {
 
 /* Writes the model's cells with the host's copy of the parameters (call vpps_read_parameters before). With `weights`, functions have a
  * first parameter `const void *weights`: the bytes of the weights file, at a multiple of 64, on a machine of the same byte order; int
- * PREFIX_weights_fit(const void *weights, size_t bytes) tells whether they belong to this C file. `options` NULL: the defaults. Fails
- * with ARGUMENT (no cells; a bad prefix; an operation that C cannot express, by name; a parameter that is not finite, or shared out),
+ * PREFIX_weights_fit(const void *weights, size_t bytes) tells whether the bytes belong to this C file. `options` NULL: the defaults. Fails
+ * with ARGUMENT (no cells; a bad prefix; an operation, named, that C cannot express; a parameter that is not finite, or shared out),
  * IO; files may then be half written. */
 VPPS_API vpps_status vpps_export_c(const vpps_model *model, FILE *out, const vpps_c_export *options);
 

@@ -1,7 +1,7 @@
 /* bilstm.h - bidirectional LSTMs for the taggers: two LSTMs over one sequence, left to right and right to left, in one layer or more.
  *
- * At position k layer 1 reads x_k. Both LSTMs of every other layer read D([h_f(k); h_b(k)]) of the preceding layer, where h_f and h_b are
- * its two LSTMs' states and D is dropout. */
+ * At position k layer 1 reads x_k. Both LSTMs of every other layer read D([h_f(k); h_b(k)]) of the preceding layer: h_f and h_b are the
+ * states of that layer's LSTMs, D is dropout. */
 #ifndef VPPS_BILSTM_H
 #define VPPS_BILSTM_H
 

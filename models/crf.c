@@ -6,7 +6,7 @@
  * T, b and f are the parameters crf.transitions (a table with one entry, C x C: preceding tag x tag), crf.begin and
  * crf.end, initially zero.
  *
- * The forward algorithm keeps the vector a_k: for each tag of word k, the log of the sum of e^s over all tags of the words before, shifted
+ * The forward algorithm keeps a_k: for each tag of word k, the log of the sum of e^s over all taggings of words 1 to k - 1, shifted
  * so that log sum exp(a_k) is 0 and a_k stays small in long sentences. The shift is what word k adds to the log of the sum over all paths. */
 #include "parts.h"
 

@@ -4,13 +4,13 @@
  *
  * Node i has a word, with the embedding E, and F real numbers f_i; D is dropout:
  *     h_i = W_x D(E[w_i]) + W_n f_i + b_x
- * An edge is read at both of its ends, each time with a vector of its type and of the direction (as by Schlichtkrull et al., "Modeling
- * Relational Data with Graph Convolutional Networks", 2018): N(i) has (j, t) for an edge of a type from j to i, where t is the type's
- * row of `forward`, and for one from i to j, where t is its row of `backward`. Round by round, with H heads of s = ceil(d / H) elements:
+ * Both ends of an edge read it, each with a vector t for the edge's type and direction (as by Schlichtkrull et al., "Modeling Relational
+ * Data with Graph Convolutional Networks", 2018). N(i) is a set of pairs (j, t), one for each edge of node i. For an edge from j to i, t is
+ * the type's row of `forward`; from i to j, its row of `backward`. Round by round, with H heads of s = ceil(d / H) elements:
  *     q_i    = W_q h_i + b_q      v_j = W_v h_j
- *     score  = a . leaky(q_i + v_j + t)               for each head, of its rows; leaky(x) = max(x, 0.2 x)
+ *     score  = a . leaky(q_i + v_j + t)               for each head, by its rows; leaky(x) = max(x, 0.2 x)
  *     alpha  = e^score / sum of e^score over N(i)
- *     m_i    = sum of alpha (v_j + t) over N(i)       the heads' one below the other; zeros where N(i) is empty
+ *     m_i    = sum of alpha (v_j + t) over N(i)       all heads' stacked; zeros if N(i) is empty
  *     h_i    = h_i + D(elu(W_o m_i + W_h h_i + b_o))
  * Nodes:   p(label of i)  = softmax(W_s D(h_i) + b_s)
  * Graphs:  p(label)       = softmax(W_s D(mean of all h_i) + b_s)

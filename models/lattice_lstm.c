@@ -1,13 +1,13 @@
 /* lattice_lstm.c - the lattice LSTM of Zhang and Yang, "Chinese NER Using Lattice LSTM" (ACL 2018), section 3.3: a tagger
  * that reads characters and, beside them, every word of a lexicon that some of them make.
  *
- * Character e stands at node e. Without a word that ends there it is an ordinary LSTM step, eq. (11), from the state
+ * Character e stands at node e. If no word ends there, the character is an LSTM step, eq. (11), from the state
  * (h, c) of the preceding node with the character's embedding x:
  *     i, f, o = sigmoid(W x + U h + b)   u = tanh(W_u x + U_u h + b_u)   c' = i * u + f * c
  * A word from character b to character e has a cell of its own, without an output gate, eq. (13), from the state at its
  * first character, (h_b, c_b), with the word's embedding:
  *     i_w, f_w = sigmoid(W x_w + U h_b + b)   u_w = tanh(W_u x_w + U_u h_b + b_u)   c_w = i_w * u_w + f_w * c_b
- * and a gate, eq. (14), of how much it counts at e:
+ * and a gate, eq. (14), of how much the word counts at e:
  *     l_w = sigmoid(W_l x + U_l c_w + b_l)
  * Where words end, the character and the words share the new cell, eqs. (15) and (16); all products are elementwise:
  *     c'  = (exp(i) * u + sum over words of exp(l_w) * c_w) / (exp(i) + sum over words of exp(l_w))

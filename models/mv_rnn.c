@@ -2,7 +2,7 @@
  * Matrix-Vector Spaces" (EMNLP 2012): every word and every phrase is a vector, which says what it means, and a matrix, which says how it
  * changes the meaning of its neighbour.
  *
- * Equations (2) and (3) of section 2.2 compose, a softmax classifies every phrase's vector (section 2.4). W of eq. (2) and W_M of eq. (3)
+ * Equations (2) and (3) of section 2.2 compose; a softmax classifies every phrase's vector (section 2.4). W of eq. (2) and W_M of eq. (3)
  * act on two stacked operands; they are declared as halves, W_l beside W_r. Words have full matrices, not the low-rank ones of section 2.6.
  *
  * Parameters, with V words, C classes, n = hidden: V (n + n^2) + 4 n^2 + C (n + 1). */

@@ -8,8 +8,8 @@
  *     (6) p(word k + 1) = softmax(W_s s~ + b_s)                   without attention W_s s_k + b_s
  *     (8) score(s, h) = s . h ("dot")
  *
- * Without input feeding (section 3.3) s~ is not read by the next step, so that attention at all words is one level of the
- * graph. With it, the decoder's first layer reads [embedding; s~] with s~ of the preceding step, zeros at the first one.
+ * Without input feeding (section 3.3) no decoder step reads s~, so that attention at all words is one level of the
+ * graph. With input feeding, the decoder's first layer reads [embedding; s~] with s~ of the preceding step, zeros at the first one.
  *
  * With --layers, s_k and h_j are those of the last layer.
  *
