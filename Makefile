@@ -158,7 +158,6 @@ $(COMMAND): $(CLI_OBJ) $(MODEL_OBJ) $(LIB_A)
 $(BUILD)/tests/decode_test_decode: $(call objects,src/cli/session/decode.c)
 $(BUILD)/tests/decode_test_chain: $(call objects,src/cli/session/chain.c src/cli/session/chain_paths.c)
 $(BUILD)/tests/comm_test_deal: $(call objects,src/cli/session/deal.c)
-$(BUILD)/tests/cell_test_cell: $(call objects,src/cli/output/cell_print.c src/cli/output/steps_print.c)
 $(BUILD)/tests/codegen_test_kernel_plan $(BUILD)/tests/codegen_test_resident: $(call objects,src/cli/output/kernel_plan_print.c)
 # And networks with examples, of another folder of tests.
 $(BUILD)/tests/export_test_export: $(call objects,$(addprefix tests/models/,fixture.c examples.c random_examples.c))

@@ -1,4 +1,4 @@
-/* print.h - parts of compiled cells as text for people. */
+/* print.h - compiled cells as text for people: single values, steps, and whole cells. */
 #pragma once
 
 #include "cell/program.h"
@@ -15,3 +15,9 @@ char *vpps_outer_text(const vpps_model *model, const vpps_compiled_cell *c, uint
 /* vpps_pass_name: a pass of a cell's work ("eager"). vpps_split_name: what virtual processors divide in a stage ("rows", "vertices"). */
 const char *vpps_pass_name(uint32_t pass);
 const char *vpps_split_name(uint32_t split);
+
+/* Prints a stage's program, a line for each step: "run        s3 = sigmoid s1". */
+void vpps_print_steps(FILE *out, const vpps_model *model, const vpps_compiled_cell *c, uint32_t stage);
+
+/* Prints the whole cell. Fails with MEMORY; the caller, who closes `file`, checks for write errors. */
+vpps_status vpps_print_cell(const vpps_model *model, const vpps_compiled_cell *c, FILE *file);

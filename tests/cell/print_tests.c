@@ -1,7 +1,7 @@
 /* print_tests.c - cells as text for people, and counts of operations, which agree with the graph's. */
 #include "cell/flops.h"
+#include "cell/print.h"
 #include "cells.h"
-#include "cli/output/cell_print.h"
 
 static char *printed(const cells *x, const vpps_compiled_cell *c) {
     char *text = NULL;

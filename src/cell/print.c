@@ -1,5 +1,5 @@
-/* cell_print.c - prints a compiled cell as tables: inputs, stages with their operations, kept values, gradients for inputs, and cost. */
-#include "cli/output/cell_print.h"
+/* print.c - prints a compiled cell as tables: inputs, stages with their operations, kept values, gradients for inputs, and cost. */
+#include "cell/print.h"
 #include "cell/arrange.h"
 #include "cell/flops.h"
 

@@ -1,5 +1,5 @@
-/* steps_print.c - prints the steps of a stage (part of a cell's work between two barriers), one line for each step. */
-#include "cli/output/cell_print.h"
+/* print_program.c - prints the steps of a stage (part of a cell's work between two barriers), one line for each step. */
+#include "cell/print.h"
 
 #include <ctype.h>
 
