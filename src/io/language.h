@@ -55,8 +55,8 @@ static const struct {
 };
 
 /* Phrases of the grammar, with rules. A rule has a weight and the classes and phrases that it expands to; the symbol after '>' goes to the
- * phrase's end in the translation. No phrase begins with itself, so that the recursion ends when the sentence is too long. tag: chunk tag
- * of a name's first word, an index of tag_names; 0: no name. */
+ * phrase's end in the translation. No phrase begins with itself: a word precedes each recursion, which ends when the sentence is too long.
+ * tag: chunk tag of a name's first word, an index of tag_names; 0: no name. */
 static const struct {
     const char *name, *rules;
     int tag;

@@ -74,7 +74,7 @@ static void remove_left_over(const vpps_output *o) {
 static bool lock_temporary(int fd) {
     struct stat info;
     if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return false;
-    /* Without a lock (some file systems have none), the file belongs to this process if it still has its name. */
+    /* Some file systems have no locks. With or without a lock, the file belongs to this process only if it still has its name. */
     return fstat(fd, &info) == 0 && info.st_nlink > 0;
 }
 
@@ -122,7 +122,7 @@ static void close_output(vpps_output *o) {
     *o = (vpps_output){.fd = -1, .folder = -1, .place.folder = -1};
 }
 
-/* Returns whether the path is no regular file and is written directly. A folder is not: the later rename fails. */
+/* Returns whether the path is written directly: a device, FIFO or descriptor. A folder is not, so that the later rename fails. */
 static bool is_direct(const vpps_output_place *place) {
     const mode_t mode = place->info.st_mode;
     return place->descriptor >= 0 || (place->exists && !S_ISREG(mode) && !S_ISDIR(mode));

@@ -16,7 +16,7 @@ struct vpps_safetensors {
     size_t n_infos;
     vpps_metadata *metadata; /* metadata pairs, in ascending order of their keys */
     size_t n_metadata;
-    /* the data_bytes after the header; NULL: they stay on disk, from byte data_at of the file on */
+    /* the data after the header, of data_bytes bytes; NULL: the data stay on disk, from byte data_at of the file on */
     unsigned char *data;
     uint64_t data_bytes, data_at;
     int fd; /* the file's descriptor while data stay on disk, else -1 */

@@ -57,7 +57,7 @@ static bool is_document_start(const column_reader *r, const vpps_line *line) {
 }
 
 bool vpps_columns_document_start(const char *line, size_t len) {
-    /* Separator tab: finds -DOCSTART-, the mark of a new document, also after spaces, but not after a tab, which ends a blank column. */
+    /* With the separator tab, -DOCSTART- (the mark of a new document) is found after spaces, too, but not after a blank first column. */
     const column_reader r = {.separator = '\t'};
     return is_document_start(&r, &(vpps_line){.begin = line, .end = line + len});
 }

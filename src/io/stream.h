@@ -5,10 +5,10 @@
 
 typedef struct vpps_stream vpps_stream;
 
-/* Opens a file and reads its first bytes, which for a pipe waits for the writer. Fails with IO, FORMAT (an unsupported
- * compression format), MEMORY. */
+/* Opens a file and reads its first bytes, which for a pipe waits for the writer. `path` must outlive the stream. Fails with IO,
+ * FORMAT (an unsupported compression format), MEMORY. */
 vpps_status vpps_stream_open(vpps_stream **out, const char *path);
-/* Opens a stream that reads from memory. The bytes and `name` must outlive the stream, as must the path in vpps_stream_open. */
+/* Opens a stream that reads from memory. The bytes and `name` must outlive the stream. */
 vpps_status vpps_stream_of(vpps_stream **out, const char *name, const void *bytes, size_t n_bytes);
 void vpps_stream_close(vpps_stream *s);
 

@@ -27,8 +27,8 @@ typedef struct window {
     const char *begin, *end;
 } window;
 
-/* The look of a file's first line: number of words; number of words at its end that are numbers, the line's first word excluded; and
- * whether the second word begins as a number. */
+/* A file's first line: words: number of its words; numbers: how many words at its end are numbers, without the first word;
+ * second: whether the second word begins as a number. */
 typedef struct sample {
     uint32_t words, numbers;
     bool second;

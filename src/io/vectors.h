@@ -19,7 +19,7 @@ uint32_t vpps_vectors_wanted(const vpps_vectors_target *t, const char *word, siz
 /* Recognises the format at the beginning of a stream and describes it, without taking bytes. Fails as vpps_vectors_describe does. */
 vpps_status vpps_vectors_look(vpps_stream *s, vpps_vectors_info *info);
 
-/* vpps_vectors_read_text and _fasttext read a stream in one format from its beginning, as `info` describes it. */
+/* vpps_vectors_read_text and vpps_vectors_read_fasttext read a stream of their format from its beginning; `info` describes the stream. */
 vpps_status vpps_vectors_read_text(vpps_stream *s, const vpps_vectors_info *info, vpps_vectors_target *t);
 vpps_status vpps_vectors_read_fasttext(vpps_stream *s, const vpps_vectors_info *info, vpps_vectors_target *t);
 

@@ -79,8 +79,8 @@ static vpps_status find_numbers(const line_reader *r, const char **numbers) {
     *numbers = at;
     float value;
     skip_word_back(r->line, &last, &odd);
-    /* The line ends with a vector's `size` numbers. more: the token before them is not the line's first. If that token is a number, the
-     * line has too many numbers; as the first token, it is the vector's word. */
+    /* last: the token before the vector's `size` numbers. As the line's first token, it is the vector's word. After another token
+     * (`more`), a number is one number too many. */
     const bool more = vpps_trim_blanks(r->line, last) > r->line && !odd;
     return more && vpps_text_number(last, end, &value) ? fail_count(r, r->t->size + 1) : VPPS_OK;
 }

@@ -25,8 +25,8 @@ struct vpps_vocab {
     size_t free_bytes;
 };
 
-/* Hashes eight bytes at a time. Two pieces that may overlap read the tail, faster than byte by byte for short words:
- * these take a ninth of the time of vpps_hash_bytes. */
+/* Hashes eight bytes at a time. The tail is read as two pieces that may overlap, not byte by byte: a short word takes a
+ * ninth of the time that vpps_hash_bytes takes. */
 static uint64_t hash_word(const char *text, size_t len) {
     uint64_t h = len * 0x9e3779b97f4a7c15u, tail = 0;
     for (; len > 8; text += 8, len -= 8) {
