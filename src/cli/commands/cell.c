@@ -42,7 +42,7 @@ static json_t *input_json(const subject *s, uint32_t i) {
 }
 
 static json_t *lookup_json(const subject *s, uint32_t i) {
-    const vpps_param p = s->c->lookups[i].table; /* VPPS_NO_PARAM: a kept value, whose shape its operation tells */
+    const vpps_param p = s->c->lookups[i].table; /* VPPS_NO_PARAM: kept values, which have no rows and columns here */
     const vpps_parameter_data *table = p == VPPS_NO_PARAM ? NULL : &s->model->params[p];
     return json_pack("{ss so* so*}", "table", vpps_table_name(s->model, p), "rows",
                      table ? json_integer(table->rows) : NULL, "cols", table ? json_integer(table->cols) : NULL);
@@ -89,7 +89,7 @@ static json_t *stage_json(const subject *s, uint32_t i) {
                      "operations", operations);
 }
 
-/* Returns a kept value as JSON; NULL: the value is not kept. "pass": the pass for whose time alone the vertex keeps it; null: longer. */
+/* Returns a kept value as JSON; NULL: the value is not kept. "pass": the only pass during which the value is kept; null: longer. */
 static json_t *kept_value_json(const subject *s, uint32_t v) {
     const vpps_cell_value *x = &s->c->values[v];
     if (!x->kept) return NULL;

@@ -108,8 +108,8 @@ static json_t *libraries(void) {
 
 /* ---------------------------------------------------------------- products of the CPU */
 
-/* Returns the speed, in GFLOP/s, of forward products by one kind of instructions (unit). Of the measured numbers of vectors, the largest up to
- * `vectors` counts. `far`: weights come from memory, not from a cache. */
+/* Returns the speed, in GFLOP/s, of forward products by one kind of instructions (unit). The speed is that of the
+ * largest measured number of vectors up to `vectors`. `far`: weights come from memory, not from a cache. */
 static double rate_of(const vpps_probe *p, const vpps_trial *unit, uint32_t vectors, bool far) {
     const vpps_trial *best = NULL;
     for (uint32_t i = 0; i < p->n; i++) {

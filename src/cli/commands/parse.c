@@ -217,7 +217,7 @@ void options_parse(settings *s, const command *c, int argc, char **argv) {
     bool line[OPTIONS_MAX];
     parse_line(s, c, argc, argv);
     memcpy(line, s->given, sizeof line);
-    /* a file of options can set --examples as long as the value is 0; the default is set last */
+    /* 0 differs from any value in a log, so that a log's --examples counts as given; the default is set last */
     if (!options_given(s, "examples")) s->examples = 0;
     const vpps_status status = s->config ? config_read(s, s->config) : VPPS_OK;
     if (status == VPPS_IO) exit(exit_code(status));

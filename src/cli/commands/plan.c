@@ -250,8 +250,8 @@ static void print_outcome(const outcome *o, vpps_status status) {
 
 static bool all_architectures(const settings *s) { return s->arch && strcmp(s->arch, "all") == 0; }
 
-/* Makes the kernel for x->machine, and prints the outcome as text or adds it to `kernels`. A failure is an outcome only with --arch all,
- * where other machines follow; else its messages are printed. */
+/* Makes the kernel for x->machine, and prints the outcome as text or adds it to `kernels`. After a failure without
+ * --arch all, prints the messages about rejected kernels instead. */
 static vpps_status report_machine(planner *x, json_t *kernels) {
     outcome o = {.planner = x, .rejected = json_array()};
     const settings *s = x->settings;

@@ -86,7 +86,7 @@ static vpps_status open_files(trainer *t) {
         if (paths[i]) VPPS_TRY(vpps_output_claim(&t->claims[t->n_claims++], paths[i]));
     VPPS_TRY(overwrite_check_run(s, t->position.epoch));
     for (size_t i = 0; i + 1 < VPPS_COUNT(paths); i++)
-        VPPS_TRY(output_file_check(paths[i])); /* log_open tries the log */
+        VPPS_TRY(output_file_check(paths[i])); /* except the log, the last path, which log_open checks */
     VPPS_TRY(log_open(&t->log, s->log, s->resume != NULL));
     if (t->log.was_cut) corpus_note(&t->corpus, "%s: its last line is cut: the log goes on in the next one", s->log);
     return VPPS_OK;

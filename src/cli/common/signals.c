@@ -70,8 +70,8 @@ static _Noreturn void watch_child(long rank, const sigset_t *before) {
     sigprocmask(SIG_SETMASK, before, NULL);
     const int status = wait_for_child();
     if (!WIFSIGNALED(status)) _exit(WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_RUNTIME);
-    /* An MPI library may abort its process because another process is gone, of which its guard tells: the launcher then asks all processes to end.
-     * No library sends SIGKILL. */
+    /* An MPI library may abort this process, though not by SIGKILL, because another process is gone. The other process's guard reports that,
+     * and the launcher asks all processes to end. */
     const int number = WTERMSIG(status);
     for (int ms = 0; number != SIGKILL && ms < MOST_MS && !asked_to_end[0]; ms++) sleep_ms(1);
     if (!asked_to_end[0]) { /* this process was the first to fail */

@@ -73,7 +73,7 @@ typedef struct task {
     const char *lacks;
     vpps_status (*example)(corpus *c, const corpus_split *split, uint32_t i, net_example *x);
 
-    /* Counts, in a struct accuracy, how many predictions for an example are right. All that is measured, if `measure` is NULL. */
+    /* Counts, in a struct accuracy, how many predictions for an example are right. If `measure` is NULL, nothing else is measured. */
     session_see *count;
     /* Measures a split: sets the values and counts of m, which are zero before. Ends early once *stop is not 0 (stop may be NULL). */
     vpps_status (*measure)(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m);

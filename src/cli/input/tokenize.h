@@ -15,11 +15,11 @@ char *tokenize_simple(const char *text);
 /* Returns a field's text, split into words with --tokenizer simple; the caller frees it. NULL: out of memory. */
 char *tokenize_field(const settings *s, const char *text);
 
-/* Returns a copy of a line of len bytes, which --tokenizer splits into words; `labelled`: only what follows the line's first tab, nothing
- * without a tab. The caller frees the copy. *words_len is the copy's length in bytes. A line that holds a NUL is copied unchanged. NULL: out
- * of memory. */
+/* Returns a copy of a line of len bytes, which --tokenizer splits into words. If `labelled`, splits only the text after the line's first tab,
+ * and nothing without a tab. The caller frees the copy. *words_len is the copy's length in bytes. A line that holds a NUL is copied
+ * unchanged. NULL: out of memory. */
 char *tokenize_line(const settings *s, bool labelled, const char *line, size_t len, size_t *words_len);
 
-/* Replaces a file's text, line by line, by its words; `labelled`: only what follows a line's first tab. *text is
- * allocated, and is freed and replaced. Fails with MEMORY. */
+/* Splits a file's text into words, line by line as tokenize_line does. Frees *text, which must be allocated, and sets it
+ * to the new text. Fails with MEMORY. */
 vpps_status tokenize_file(const settings *s, const char *name, bool labelled, char **text, size_t *len);

@@ -1,8 +1,8 @@
 /* columns.h - input of an exported tagger in columns: one word a line, tabs or blanks between the columns, a blank line after each
  * sentence. The columns of CoNLL-U have standard names. In CoNLL-U Plus the file's first line names the columns. */
 typedef struct columns {
-    char separator; /* character that separates columns: a tab; or a space, for any blanks */
-    /* n columns (0: as many as in line 1); numbers of the columns (tag 0: the last; id 0: no column) */
+    char separator; /* the separator of columns: a tab; or a space, which stands for any run of blanks */
+    /* n: number of columns (0: as many as in line 1); word, tag, id: numbers of their columns, from 1 (tag 0: the last; id 0: none) */
     size_t n, word, tag, id;
     int conllu; /* the lines are CoNLL-U */
     int named;  /* `n`, `word` and `tag` were found by the columns' names in the file */
@@ -51,7 +51,7 @@ static int is_document(const columns *y, text line) {
            (y->separator == ' ' || !memchr(line.at, '\t', (size_t)(word.at - line.at)));
 }
 
-/* Sets the separator and number of columns from the first line with columns, of all lines (`all` 1) or of the current sentence. */
+/* Sets the separator and number of columns from the first line with columns in the input (`all` 1) or in the current sentence. */
 static void begin_rows(columns *y, input in, int all) {
     for (int first = 1, more = 1; more; first = 0, more = next_line(&in)) {
         const int document = is_document(y, in.line);

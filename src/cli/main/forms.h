@@ -12,7 +12,7 @@ static const char *text_names[MOST_NAMES] = {TEXT_NAMES}, *label_names[MOST_NAME
 
 /* The cells of a table's row (CSV or TSV), or the names of its columns. */
 typedef struct fields {
-    char **at, *memory, *numbers; /* at: n cells; memory: texts that were read; numbers: made-up column names */
+    char **at, *memory, *numbers; /* at: n cells; memory: the cells' texts; numbers: names of unnamed columns */
     size_t n;
 } fields;
 

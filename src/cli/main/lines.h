@@ -17,7 +17,7 @@ typedef struct input {
     text whole;      /* the line just read, with its byte order mark */
     size_t number;
     const char *end; /* end of the line just read: LF or CR LF */
-    int raw;         /* lines are parts of records: a CR, and a byte order mark after line 1, are kept as text */
+    int raw;         /* lines are parts of records, in which a CR, and a byte order mark after line 1, are text */
 } input;
 
 /* The program's options, named as those of vpps predict; NULL: not given. */

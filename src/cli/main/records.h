@@ -6,7 +6,7 @@ static void put_value(const answer *a, size_t i);
 static void put_cell(const answer *a, size_t i, char separator, int tabs);
 
 static const char *const answer_names[] = {ANSWER_NAMES};
-enum { ANSWERS = sizeof answer_names / sizeof *answer_names, ADDED = 2 /* fields that a table's row gets */ };
+enum { ANSWERS = sizeof answer_names / sizeof *answer_names, ADDED = 2 /* number of answer fields in a table's row */ };
 
 /* One example of the input: a line, its JSON object, or a table's row. */
 typedef struct example {
@@ -147,7 +147,7 @@ static text flat_value(const vpps_json_value *v) {
 
 /* ---------------------------------------------------------------- printing */
 
-/* Prints the JSON object with the answer's fields, in place of fields of the same name or after all others. `a` may be NULL. */
+/* Prints the JSON object with the answer's fields: each replaces the field of its name, or follows all others. `a` may be NULL. */
 static void put_object(const example *x, const answer *a) {
     const vpps_json *json = &x->json;
     const char *comma = "{";

@@ -41,8 +41,8 @@ static form look(input in, form wanted, int sure) {
     return wanted ? wanted : known_tags || lines.y.conllu ? COLUMNS : PLAIN;
 }
 
-/* Returns column `wanted`, from 1, of a token of n + 1 columns. If the token has more '|' than n, these belong to the first column. `at` is NULL if
- * there is no such column. */
+/* Returns column `wanted`, from 1, of a token of n + 1 columns. The token's first column has the surplus '|' if there are more than n.
+ * The result's `at` is NULL if there is no such column. */
 static text bar_column(text t, size_t n, size_t wanted) {
     for (size_t c = n + 1; c > 1; c--) {
         size_t begin = t.len;

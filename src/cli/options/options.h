@@ -27,8 +27,8 @@ enum { CLASSES_OF_ROOT, CLASSES_OF_NODES };
 enum { SUBTYPES_KEEP, SUBTYPES_CUT };
 enum { FUNCTION_TAGS_AUTO, FUNCTION_TAGS_CUT, FUNCTION_TAGS_KEEP };
 
-#define OPTIONS_MAX                                                                                                    \
-    256 /* room for the rows of the table of options, with those of a network and the last row: twice their number */
+/* Room for the rows of the table of options, a network's own rows and the last row: about twice as many as there are. */
+#define OPTIONS_MAX 256
 
 /* The values of --lr-schedule, in the order of the option's words. */
 enum { SCHEDULE_CONSTANT, SCHEDULE_LINEAR, SCHEDULE_COSINE, SCHEDULE_STEP, SCHEDULE_PLATEAU };
@@ -79,7 +79,7 @@ typedef struct settings {
 
     uint32_t scheme; /* value of --scheme, the rules for tags: a chain_scheme (chain.h) */
     const char *csv;
-    uint32_t classes_of; /* trees: confusion matrix of roots, or of all nodes */
+    uint32_t classes_of; /* trees: whether the confusion matrix counts roots or all nodes: CLASSES_OF_... */
     const char *model, *save, *save_best, *resume, *init, *log, *plot, *trace, *config;
     uint32_t patience;
     uint32_t top, on_error;               /* predict: top: classes listed; on_error: 0 stops, 1 skips the line */
@@ -115,7 +115,7 @@ typedef struct cli_option {
     int key;           /* the option's letter, or its number above all characters */
     unsigned commands; /* the commands with this option, as a set of command_bit */
     unsigned flags;
-    bool of_network; /* whether row.offset counts in settings.net, else in settings */
+    bool of_network; /* row.offset is the offset of a member of settings.net; false: of settings */
     unsigned kinds;  /* set of the networks with this option, as bits 1 << net_kind; 0: all networks have it */
     size_t number;   /* the row's number, by which settings.given tells whether the option was given */
 } cli_option;

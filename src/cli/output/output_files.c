@@ -15,7 +15,7 @@ typedef struct place {
     char *path;
     vpps_output_place at; /* where an output file is to be written; unused for inputs */
     bool exists, in_folder;
-    struct stat file, folder; /* of the file that exists, and of the folder that it is or will be in (in_folder) */
+    struct stat file, folder; /* stat(2) of the file if it exists, and of its folder if in_folder */
 } place;
 
 typedef struct place_list {

@@ -99,8 +99,7 @@ json_t *report_train_json(const train_summary *t) {
     json_object_set_new(o, "best_dev_epoch", t->best.any.found ? json_integer(t->best.epoch) : json_null());
     json_object_set_new(o, "plans", trials_json(t->session->handle, s->verbose));
     set_saved(o, t);
-    const vpps_vectors_found *f =
-        &t->session->vectors; /* without --vectors there are none, nor without --init parameters */
+    const vpps_vectors_found *f = &t->session->vectors; /* all zero without --vectors */
     json_object_set_new(o, "vectors",
                         f->words ? json_pack("{si si si so}", "words", (int)f->words, "found", (int)f->found,
                                              "composed", (int)f->composed, "share",

@@ -4,8 +4,8 @@
 
 #include "cli/input/task.h"
 
-/* A measurement of the dev data: `value` by the chosen metric, `next` by the task's next metric. Of two measurements
- * with value 0 the better `next` decides, such as perplexity while BLEU is 0. */
+/* A measurement of the dev data: `value` by the chosen metric, `next` by the metric after it in task.metrics.
+ * Of two measurements with value 0, the better `next` decides: while BLEU is 0, perplexity. */
 typedef struct best_value {
     bool found; /* whether a finite value has been measured */
     double value, next;
@@ -20,7 +20,7 @@ typedef struct best_measure {
     uint32_t epoch, batch; /* the value `any` was measured after `epoch` epochs and `batch` batches of the next epoch */
     /* the best of the measurements that --eval-every makes; --patience and --lr-schedule plateau use only these */
     best_value due;
-    /* number of measurements by --eval-every since the best one, `due`; number of all of them while no value was finite */
+    /* number of measurements by --eval-every since the best one, `due`; before the first finite value: number of all measurements */
     uint32_t since;
 } best_measure;
 

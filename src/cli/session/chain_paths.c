@@ -12,8 +12,8 @@ static uint32_t best_of(uint32_t n, const double *x) {
     return best;
 }
 
-/* Sets now[i] to the best score of a sequence that ends in tag i of word k, given these scores of the preceding word,
- * `before`. Sets from[i] to the tag before tag i in that sequence. */
+/* Sets now[i] to the best score of a sequence that ends in tag i of word k, and from[i] to the tag before tag i in that
+ * sequence. before[j]: the best score of a sequence that ends in tag j of word k - 1. */
 static void add_tags_of(const tag_chain *ch, const float *logits, const double *before, double *paths, double *now,
                         uint32_t *from) {
     const uint32_t n = ch->classes;

@@ -77,7 +77,7 @@ static void add_data(entry_list *list, const corpus *c, const char *folder) {
  * resumed run increases, INT32_MAX leaves room. */
 static const struct {
     const char *key;
-    size_t offset; /* of the member in `position` */
+    size_t offset; /* the member's place in `position` */
     enum { REAL, U32, U64 } kind;
     uint64_t most;
 } position_entries[] = {
@@ -104,7 +104,7 @@ static void mark_missing(best_value *best) {
     if (!best->found) best->value = NO_VALUE;
 }
 
-/* Adds the position in training, by value: the copy gets the marks of what was not measured. */
+/* Adds the position in training. In the copy p, marks such as NO_VALUE replace values that were not measured. */
 static void add_position(entry_list *list, position p) {
     mark_missing(&p.best.any);
     mark_missing(&p.best.due);
@@ -306,7 +306,7 @@ static vpps_status take_all_options(const checkpoint *k, settings *s, corpus *c,
     for (const cli_option *o = options_rows(s); o->row.help; o++) {
         const bool replaced =
             other_data && (o->flags & OPTION_DATA) && o->row.kind == OPTION_TEXT && !s->given[o->number];
-        const bool engine = (o->flags & OPTION_RESUMED) && s->command != COMMAND_TRAIN; /* which only --resume takes */
+        const bool engine = (o->flags & OPTION_RESUMED) && s->command != COMMAND_TRAIN; /* only --resume takes it */
         if ((o->flags & OPTION_SAVED) && !engine && !replaced) VPPS_TRY(take_option(k, s, c, o, r));
     }
     if (s->command == COMMAND_TRAIN && options_given(s, "generate") && options_name_files(s))
@@ -394,7 +394,7 @@ vpps_status checkpoint_curves(const char *path, plot *p) {
     VPPS_CLOSED_BY(close_file) checkpoint k;
     VPPS_TRY(open_file(&k, path));
     const char *text = vpps_safetensors_metadata(k.file, "train.curves");
-    return text ? plot_from_text(p, path, text) : VPPS_OK; /* without them, the picture begins where the run goes on */
+    return text ? plot_from_text(p, path, text) : VPPS_OK; /* NULL: the picture begins where the run goes on */
 }
 
 vpps_status checkpoint_carry(const char *path, const session *x, carry *states) {

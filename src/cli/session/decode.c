@@ -38,8 +38,8 @@ typedef struct hypothesis {
 
 /* A hypothesis extended by one word, or a finished one. */
 typedef struct candidate {
-    hypothesis
-        from; /* the hypothesis before `word` is added; only its `sum` includes the word already; finished: `sum` is its score */
+    /* the hypothesis before `word` is added, except that `sum` includes `word`; of a finished hypothesis, `sum` is the score */
+    hypothesis from;
     uint32_t word;
 } candidate;
 
@@ -410,7 +410,7 @@ static vpps_status speak(spoken *s, uint32_t n, decode_example *example, void *c
     return VPPS_OK;
 }
 
-/* Runs all of it, and collects each translation's words without the end word. */
+/* Runs the graph of all translations, and collects each translation's words without the end word. */
 static vpps_status run(const spoken *s, uint32_t n, decoded *out) {
     const size_t all = s->n + n;
     VPPS_FREED float *values = vpps_scratch((all + 1) * sizeof *values);

@@ -16,11 +16,11 @@ typedef struct source {
     const corpus *c;
     vpps_safetensors *file;
     vpps_vocab *vocab[N_VOCABS]; /* vocabularies in the file; NULL: the file has no such vocabulary */
-    uint32_t *ids
-        [N_VOCABS]; /* for each id of this network: the id of the same word in the file; NULL: one of them has no words */
+    /* for each id of this network: the id of the same word in the file; NULL: network or file lacks the vocabulary */
+    uint32_t *ids[N_VOCABS];
     param_rows *rows; /* for each parameter: the vocabulary that shapes it */
     char *text;       /* text about the parameters that were not taken from the file */
-    FILE *missing;    /* stream for that text */
+    FILE *missing;    /* stream that writes `text` */
     uint32_t n_missing, n_matrices;
 } source;
 
@@ -60,7 +60,7 @@ static vpps_status compare(vpps_model *model, vpps_model *larger, int vocab, par
         const bool there = vpps_param_find(larger, a.name, &q) == VPPS_OK;
         if (there) VPPS_TRY(vpps_param_describe(larger, q, &b));
         if (there && same_shape(&a, &b)) continue;
-        ++*(a.kind == VPPS_LOOKUP ? &a.count : &a.rows); /* one entry, row or element more, and nothing else? */
+        ++*(a.kind == VPPS_LOOKUP ? &a.count : &a.rows); /* by_row if one row more makes the shapes equal */
         rows[p] = (param_rows){vocab, there && rows[p].vocab == N_VOCABS && same_shape(&a, &b)};
     }
     return VPPS_OK;
@@ -122,8 +122,8 @@ static bool same_words(const source *s, int vocab) {
     return same;
 }
 
-/* Copies a tensor of the file to the parameter: all rows if both have the same rows, else those of words that both have. Returns how many.
- * Other processes hold the rows that this process does not copy. */
+/* Copies a tensor of the file to the parameter: all rows if both have the same rows, else those of words that both have. Returns the
+ * number of these rows, even if other processes hold some of them. */
 static uint64_t take_fitting(const source *s, const vpps_safetensors_info *t, const vpps_param_info *p, param_rows rows,
                              const shape *here, char *to) {
     const size_t bytes = here->row_elems * sizeof(float);
@@ -169,7 +169,7 @@ static vpps_status take_parameter(source *s, vpps_param param) {
     return VPPS_OK;
 }
 
-/* Takes what fits, and prints which parameters were not taken, and which of the file's the network does not have. */
+/* Takes what fits, and prints which parameters were not taken, and which parameters of the file the network does not have. */
 static vpps_status take_all(source *s) {
     for (int k = 0; k < N_VOCABS; k++) {
         const char *text = vpps_safetensors_metadata(s->file, vocab_names[k]);

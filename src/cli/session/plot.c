@@ -9,7 +9,7 @@
 /* Sizes in pixels. */
 enum { WIDTH = 800, HEIGHT = 620, LEFT = 72, RIGHT = 24, TOP = 56, GAP = 44, BOTTOM = 56 };
 
-/* The loss has fewer points than these, as many as the picture can resolve: when it reaches them, neighbours are merged. */
+/* The loss has fewer than MAX_POINTS points, since the picture shows no more: at MAX_POINTS, neighbours are merged. */
 enum { MAX_POINTS = 700 };
 
 /* Colours for dev and test from Okabe and Ito's palette, which people with any colour vision can distinguish; dashes
@@ -29,7 +29,7 @@ static vpps_status add_point(plot_curve *curve, double x, double y) {
     return VPPS_OK;
 }
 
-/* Makes one point of each two neighbours of the loss while it has too many. */
+/* Merges neighbouring points of the loss in pairs until fewer than MAX_POINTS are left. */
 static void join_neighbours(plot *p) {
     plot_curve *curve = &p->loss;
     if (curve->n < MAX_POINTS) return;

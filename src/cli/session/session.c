@@ -229,7 +229,7 @@ vpps_status session_backward(session *x, vpps_node loss, double counts[2]) {
     const uint32_t classes = x->settings->net.classes, most = loss == VPPS_NO_NODE ? 0 : x->n_positions;
     vpps_node *nodes = x->scores.logits;
     uint32_t *labels = x->scores.labels, n = 0;
-    for (uint32_t k = 0; k < most; k++) { /* moves what is labelled to the front */
+    for (uint32_t k = 0; k < most; k++) { /* moves the labelled positions to the front */
         if (labels[k] == VPPS_NO_WORD) continue;
         nodes[n] = nodes[k];
         labels[n++] = labels[k];

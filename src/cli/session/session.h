@@ -41,7 +41,7 @@ vpps_status session_backward(session *x, vpps_node loss, double counts[2]);
 /* Adds to counts[class] how many positions (words, nodes or whole examples) of a split have this class as label and a loss in training. */
 vpps_status session_count_labels(session *x, corpus *c, const corpus_split *split, uint64_t *counts);
 
-/* Computes the losses of n examples by a forward pass. *nll: sum of the losses; *counted: number of losses, a labelled word has one. */
+/* Computes the losses of n examples by a forward pass. *nll: sum of the losses; *counted: number of losses, one per labelled word. */
 vpps_status session_nll(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                         double *nll, uint64_t *counted);
 

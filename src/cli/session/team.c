@@ -43,7 +43,7 @@ void team_guard(const settings *s) {
 static vpps_status share_cores(team *t) {
     struct own_cores {
         cpu_set_t set; /* the cores that a process may run on */
-        uint32_t n;    /* how many of them it may use at once */
+        uint32_t n;    /* number of cores that the process may use at once */
     } own;
     VPPS_FREED struct own_cores *all = vpps_scratch(t->size * sizeof *all);
     if (!all) return vpps_fail(VPPS_MEMORY, "no memory for %u processes", t->size);
@@ -185,7 +185,7 @@ int team_fail(team *t, vpps_status status) {
     if (t->c->ended) {
         /* another process has reported the failure, and ends this process */
     } else if (lost && interrupted) {
-        /* the message only says that the launcher ended another process, as it ends this one; the first process has reported the reason */
+        /* the message is only that the launcher has ended another process; the process that failed first has reported the reason */
     } else if (strstr(message, "rank ")) {
         report_failure(status);
     } else {

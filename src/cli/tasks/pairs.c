@@ -174,7 +174,7 @@ static vpps_status measure_bleu(session *x, corpus *c, corpus_split *split, cons
         const uint32_t n = vpps_min_u32(batch, split->n_examples - i);
         decoded d = {0};
         status = translate(x, c, split, split->examples + i, n, 1, &d);
-        /* scores that are not finite are reported by the measures, since other processes continue measuring */
+        /* goes on, since other processes continue measuring; measure_part reports scores that are not finite */
         if (status == VPPS_NONFINITE) {
             x->nonfinite = true;
             status = VPPS_OK;

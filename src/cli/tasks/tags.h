@@ -23,7 +23,7 @@ vpps_status tags_learn_sentences(corpus *c, const settings *s);
 vpps_status tags_map_sentences(corpus *c, const settings *s, corpus_split *split);
 
 /* Measures tags: the entities' F1 (NaN where tags are not of a scheme that conlleval knows) and accuracy. `all` is the
- * split's vocabulary of tags; gold(split, i, &n) returns example i's n tags in it. */
+ * split's vocabulary of tags; gold(split, i, &n) returns example i's n tags as ids in `all`. */
 vpps_status tags_measure(session *x, corpus *c, corpus_split *split, const vpps_vocab *all,
                          const uint32_t *(*gold)(const corpus_split *split, uint32_t i, uint32_t *n),
                          const volatile int *stop, measures *m);

@@ -75,7 +75,7 @@ static void look_for_bars(look *l, const vpps_line *line) {
         if (bars) l->bars = vpps_min_u32(l->bars, bars);
         l->barred = l->barred && barred;
     }
-    if (l->bars == MOST_BARS) l->bars = 1; /* the '|' of the first word parts nothing */
+    if (l->bars == MOST_BARS) l->bars = 1; /* no word is like word|TAG, although the first word has a '|' */
 }
 
 /* Returns whether a line has two words or more, and each contains the byte `by` other than at its ends. */

@@ -13,13 +13,13 @@ vpps_status task_need_sentences(vpps_sentences **s);
 /* Generates a split's n sentences, with translations if the task has pairs, in the task's language. */
 vpps_status task_generate_sentences(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n);
 
-/* task_add_words adds a vocabulary's words, in their order, to another; task_copy_vocab makes a vocabulary of them. */
+/* task_add_words adds the words of `from`, in their order, to `to`; task_copy_vocab makes a copy of `from`. */
 vpps_status task_add_words(vpps_vocab *to, const vpps_vocab *from);
 vpps_status task_copy_vocab(vpps_vocab **out, const vpps_vocab *from);
 
 /* Makes a vocabulary of <unk> and the words that occur at least min_count times. Adds a note if a fifth of the text or more becomes <unk>. */
 vpps_status task_cut(corpus *c, vpps_vocab **out, const vpps_vocab *words, const uint32_t *counts, uint32_t min_count);
-/* Does so with the words of sentences. `ends`: sentences end in END_WORD, which is kept however rare it is. */
+/* Makes the vocabulary of sentences as task_cut does. `ends`: sentences end in END_WORD, which is kept however rare it is. */
 vpps_status task_cut_words(corpus *c, vpps_vocab **out, const vpps_sentences *sentences, uint32_t min_count, bool ends);
 
 /* Sets split->ids[which], which translates ids of words in `from` to the words' ids in `to`. Words that `to` lacks get
