@@ -158,7 +158,7 @@ static json_t *products(void) {
 static void print_value(const char *key, const json_t *value) {
     static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
     const char *suffix = strstr(key, "_bytes");
-    if (suffix) { /* for people; nothing for 0, which sysconf returns for unknown */
+    if (suffix) { /* a size; prints nothing for 0, sysconf's result if unknown */
         double x = (double)json_integer_value(value);
         size_t unit = 0;
         for (; x >= 1024 && unit + 1 < VPPS_COUNT(units); unit++) x /= 1024;

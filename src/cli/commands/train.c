@@ -299,7 +299,7 @@ static vpps_status set_rates(trainer *t, float *rate) {
     return VPPS_OK;
 }
 
-/* Adds the statistics of a trained graph. */
+/* Adds the trained graph's statistics to the run's. */
 static vpps_status count_graph(trainer *t) {
     vpps_stats stats = {.size = sizeof stats};
     VPPS_TRY(vpps_handle_stats(t->session.handle, &stats));

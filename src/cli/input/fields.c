@@ -369,7 +369,7 @@ static vpps_status read_tags(const field_reader *r, json_t *object, size_t n, js
                      json_array_size(*tags));
 }
 
-/* Prints lines of a word and its tag. */
+/* Prints each word, with its tag, on a line. */
 static vpps_status print_rows(const field_reader *r, json_t *object, const json_t *value, const char *name, FILE *f) {
     json_auto_t *words = NULL, *tags = NULL;
     VPPS_TRY(read_words(r, value, name, &words));

@@ -37,7 +37,7 @@ static bool value_text(const cli_option *o, const json_t *value, char *text, siz
     const double x = json_number_value(value);
     if (json_is_integer(value))
         snprintf(text, n, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-    else /* a real number; JSON does not distinguish 2.0 from 2, and beyond 2^53 a real is not exact */
+    else /* a real number: 2.0 is written as 2; beyond 2^53 not all integers are doubles */
         snprintf(text, n, x == floor(x) && fabs(x) <= 0x1p53 ? "%.0f" : "%.9g", x + 0.0 /* turns -0.0 into 0 */);
     return true;
 }

@@ -115,7 +115,7 @@ typedef struct cli_option {
     int key;           /* the option's letter, or its number above all characters */
     unsigned commands; /* the commands with this option, as a set of command_bit */
     unsigned flags;
-    bool of_network; /* row.offset is the offset of a member of settings.net; false: of settings */
+    bool of_network; /* whether row.offset is the offset of a member of settings.net, not of settings */
     unsigned kinds;  /* set of the networks with this option, as bits 1 << net_kind; 0: all networks have it */
     size_t number;   /* the row's number, by which settings.given tells whether the option was given */
 } cli_option;

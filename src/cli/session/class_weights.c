@@ -26,7 +26,7 @@ static vpps_status balance(session *x, corpus *c, float *weights) {
     return VPPS_OK;
 }
 
-/* Sets *found to the class of that label. Fails with ARGUMENT, suggesting the nearest label. */
+/* Sets *found to the class that `label` names. Fails with ARGUMENT, suggesting the nearest label. */
 static vpps_status find_class(const session *x, const vpps_vocab *names, const char *place, const char *label,
                               uint32_t *found) {
     char number[16];
