@@ -221,7 +221,7 @@ static void put_fragment_load(const vpps_generation *g, const vpps_fragment *f) 
     fprintf(g->out, ", vpps_fragment<%u, %u, %u>, %u, %u>", f->at, f->level, f->steps, f->length, f->steps);
 }
 
-/* Returns whether the fragment is in memory, and all its rows are of the same matrix as x. */
+/* Returns whether the fragment (eight rows of weights) is loaded from memory at each use, and all its rows are of the same matrix as x. */
 static bool is_streamed_of(const vpps_fragment *f, const vpps_weight_row *x) {
     const vpps_weight_row *first = f->rows, *last = &f->rows[VPPS_FRAGMENT_ROWS - 1];
     return f->level == VPPS_RESIDENT_STREAM && first->matrix == x->matrix && first->transposed == x->transposed &&

@@ -114,8 +114,8 @@ void vpps_put_lists(const work *w, const vpps_program_step *s) {
     fprintf(w->out, "});\n");
 }
 
-/* Writes code for a product that one CTA computes: a call of a template, with a function that returns the product's sum for element i, and
- * sets `start` to the number to which the sum is added. */
+/* Writes code for a product of a matrix and a vector that one CTA computes: a call of a template with a function of element i. The function
+ * returns the product's sum, and sets its argument `start` to the number to which the template adds the sum. */
 void vpps_put_matrices(const work *w, const vpps_program_step *s) {
     const bool transposed = s->product.transposed;
     const uint32_t words = vpps_operand_words(&s->to);

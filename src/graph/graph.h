@@ -111,7 +111,7 @@ typedef struct vpps_op_node {
 typedef struct vpps_cell_input {
     uint32_t rows, cols;
     uint32_t child, output; /* input from a child vertex: number of the child, and number of the child's output */
-    /* false: a child vertex gives the input's nodes; true: the caller gives them, and `child` counts the inputs that the caller gives */
+    /* whether the caller gives the input when it applies the cell, as input number `child` of those; else a child vertex gives it */
     bool pulled;
     /* 0: the input is one value; else 1 + number of the list that it reads. For a list of children, `child` is the list's first child
      * (known when recording ends). */

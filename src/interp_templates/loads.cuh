@@ -126,7 +126,7 @@ template <class LOAD, unsigned STEP> struct vpps_fragment_step {
     }
 };
 
-/* Loads the thread's words of fragments. STEPS: vpps_fragment_steps, whose loads all precede the first store. */
+/* Copies the thread's words of fragments (eight rows of weights) to registers or shared memory. STEPS: the copies; all load before one stores. */
 template <class... STEPS>
 __device__ __forceinline__ void vpps_load_fragments(const vpps_weights &weights, const vpps_weight_row *rows) {
     const vpps_quad q[] = {STEPS::load(weights, rows)...};

@@ -250,8 +250,8 @@ template <unsigned OUTPUTS, unsigned AT, unsigned ITEM_WORDS, bool TRANSPOSED> s
             begin(copies, number - 1, others...);
     }
 
-    /* Adds products of the thread's rows and vectors to the sums. Of the block's quads (four columns), the thread multiplies numbers share, share + shares,
-     * and so on. */
+    /* Adds products of the thread's rows and vectors to the sums. `shares` threads divide the columns: in groups of four, this thread takes
+     * the groups with the numbers `share`, `share` + `shares`, `share` + 2 `shares`. */
     static __device__ __forceinline__ void add(float (&sums)[ROWS][K], const float *x, unsigned to_item, const float *w,
                                                unsigned share, unsigned shares) {
 #pragma unroll 1

@@ -117,7 +117,7 @@ vpps_status vpps_handle_break(vpps_handle *h, vpps_status status, uint64_t batch
 /* Returns OK, the failure that made the handle unusable, or, once, the failure of the latest training batch. */
 vpps_status vpps_handle_report(vpps_handle *h);
 
-/* Number of profiles (measurements that find the fastest). 0: the device's settings; 1: number of groups of VPs; 2: batching policy. */
+/* Number of profiles, each of which finds the fastest. 0: settings of the device; 1: numbers of groups of processors; 2: policies. */
 enum { VPPS_PROFILES = 3 };
 vpps_profile *vpps_profile_of(vpps_handle *h, uint32_t i);
 /* Returns the profile (measurement of alternatives) that is still running, or NULL if all profiles have made their choice. */

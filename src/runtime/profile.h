@@ -27,7 +27,7 @@ typedef struct vpps_profile {
     uint32_t given[VPPS_MOST_TRIALS];
     uint32_t n;       /* number of candidates (alternatives to measure); 0: nothing is to be chosen */
     uint32_t batches; /* number of batches by which each candidate (alternative) is measured */
-    uint32_t current; /* index of the candidate that runs the next batch */
+    uint32_t current; /* index of the candidate (alternative) that runs the next batch */
     /* true: the candidate changes only by vpps_profile_take; false: candidates take turns, batch by batch */
     bool one_by_one;
     bool done;     /* true: the choice is made, and is candidate number `current` */

@@ -11,7 +11,7 @@ typedef struct vpps_schedule {
     vpps_batch_needs needs; /* the vertices and gradients that the loss or the request needs */
     /* level of each vertex (vertices of one level run together); number of groups of virtual processors */
     vpps_batching grouping;
-    vpps_batching batching; /* a copy of `grouping` with the compiled cells added */
+    vpps_batching batching; /* a copy of `grouping` in which each vertex type has its compiled cell */
     vpps_steps steps;       /* the vertices, sorted into blocks (vertices of one type) and in blocks by level */
     /* tasks (stages, which are parts of cells, over vertices of a block), sorted by phase (time between two barriers) */
     vpps_tasks tasks;

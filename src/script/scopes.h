@@ -19,7 +19,8 @@ typedef struct vpps_scope {
 vpps_status vpps_scope_of_scc(const vpps_batch_needs *n, uint32_t scc, vpps_arena *arena, vpps_scope *out);
 
 /* Makes the graph, for a policy, of all needed vertices that compute something in forward: no table entries, no inputs. Operations whose results
- * only the loss needs, such as a cell's classifier, are postponed: the graph has a separate vertex for them. All such vertices have one type. */
+ * only the loss needs, such as a cell's classifier, are postponed: the cell's vertex has a second vertex for them. The second vertices of all
+ * cells have one type. */
 vpps_status vpps_scope_of_all(const vpps_batch_needs *n, vpps_arena *arena, vpps_scope *out);
 
 /* Returns the name of a type; `type` is an element of vpps_scope.types. */

@@ -10,7 +10,7 @@
 
 #include <inttypes.h>
 
-/* Returns whether the network reads records; CoNLL-U, lists of edges and lattices of ids are other formats. */
+/* Returns whether the network reads records (JSON Lines, CSV, TSV); CoNLL-U, lists of edges and lattices of ids are other formats. */
 static bool reads_records(const corpus *c, const settings *s) {
     const net_kind kind = s->network->kind;
     return !task_of(kind)->own_form && (kind != NET_LATTICES || s->lexicon || c->vocab[VOCAB_LEXICON]);

@@ -32,7 +32,7 @@ VPPS_UNUSED static void put_number_cell(double x, char separator) {
     if (fabs(x) < (double)INFINITY) put_number(x);
 }
 
-/* Appends a word to a cell's text, after a space if there are words before it. Returns the text, which may have moved. */
+/* Appends a word to a text of words, after a space if it is not the first word. Returns the text, which may have moved. */
 VPPS_UNUSED static char *add_joined(char *words, size_t *len, text word) {
     words = grow(words, *len + word.len + 2, 1);
     if (*len) words[(*len)++] = ' ';

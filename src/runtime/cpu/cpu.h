@@ -242,7 +242,7 @@ struct vpps_cpu {
     uint32_t wanted;   /* value of `done` once the launches started so far have finished */
     atomic_bool quit;
     uint32_t threads;  /* number of threads that run the launch's virtual processors */
-    vpps_crowd *crowd; /* element of `crowds` for the kind of launch that is running */
+    vpps_crowd *crowd; /* times of the kind of launch that is running: an element of `crowds` */
     /* statistics of each kind of launch, indexed by its vpps_half, and by 0: inference, 1: training, 2: only an update */
     vpps_crowd crowds[VPPS_BACKWARD_HALF + 1][3];
 };

@@ -171,7 +171,7 @@ static bool made_by_update(const vpps_cpu *cpu, const vpps_block_view *view, con
            vpps_outer_vectors(view, o->dy, 0, n, &first);
 }
 
-/* Returns the most vectors of any gradient that the update itself computes for the block of vertices; 0: the update computes none. */
+/* Returns the greatest number of pairs (dy, x) in a gradient (sum of dy x^T) that is left to the update; 0: no gradient is left to it. */
 static uint32_t most_by_update(const vpps_cpu *cpu, const vpps_block_view *view) {
     uint32_t most = 0, first;
     for (uint32_t i = 0; i < vpps_n_outers(view->cell); i++) {

@@ -14,7 +14,7 @@ typedef struct vpps_tile_slot {
 /* Layout of the memory of a stage's tiles, for one virtual processor of a group. */
 typedef struct vpps_tile_layout {
     vpps_tile_slot *slots; /* layout of each slot (buffer) of the program, indexed by the slot's number */
-    /* own[i]: rows that this virtual processor owns of operands with `dealt` i; own[0]: for operands that are not divided among VPs */
+    /* Rows of an operand that this virtual processor (thread) owns, indexed by the operand's `dealt`; 0: operands that are not divided */
     vpps_rows *own;
     /* for each axis (0: vertices; d: list members): number of floats of all its slots (buffers), for one vertex or member */
     uint32_t floats[VPPS_AXES];

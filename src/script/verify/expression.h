@@ -60,10 +60,10 @@ typedef struct vpps_expressions {
     bool failed; /* whether memory ran out; numbers of all later expressions are VPPS_NONE */
 } vpps_expressions;
 
-/* Tells where an instruction's number operand comes from. */
+/* Tells where an instruction's number operand comes from; `u` is the number in the compiled program. */
 typedef enum vpps_operand_source {
     VPPS_OPERAND_NONE,
-    VPPS_OPERAND_STATIC, /* the number is `u` itself */
+    VPPS_OPERAND_STATIC, /* `u`, the same for all vertices */
     VPPS_OPERAND_INDEX,  /* number `u` of the indices that the caller gave for the vertex */
     VPPS_OPERAND_OWN,    /* for a vertex that is one op: the integer that the graph has for the op, such as a class */
     /* position of an argument: u + sum over lists d of lists[d] * (members of list d) + own member's number */
