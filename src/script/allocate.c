@@ -174,8 +174,7 @@ static uint32_t find_largest(const sweep *s, uint32_t most, uint32_t *largest) {
     return n;
 }
 
-/* Places the LARGE largest tensors first, sorted by size, each at the lowest possible address. Places all further tensors above them, in
- * the order in which they become live. */
+/* Places the LARGE largest tensors by size, each at the lowest possible address; above them all others, in the order in which they become live. */
 static uint64_t place_largest_first(sweep *s) {
     enum { LARGE = 48 };
     uint32_t largest[LARGE];

@@ -20,10 +20,6 @@ typedef struct contribution {
     bool runs;
 } contribution;
 
-static uint32_t n_contributions(const vpps_steps *s, uint32_t block) {
-    return vpps_cell_of_block(s, &s->blocks[block])->n_contributions;
-}
-
 /* A term of a gradient may be stored as a pair (offset of a scalar, offset of a vector) to be multiplied. Returns whether it saves words to
  * write several pairs as one vpps_pair_run, because many vertices share lists of nodes. */
 static bool share_long_lists(const vpps_reading *r) { return 4 * r->n_reads > 5 * r->n_sources; }
@@ -217,7 +213,7 @@ static bool find_entries(counter *c) {
     if (!open_tables(c) || !open_uses(c)) return false;
     for (uint32_t i = 0; i < c->s->n_blocks; i++) {
         c->blocks[i].uses = c->n_uses;
-        for (uint32_t j = 0; j < n_contributions(c->s, i); j++) {
+        for (uint32_t j = 0; j < vpps_cell_of_block(c->s, &c->s->blocks[i])->n_contributions; j++) {
             const contribution x = contribution_of(c->s, i, j);
             if (x.to->lookup && !find_entries_of(c, &x)) return false;
         }
@@ -235,7 +231,7 @@ static bool count(counter *c) {
     if (scaled && !VPPS_TAKE_ZEROS(c->arena, c->pairs, r->n_outputs)) return false;
     if (!find_entries(c) || !note_runs(c)) return false;
     for (uint32_t i = 0; i < c->s->n_blocks; i++) {
-        for (uint32_t j = 0; j < n_contributions(c->s, i); j++) {
+        for (uint32_t j = 0; j < vpps_cell_of_block(c->s, &c->s->blocks[i])->n_contributions; j++) {
             const contribution x = contribution_of(c->s, i, j);
             if (!x.to->lookup) each_input_of(c->s, &x, 0, x.block->n, NULL, x.to->scaled ? c->pairs : c->counts);
         }
@@ -291,7 +287,7 @@ void vpps_write_contributions(const vpps_contributions *all, const vpps_block_me
                               uint32_t *list_at, uint32_t *pairs_at, uint32_t *words) {
     const vpps_steps *s = all->tasks->steps;
     for (uint32_t i = 0; i < s->n_blocks; i++) {
-        for (uint32_t j = 0; j < n_contributions(s, i); j++) {
+        for (uint32_t j = 0; j < vpps_cell_of_block(s, &s->blocks[i])->n_contributions; j++) {
             const contribution x = contribution_of(s, i, j);
             if (x.to->scaled) write_scaled(s, x, &placed[i], words, pairs_at);
             if (!x.to->lookup && !x.to->scaled) write_input(all, offsets, i, x, words, list_at);
@@ -321,7 +317,7 @@ static inline void use_entries_of(const vpps_contributions *all, const uint32_t 
     const vpps_step_block *b = &s->blocks[i];
     const vpps_ordered_vertex *v = vpps_vertices_of(s, b);
     const uint32_t *use = all->uses + all->blocks[i].uses;
-    for (uint32_t j = 0; j < n_contributions(s, i); j++) {
+    for (uint32_t j = 0; j < vpps_cell_of_block(s, b)->n_contributions; j++) {
         contribution x = contribution_of(s, i, j);
         for (uint32_t level = 0, p = 0, end = b->n; x.to->lookup && p < b->n; level++) {
             if (words && vpps_level_first(s, b, level + 1) == p) continue;

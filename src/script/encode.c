@@ -100,6 +100,8 @@ static void place_gradients(encoder *e) {
 
 /* ---------------------------------------------------------------- blocks */
 
+enum { DATA_COPIES = 256 };
+
 /* Writes one integer of every vertex of a block, such as a class or an index. */
 static void write_words(const encoder *e, const vpps_step_block *b, const vpps_cell_word *word, uint32_t *at) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, b);
@@ -202,19 +204,24 @@ static void encode_block(encoder *e, uint32_t i) {
     }
 }
 
-/* If the block's vertices are input ops, copies their data from the graph into the script, and writes the data's addresses. */
-static void encode_data(encoder *e, uint32_t i) {
+/* If the block's vertices are input ops, copies their data from the graph into the script, and writes the data's addresses. Equal data, such as
+ * a position's vector in every sentence, mostly share a copy: copies[hash] are the script's words with the latest data of that hash. */
+static void encode_data(encoder *e, uint32_t i, vpps_rows *copies) {
     const vpps_step_block *block = &e->s->blocks[i];
     const vpps_compiled_cell *c = vpps_cell_of_block(e->s, block);
-    if (!c->is_data || e->to.failed) return;
-    const uint32_t words = vpps_value_words(&c->values[c->outputs[0].value]), n = block->n;
-    const uint32_t data = vpps_write_room(&e->to, (uint64_t)n * words);
-    if (e->to.failed) return;
-    uint32_t *addresses = e->to.words + e->arrays[i] + (size_t)n * (1 + c->n_words);
-    for (uint32_t p = 0; p < n; p++) {
-        addresses[p] = data + p * words;
-        memcpy(e->to.words + addresses[p], e->r->g->data + vpps_vertices_of(e->s, block)[p].words,
-               words * sizeof(float));
+    const uint32_t addresses = e->arrays[i] + block->n * (1 + c->n_words);
+    const uint32_t n = c->is_data ? vpps_value_words(&c->values[c->outputs[0].value]) : 0;
+    for (uint32_t p = 0; n && p < block->n && !e->to.failed; p++) {
+        const float *data = e->r->g->data + vpps_vertices_of(e->s, block)[p].words;
+        uint64_t hash = n;
+        for (uint64_t k = 0; k < 3; k++) hash = vpps_mix64(hash + vpps_float_bits(data[k * (n - 1) / 2]));
+        vpps_rows *copy = &copies[hash % DATA_COPIES];
+        if (copy->end - copy->first != n || memcmp(e->to.words + copy->first, data, n * sizeof *data) != 0) {
+            copy->first = vpps_write_room(&e->to, n);
+            copy->end = copy->first + n;
+            if (!e->to.failed) memcpy(e->to.words + copy->first, data, n * sizeof *data);
+        }
+        e->to.words[addresses + p] = copy->first;
     }
 }
 
@@ -251,13 +258,14 @@ static void encode_gradients(encoder *e, uint32_t i) {
 }
 
 static void encode_blocks(encoder *e, uint32_t address) {
+    vpps_rows copies[DATA_COPIES] = {0};
     for (uint32_t i = 0; i < e->s->n_blocks; i++) {
         encode_block(e, i);
         encode_gradients(e, i);
     }
     for (uint32_t i = 0; i < e->s->n_blocks && !e->to.failed; i++) {
         encode_members(e, i);
-        encode_data(e, i);
+        encode_data(e, i, copies);
     }
     for (uint32_t i = 0; i < e->s->n_blocks && !e->to.failed; i++) {
         const vpps_step_block *b = &e->s->blocks[i];
