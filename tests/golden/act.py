@@ -9,7 +9,8 @@ example is its label's negative log likelihood and the ponder cost, of which onl
 """
 import torch
 
-from golden import CLASSES, EMBED, EXAMPLES, HIDDEN, WORDS, Random, golden, matrix, sentence, table, vector, write
+from golden import (CLASSES, EMBED, EXAMPLES, HIDDEN, WORDS, Random, golden, matrix, nll, sentence, table, vector,
+                    write)
 
 TURNS, PONDER, EPSILON = 4, 0.05, 0.01
 # The order of the tensors gives each its number, which its initial values depend on.
@@ -53,7 +54,7 @@ def loss(p, example):
     for word in words:
         state, turns = ponder(p, weights, p["embedding"][word], state)
         cost = cost + turns
-    return -torch.log_softmax(p["W_s"] @ state + p["b_s"], 0)[label] + PONDER * cost
+    return nll((p["W_s"] @ state + p["b_s"])[None], [label]) + PONDER * cost
 
 
 def main():

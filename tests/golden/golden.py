@@ -55,6 +55,53 @@ def vector(name, size):
     return Tensor(name, (size,), 0.1)
 
 
+def lstm_tensors(name, inputs, hidden):
+    return [tensor for gate in "ifou" for tensor in (matrix(f"{name}.W_{gate}", hidden, inputs),
+                                                     matrix(f"{name}.U_{gate}", hidden, hidden),
+                                                     vector(f"{name}.b_{gate}", hidden))]
+
+
+def layer_name(name, layer):
+    """Returns the prefix of the names of a layer's parameters: NAME, NAME2 or NAME3."""
+    return name if layer == 0 else f"{name}{layer + 1}"
+
+
+def lstm_layers(name, layers, inputs, hidden, directions=1):
+    """Returns the tensors of `layers` LSTM layers, each of which reads the output of the one below (both directions' output, if there are two)."""
+    return [tensor for layer in range(layers)
+            for tensor in lstm_tensors(layer_name(name, layer), directions * hidden if layer else inputs, hidden)]
+
+
+def lstm_weights(p, name, suffix):
+    """Returns the tensors of lstm_tensors with the names and the order of torch.nn.LSTM (suffix "_l0") or LSTMCell (""). Their gates are i, f, g
+    (here u), o. They have two biases: the second one is zero and not trained."""
+
+    def stacked(kind):
+        return torch.cat([p[f"{name}.{kind}_{gate}"] for gate in "ifuo"])
+
+    bias = stacked("b")
+    return {f"weight_ih{suffix}": stacked("W"), f"weight_hh{suffix}": stacked("U"),
+            f"bias_ih{suffix}": bias, f"bias_hh{suffix}": torch.zeros_like(bias)}
+
+
+def run_lstm(p, name, xs, state=None, backward=None, layers=1):
+    """Runs torch.nn.LSTM on the rows of xs. Returns all h, and the last (h, c). `backward` is the name of a second LSTM, for the other direction."""
+    hidden, inputs = p[f"{name}.W_i"].shape
+    net = torch.nn.LSTM(inputs, hidden, layers, bidirectional=backward is not None, dtype=torch.float64)
+    weights = {}
+    for layer in range(layers):
+        weights |= lstm_weights(p, layer_name(name, layer), f"_l{layer}")
+        if backward:
+            weights |= lstm_weights(p, layer_name(backward, layer), f"_l{layer}_reverse")
+    return torch.func.functional_call(net, weights, (xs,) if state is None else (xs, state))
+
+
+def nll(logits, labels):
+    """Returns the sum of -log softmax(logits)[label] over the rows whose label is known."""
+    labels = torch.tensor([-100 if label == NO_WORD else label for label in labels])
+    return torch.nn.functional.cross_entropy(logits, labels, reduction="sum")
+
+
 # ---------------------------------------------------------------- training
 
 
