@@ -62,8 +62,12 @@ typedef struct vpps_bars {
 vpps_status vpps_sentences_read_barred_text(vpps_sentences *s, const char *name, const char *text, size_t len,
                                             const vpps_bars *bars);
 
-/* The columns that a reader found. */
+/* Observations of a reader of columns that a user may want to know. Lines count from 1; 0: there is no such line. */
 typedef struct vpps_columns_seen {
+    /* number of the first line read as a word that may be a comment: it begins with '#', and only lines with '#' have its tag */
+    uint32_t odd;
+    /* comments between words of a sentence: inside: line of the first; n_inside: how many there are */
+    uint32_t inside, n_inside;
     uint32_t tag;     /* number of the tags' column, from 1; 0: no line had columns */
     uint32_t columns; /* number of columns of the latest sentence; 0: not known */
     char separator;   /* the byte between columns; a space: any white space */

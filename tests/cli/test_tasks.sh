@@ -357,7 +357,7 @@ check "characters never seen" strange
 
 printf 'caf\351|O ada|B-PER\n' >latin1.txt
 check "words that are not UTF-8" fails_with 1 "is not UTF-8" "${train[@]}" --data latin1.txt --min-count 1 --save l.ckpt
-check "words that are not UTF-8: which" says err "(vocabulary) is not UTF-8, as a checkpoint needs it"
+check "words that are not UTF-8: where" says err "latin1.txt:1:1: 'caf"
 printf 'a|O\nb|B-PER\nna\357ve|O\n\351|O\n' >>latin1.txt
 check "words that are not UTF-8, told" shows err "latin1.txt:1:4: byte 0xE9 is not UTF-8, nor are those of 2 more lines: words are taken as bytes" \
     "$vpps" train bilstm-tagger --vps 1 --hidden 8 --embed 8 --epochs 1 --data latin1.txt

@@ -32,5 +32,5 @@ typedef struct input_reading {
     bool words_only; /* text in columns: whether lines are words without a column of tags */
     /* text in columns: whether the network knows none of the tags; predict keeps the tags, and adds a column */
     bool other_tags;
-    vpps_columns_seen seen; /* the columns of the latest example */
+    vpps_columns_seen seen; /* oddities in the columns of the latest example */
 } input_reading;

@@ -148,9 +148,9 @@ static columns columns_of(input in) {
         text left = in.line, c;
         if (in.number == 1) names = names_in(in.line);
         if (next_word(&left, &c) && next_word(&left, &c)) y.alone = 0;
-        if (first.at || !trim(in.line).len || *in.line.at == '#' || is_document(&y, in.line)) continue;
-        first = in.line;
-        if (!memchr(first.at, '\t', first.len)) y.separator = ' ';
+        if (!trim(in.line).len || *in.line.at == '#') continue;
+        if (!first.at) first = in.line;
+        if (!memchr(in.line.at, '\t', in.line.len)) y.separator = ' ';
     }
     if (!first.at && !any_tab) y.separator = ' ';
     y.conllu = names.at || (first.at && is_conllu(first, &y));

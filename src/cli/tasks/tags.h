@@ -3,8 +3,9 @@
 
 #include "cli/input/task.h"
 
-/* Reads tagged sentences: word|TAG lines, columns or CoNLL-U, recognised by the text's first lines or by options about columns. */
-vpps_status tags_read(vpps_sentences *s, const settings *options, const task_text *text);
+/* Reads tagged sentences: word|TAG lines, columns or CoNLL-U, recognised by the text's look or by options about
+ * columns. Adds notes about oddities to c. */
+vpps_status tags_read(corpus *c, vpps_sentences *s, const settings *options, const task_text *text);
 
 /* Prediction: finds how sentences are read from `text`, the first whole lines of the input. `form`: INPUT_AUTO, TEXT,
  * TAGGED or COLUMNS. Fails with ARGUMENT (--word-column, --tag-column). */

@@ -1,9 +1,12 @@
-/* tags_read.c - finds by the first lines of a text whether tagged sentences are word|TAG lines, columns or CoNLL-U. */
+/* tags_read.c - finds by the whole text whether tagged sentences are word|TAG lines, columns or CoNLL-U. */
 #include "base/base.h"
+#include "cli/input/corpus_read.h"
 #include "cli/input/input.h"
 #include "cli/tasks/tags.h"
 #include "io/file.h"
 #include "io/sequences.h"
+
+#include <inttypes.h>
 
 /* ---------------------------------------------------------------- columns by --word-column and --tag-column */
 
@@ -12,29 +15,39 @@ static vpps_status take_column(const char *option, const char *given, uint32_t *
     char *end;
     if (!given) return VPPS_OK;
     const unsigned long value = strtoul(given, &end, 10);
-    if (*given < '0' || *given > '9')
+    if (*given < '0' || *given > '9') {
         *name = given;
-    else if (*end || value < 1 || value > 1000000)
+    } else if (*end || value < 1 || value > 1000000) {
         return vpps_fail(VPPS_ARGUMENT, "--%s: expected a column's number, from 1, or its name, found '%.64s'", option,
                          given);
-    else
+    } else {
         *number = (uint32_t)value;
+    }
     return VPPS_OK;
 }
 
-/* ---------------------------------------------------------------- what the first lines look like */
+/* ---------------------------------------------------------------- what a text looks like */
 
 #define MOST_BARS 8u /* tokens with 8 or more '|' count as tokens with 7 */
 
-/* The look of a text's first lines. Lines that are blank, begin with '#', or mark a document are no lines of columns. */
 typedef struct look {
-    uint32_t
-        bars; /* word|TAG: least number of '|' in a word like word|TAG of the first line; 0: the first word has no '|' */
-    bool barred;       /* whether all words of the first line have a '|' */
-    char parted;       /* '/' or '_', if all words of the first line of columns are like word/TAG or word_TAG; else 0 */
-    bool tabs, conllu; /* whether columns end at tabs, and are those of CoNLL-U (Plus): of the first line of columns */
-    bool numbers;      /* whether the first two lines of columns begin with their numbers in a sentence */
-    uint32_t line;     /* number of the first line of columns; 0: there is none */
+    uint64_t words, lines; /* words: number of words; lines: number of lines that are not blank */
+    /* format word|TAG: least number of '|' in a word like word|TAG of line 1. MOST_BARS: line 1 has no word like word|TAG, but its first
+     * word has a '|' */
+    uint32_t bars;
+    /* following: number of lines that follow a line of the same sentence; alike: number of these with as many words as the line before */
+    uint64_t following, alike;
+    uint32_t line_words;            /* number of words in the latest line; 0: it is blank */
+    uint64_t slashed, underscored;  /* numbers of words like word/TAG, and like word_TAG */
+    bool barred;                    /* whether all words of the first line read so far have a '|' */
+    uint64_t with_bars[MOST_BARS];  /* with_bars[n]: number of words like word|TAG with n '|' */
+    uint32_t first_line[MOST_BARS]; /* first_line[n]: number of the first line with a word like word|TAG with n '|' */
+    bool tabs, conllu, plus;        /* tabs: whether every line has a tab; conllu, plus: whether CoNLL-U (Plus) */
+    /* So far every line begins with its number, which restarts at 0 or 1 in every sentence, or never. */
+    bool numbers;
+    /* number: the number at the beginning of the latest line; first_number: number of the first line that begins with a number */
+    uint32_t number, first_number;
+    uint64_t n_following; /* number of lines whose number is one more than the number of the preceding line */
 } look;
 
 /* Returns whether a line has CoNLL-U's ten columns: the first is a word's number or a range, the head is a number or missing. */
@@ -64,70 +77,141 @@ static uint32_t count_bars(vpps_word w) {
     return vpps_min_u32(n, MOST_BARS - 1);
 }
 
-static void look_for_bars(look *l, const vpps_line *line) {
+/* Returns whether a word contains the byte `by` other than at its ends. */
+static bool is_parted(vpps_word w, char by) { return w.len > 2 && memchr(w.at + 1, by, w.len - 2); }
+
+/* Counts the words of a line by their form. Text is word|TAG if its first word has a '|'. The least number of '|' in a word of the
+ * first line tells how many columns words have. */
+static void look_at_words(look *l, const vpps_line *line) {
     const char *at = line->begin;
     vpps_word word;
-    l->barred = true;
-    for (bool first = true; vpps_text_next_word(&at, line->end, &word); first = false) {
+    l->lines++;
+    while (vpps_text_next_word(&at, line->end, &word)) {
         const uint32_t bars = count_bars(word);
         const bool barred = memchr(word.at, '|', word.len);
-        if (first && barred) l->bars = MOST_BARS;
-        if (bars) l->bars = vpps_min_u32(l->bars, bars);
-        l->barred = l->barred && barred;
+        if (l->words == 0) l->bars = barred ? MOST_BARS : 0;
+        if (l->lines == 1 && bars) l->bars = vpps_min_u32(l->bars, bars);
+        if (l->lines == 1) l->barred = (l->barred || !l->words) && barred;
+        l->words++;
+        l->slashed += is_parted(word, '/');
+        l->underscored += is_parted(word, '_');
+        if (!l->with_bars[bars]++) l->first_line[bars] = line->number;
     }
-    if (l->bars == MOST_BARS) l->bars = 1; /* no word is like word|TAG, although the first word has a '|' */
 }
 
-/* Returns whether a line has two words or more, and each contains the byte `by` other than at its ends. */
-static bool is_parted(const vpps_line *line, char by) {
-    const char *at = line->begin;
-    vpps_word word;
-    uint32_t n = 0;
-    for (; vpps_text_next_word(&at, line->end, &word); n++)
-        if (word.len < 3 || !memchr(word.at + 1, by, word.len - 2)) return false;
-    return n > 1;
+/* Returns the number of '|' in the text's words: 1 for word|TAG, also where the '|' of the first word parts nothing, 2 for word|POS|TAG. 0:
+ * words are not of this form. If --word-column or --tag-column is given (`asked`), all words of the first line must have a '|'. */
+static uint32_t bars_of(const look *l, bool asked) {
+    return asked && !l->barred ? 0 : l->bars == MOST_BARS ? 1 : l->bars;
 }
 
-static bool first_number(const vpps_line *line, uint64_t *number) {
+/* Refuses text whose words are nearly all word/TAG, as NLTK writes them, or word_TAG, as Stanford's tagger does. */
+static vpps_status refuse_other_bars(const task_text *text, const look *l) {
+    const char by = 10 * l->slashed >= 9 * l->words ? '/' : '_';
+    if (!l->words || l->tabs || l->words < 2 * l->lines ||
+        10 * (by == '/' ? l->slashed : l->underscored) < 9 * l->words)
+        return VPPS_OK;
+    return vpps_fail(VPPS_FORMAT,
+                     "%s%s:%u:1: expected word|TAG or columns, found words with '%c', as in word%cTAG: write '|'",
+                     VPPS_PATH_ARGS(text->name), l->first_line[0], by, by);
+}
+
+/* Refuses text in which most lines have another number of words than the preceding line: it is no columns. */
+static vpps_status refuse_text(const task_text *text, const look *l) {
+    enum { FEW = 8 }; /* fewer lines may have equally or differently many words by chance */
+    if (l->tabs || l->following < FEW || 2 * l->alike >= l->following) return VPPS_OK;
+    return vpps_fail(VPPS_FORMAT, "%s%s: expected word|TAG, or a line a word with its tag, found lines of text",
+                     VPPS_PATH_ARGS(text->name));
+}
+
+/* Checks whether lines begin with running numbers of words; those of multiword tokens, such as 3-4, do not count. */
+static void look_at_number(look *l, const vpps_line *line, bool begins) {
     const char *at = line->begin;
     vpps_word word;
+    uint64_t value = 0;
     vpps_text_next_word(&at, line->end, &word);
-    return vpps_text_whole_number(word.at, word.at + word.len, UINT32_MAX, number);
+    bool plain = true;
+    for (size_t i = 0; i < word.len; i++) {
+        const char c = word.at[i];
+        const bool digit = c >= '0' && c <= '9';
+        plain = plain && digit;
+        if (!digit && (i == 0 || (c != '-' && c != '.'))) l->numbers = false;
+        value = value * 10 + (uint64_t)(c - '0');
+    }
+    if (word.len > 9) l->numbers = false;
+    if (!l->numbers || !plain) return;
+    const bool follows = l->first_number && value == (uint64_t)l->number + 1;
+    l->numbers = follows || (begins && value <= 1);
+    l->n_following += follows;
+    l->number = (uint32_t)value;
+    if (!l->first_number) l->first_number = line->number;
+}
+
+static void look_at_columns(look *l, const vpps_line *line) {
+    const uint32_t n = vpps_text_count_words(line->begin, line->end);
+    l->following += l->line_words > 0;
+    l->alike += n == l->line_words;
+    l->line_words = n;
+    l->tabs = l->tabs && memchr(line->begin, '\t', (size_t)(line->end - line->begin)) != NULL;
 }
 
 static look look_at(const vpps_text *t) {
-    look l = {.tabs = t->begin < t->end && memchr(t->begin, '\t', (size_t)(t->end - t->begin))};
-    uint64_t number, second;
-    bool begun = false;
-    for (vpps_line line = {0}; !l.line && vpps_text_next_line(t, &line);) {
-        const size_t len = (size_t)(line.end - line.begin);
-        if (vpps_line_is_blank(&line)) continue;
-        if (line.number == 1) l.conllu = vpps_conllu_plus(&line);
-        if (!begun) look_for_bars(&l, &line);
-        begun = true;
-        if (*line.begin == '#' || vpps_columns_document_start(line.begin, len)) continue;
-        l.line = line.number;
-        l.tabs = memchr(line.begin, '\t', len);
-        l.conllu = l.conllu || looks_like_conllu(&line, l.tabs);
-        l.parted = l.tabs ? 0 : is_parted(&line, '/') ? '/' : is_parted(&line, '_') ? '_' : 0;
-        const bool counts = first_number(&line, &number) && number < 2 && vpps_text_next_line(t, &line);
-        const bool ends = counts && vpps_line_is_blank(&line) && vpps_text_next_line(t, &line);
-        l.numbers = counts && first_number(&line, &second) && second == number + !ends;
+    look l = {.tabs = true, .numbers = true};
+    vpps_line line = {0}, first = {0};
+    bool begins = true;
+    while (vpps_text_next_line(t, &line)) {
+        if (line.number == 1) l.plus = vpps_conllu_plus(&line) != NULL;
+        if (vpps_line_is_blank(&line)) {
+            begins = true;
+            l.line_words = 0;
+            continue;
+        }
+        look_at_words(&l, &line);
+        if (*line.begin == '#') continue;
+        if (!first.number) first = line;
+        look_at_number(&l, &line, begins);
+        begins = false;
+        look_at_columns(&l, &line);
     }
+    if (!first.number) l.tabs = t->begin < t->end && memchr(t->begin, '\t', (size_t)(t->end - t->begin)) != NULL;
+    l.conllu = l.plus || (first.number && looks_like_conllu(&first, l.tabs));
     return l;
 }
 
-/* Returns how columns are read by the text's look and by --word-column and --tag-column. */
-static vpps_status columns_of(const settings *options, const look *l, vpps_columns *columns) {
-    *columns = (vpps_columns){.tabs = l->tabs, .comments = true, .conllu = l->conllu};
-    VPPS_TRY(take_column("word-column", options->word_column, &columns->word, &columns->word_name));
-    VPPS_TRY(take_column("tag-column", options->tag_column, &columns->tag, &columns->tag_name));
-    if (columns->word_name || columns->tag_name) columns->conllu = true;
+/* ---------------------------------------------------------------- reading */
+
+static vpps_status read_columns(corpus *c, vpps_sentences *s, const task_text *text, const look *l,
+                                const vpps_columns *columns) {
+    vpps_columns_seen seen = {0};
+    if (l->numbers && l->n_following && !columns->conllu && !columns->word) {
+        return vpps_fail(VPPS_FORMAT,
+                         "%s%s:%u:1: expected words in column 1, found the running numbers of the lines: which column "
+                         "has the words? --word-column 2",
+                         VPPS_PATH_ARGS(text->name), l->first_number);
+    }
+    VPPS_TRY(vpps_sentences_read_columns_seen(s, text->name, text->text, text->len, columns, false, &seen));
+    if (seen.odd) {
+        corpus_note(c, "%s%s:%u: this line, which begins with '#', is read as a word: it has as many columns as others",
+                    VPPS_PATH_ARGS(text->name), seen.odd);
+    }
+    if (seen.n_inside) {
+        corpus_note(c,
+                    "%s%s:%u: this line inside a sentence is taken for a comment: it begins with '#', and has other "
+                    "columns; such lines: %u",
+                    VPPS_PATH_ARGS(text->name), seen.inside, seen.n_inside);
+    }
     return VPPS_OK;
 }
 
-static vpps_bars bars_of(uint32_t n, const vpps_columns *columns) {
-    return (vpps_bars){n, columns->word ? columns->word : 1, columns->tag ? columns->tag : n + 1};
+static vpps_status read_barred(corpus *c, vpps_sentences *s, const task_text *text, const look *l,
+                               const vpps_bars *bars) {
+    for (uint32_t n = bars->n + 1; n < MOST_BARS; n++) {
+        if (!l->first_line[n]) continue;
+        corpus_note(c, "%s%s:%u: this line has a word that holds a '|' itself; such words: %" PRIu64,
+                    VPPS_PATH_ARGS(text->name), l->first_line[n], l->with_bars[n]);
+        break;
+    }
+    return vpps_sentences_read_barred_text(s, text->name, text->text, text->len, bars);
 }
 
 /* ---------------------------------------------------------------- for prediction */
@@ -161,8 +245,9 @@ static bool has_known_tags(const corpus *c, const task_text *text, const vpps_co
 /* Returns whether no line has more than one word. */
 static bool is_words_only(const vpps_text *t) {
     vpps_line line = {0};
-    while (vpps_text_next_line(t, &line))
+    while (vpps_text_next_line(t, &line)) {
         if (vpps_text_count_words(line.begin, line.end) > 1) return false;
+    }
     return true;
 }
 
@@ -170,12 +255,16 @@ vpps_status tags_look(const corpus *c, const settings *options, input_form form,
                       input_reading *in) {
     const vpps_text t = vpps_text_of(text->name, text->text, text->len, "");
     const look l = look_at(&t);
-    vpps_columns columns;
-    VPPS_TRY(columns_of(options, &l, &columns));
+    vpps_columns columns = {.tabs = l.tabs, .comments = true, .conllu = l.conllu};
+    VPPS_TRY(take_column("word-column", options->word_column, &columns.word, &columns.word_name));
+    VPPS_TRY(take_column("tag-column", options->tag_column, &columns.tag, &columns.tag_name));
+    if (columns.word_name || columns.tag_name) columns.conllu = true;
     *in = (input_reading){.form = READ_LINES};
     if (form == INPUT_TEXT) return VPPS_OK;
     if (form == INPUT_TAGGED || (form == INPUT_AUTO && l.bars)) {
-        *in = (input_reading){.form = READ_BARRED, .bars = bars_of(vpps_max_u32(l.bars, 1), &columns)};
+        const uint32_t n = vpps_max_u32(bars_of(&l, false), 1);
+        *in = (input_reading){.form = READ_BARRED,
+                              .bars = {n, columns.word ? columns.word : 1, columns.tag ? columns.tag : n + 1}};
         return VPPS_OK;
     }
     bool some;
@@ -199,26 +288,19 @@ vpps_status tags_read_input(corpus *c, vpps_sentences *s, const task_text *text)
 
 /* ---------------------------------------------------------------- for training */
 
-vpps_status tags_read(vpps_sentences *s, const settings *options, const task_text *text) {
+vpps_status tags_read(corpus *c, vpps_sentences *s, const settings *options, const task_text *text) {
     const vpps_text t = vpps_text_of(text->name, text->text, text->len, "");
+    VPPS_TRY(vpps_text_check(&t));
     const look l = look_at(&t);
-    vpps_columns columns;
-    vpps_columns_seen seen = {0};
-    VPPS_TRY(columns_of(options, &l, &columns));
-    const bool asked = columns.word || columns.tag,
-               barred = l.bars && input_form_of_name(text->name) != INPUT_COLUMNS && (l.barred || !asked);
-    if (barred && !columns.conllu) {
-        const vpps_bars bars = bars_of(l.bars, &columns);
-        return vpps_sentences_read_barred_text(s, text->name, text->text, text->len, &bars);
-    }
-    if (l.parted && !columns.conllu && !asked)
-        return vpps_fail(VPPS_FORMAT,
-                         "%s%s:%u:1: expected word|TAG or columns, found words with '%c', as in word%cTAG: write '|'",
-                         VPPS_PATH_ARGS(text->name), l.line, l.parted, l.parted);
-    if (l.numbers && !columns.conllu && !columns.word)
-        return vpps_fail(VPPS_FORMAT,
-                         "%s%s:%u:1: expected words in column 1, found the running numbers of the lines: which column "
-                         "has the words? --word-column 2",
-                         VPPS_PATH_ARGS(text->name), l.line);
-    return vpps_sentences_read_columns_seen(s, text->name, text->text, text->len, &columns, false, &seen);
+    vpps_columns columns = {.tabs = l.tabs, .comments = true, .conllu = l.conllu};
+    VPPS_TRY(take_column("word-column", options->word_column, &columns.word, &columns.word_name));
+    VPPS_TRY(take_column("tag-column", options->tag_column, &columns.tag, &columns.tag_name));
+    if (columns.word_name || columns.tag_name) columns.conllu = true;
+    const uint32_t bars =
+        input_form_of_name(text->name) == INPUT_COLUMNS ? 0 : bars_of(&l, columns.word || columns.tag);
+    if (!bars && !columns.conllu && !columns.word && !columns.tag) VPPS_TRY(refuse_other_bars(text, &l));
+    if (!bars && !columns.conllu && !l.tabs) VPPS_TRY(refuse_text(text, &l));
+    if (columns.conllu || !bars) return read_columns(c, s, text, &l, &columns);
+    const vpps_bars barred = {bars, columns.word ? columns.word : 1, columns.tag ? columns.tag : bars + 1};
+    return read_barred(c, s, text, &l, &barred);
 }
