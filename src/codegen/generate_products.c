@@ -270,6 +270,16 @@ static void put_tiles(const work *w, const vpps_product_tile *tiles, uint32_t n,
     fprintf(w->out, looped ? ");\n});\n" : ");\n");
 }
 
+/* Returns how many of n tiles, whose weights multiply vector v, have fragments that lie one after the other outside of registers. */
+static uint32_t adjacent_tiles(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t v) {
+    const vpps_fragment *first = fragment_of(w, tiles, v, 0), *f = first;
+    const uint32_t words = vpps_fragment_words(first, w->g->plan->residents.parts);
+    uint32_t k = 0;
+    while (f->level != VPPS_RESIDENT_REGISTERS && f->level == first->level && f->at == first->at + k * words && ++k < n)
+        f = fragment_of(w, &tiles[k], v, 0);
+    return k;
+}
+
 static bool put_all_tiles(const work *w, const vpps_segment *g) {
     enum { MOST = 8 };
     const uint32_t most = is_wide(w) ? VPPS_WIDE_TILES : MOST;
@@ -281,9 +291,7 @@ static bool put_all_tiles(const work *w, const vpps_segment *g) {
     const bool one = g->n == 1 && x->n == 1; /* one product with one vector, some of whose tiles a loop may compute */
     for (uint32_t first = 0, turns; first < n; first += turns * most) {
         const vpps_fragment *f = fragment_of(w, &tiles[first], v, 0);
-        for (turns = 0; one && f->level != VPPS_RESIDENT_REGISTERS && first + (turns + 1) * most <= n &&
-                        fragment_of(w, &tiles[first + (turns + 1) * most - 1], v, 0)->level == f->level;)
-            turns++;
+        turns = one ? adjacent_tiles(w, &tiles[first], n - first, v) / most : 1;
         if (turns < LEAST_TURNS) turns = 1;
         put_tiles(w, tiles + first, vpps_min_u32(n - first, most), first, item_words, turns, f);
     }

@@ -413,6 +413,27 @@ TEST(one_buffer_serves_all_vertices) {
     expect_agreement_of(&t, vpps_sum(t.g, VERTICES, terms), VPPS_PRECISION_FP32, &layout, 0);
 }
 
+/* A product of one vector with A and B places their tiles of eight rows in turn: a loop over A's tiles in another cell must not read B's. */
+TEST_EACH(weights_placed_in_turn, 1, 3) {
+    enum { ROWS = 2400, COLUMNS = 40 };
+    static const gpu_layout layout = {2, 128, 1, 1};
+    AT_END(training_end) training t = training_of(1);
+    const vpps_param A = add_matrix(t.model, "A", ROWS, COLUMNS), B = add_matrix(t.model, "B", ROWS, COLUMNS);
+    uint64_t random = 1;
+    const vpps_node x = draw(t.g, COLUMNS, 1, &random);
+    vpps_node terms[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        vpps_graph *r = begin_cell(t.model, i ? "alone" : "both");
+        const vpps_node pulled = vpps_pull(r, COLUMNS, 1),
+                        product = i ? vpps_affine1(r, VPPS_NO_PARAM, A, pulled)
+                                    : vpps_affine2(r, VPPS_NO_PARAM, A, pulled, B, pulled);
+        TEST_OK(vpps_push(r, vpps_sum_elements(r, vpps_tanh(r, product))));
+        const vpps_cell cell = end_cell(r);
+        terms[i] = vpps_pushed(t.g, APPLY(t.g, cell, PULLS(1, &x)), 0);
+    }
+    expect_agreement_of(&t, vpps_sum(t.g, 2, terms), (vpps_precision)_i, &layout, 0);
+}
+
 /* Nothing beyond the last matrix is read, although its rows end within a step of 16 elements. */
 TEST_EACH(matrices_end_where_they_end, 1, 3) {
     enum { ROWS = 65, COLUMNS = 70 };
