@@ -42,6 +42,8 @@ static const char *step_wrong(const vpps_segments *s, uint32_t segment, const vp
     const char *wrong = NULL;
     const vpps_operand *o;
     *u = step->value;
+    if (segment && s->list[segment].barriers < s->list[segment - 1].barriers)
+        return "has fewer barriers before it than the one before";
     for (uint32_t g = 0; g < s->n; g++)
         if (g != segment && s->list[g].barriers == s->list[segment].barriers && step->kind != VPPS_SEGMENT_LOAD &&
             vpps_segment_stores_over(s, g, *u))
