@@ -323,8 +323,8 @@ fi
 # ---------------------------------------------------------------- on a terminal
 
 if command -v script >/dev/null; then
-    no_bar() { script -qec "${train[*]} --epochs 1 --quiet" typescript </dev/null && ! grep -q $'\033' typescript; }
-    check "no progress with --quiet" no_bar
+    no_progress() { script -qec "${train[*]} --epochs 1 --quiet" typescript </dev/null && ! grep -q $'\033' typescript; }
+    check "no progress with --quiet" no_progress
 else
     skip "what is shown on a terminal" "no script, which makes one"
 fi

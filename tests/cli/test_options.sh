@@ -329,7 +329,7 @@ check "--pool-bytes for a batch" fails_with 1 "Use smaller batches, or a pool_by
 
 # ---------------------------------------------------------------- progress
 
-bar() { # bar COLUMNS: what is drawn on a terminal so wide
+shows_progress() { # shows_progress COLUMNS: the progress line fits a terminal so wide
     python3 - "$1" "$vpps" <<'PY'
 import fcntl, os, pty, re, struct, sys, termios
 columns, program = int(sys.argv[1]), sys.argv[2]
@@ -358,7 +358,7 @@ for b in bars:
 PY
 }
 for columns in 20 60; do
-    check "progress at $columns columns" bar $columns
+    check "progress at $columns columns" shows_progress $columns
 done
 
 # ---------------------------------------------------------------- what is nearly right

@@ -1,4 +1,4 @@
-/* learning_tests.c - networks overfit one batch, and train alike on every device. */
+/* learning_tests.c - on the CPU, networks overfit one batch; on the GPU or software SIMT, their losses agree with the reference's. */
 #include "common/gpu_tests.h"
 #include "common/reference.h"
 #include "fixture.h"

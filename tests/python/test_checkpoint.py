@@ -48,6 +48,10 @@ def test_files_that_do_not_fit(tmp_path, rng):
     refused(vpps.FormatError, "", lambda: net.trainer.load(tmp_path / "other"))
     refused(vpps.FormatError, r"missing \['C'.*unknown \['X'\]", lambda: net.model.load_state_dict({"X": np.zeros(1)}))
     values = net.model.state_dict()
+    no_b = {name: v for name, v in values.items() if name != "b"}
+    refused(vpps.FormatError, r"missing \['b'\], unknown \[\]", lambda: net.model.load_state_dict(no_b))
+    for name, v, shape in (("b", 1, r"\(\)"), ("E", np.zeros((4, 3, 2)), r"\(4, 3, 2\)")):
+        refused(vpps.FormatError, f"{name} has shape {shape}; expected", lambda: net.model.load_state_dict({**values, name: v}))
     values["W"] = values["W"].T
     refused(vpps.FormatError, r"W has shape \(5, 7\); expected \(7, 5\)", lambda: net.model.load_state_dict(values))
     refused(vpps.ArgumentError, "holds NUL", lambda: net.trainer.save(tmp_path / "d", {"a\0b": "c"}))
