@@ -405,8 +405,8 @@ typedef struct vpps_options {
     /* GPU: threads of a virtual processor (CTA), a multiple of 32 up to 1,024. 0: the first trained batches measure which number is fastest. */
     uint32_t threads;
     uint64_t trace_events; /* record at most this many trace events of 32 bytes (vpps_trace_write); 0: no trace */
-    /* Whether to measure nothing. A GPU then uses the first candidate, not the fastest, for an option that is 0; a CPU takes the kernels of
-     * products from a fixed table. */
+    /* Whether to measure nothing. A GPU then uses the first candidate, not the fastest, where rpw or threads is 0 or gradients is AUTO; a CPU
+     * takes the kernels of products from a fixed table. */
     bool no_tuning;
     /* CPU: try all ways to share a cell's work out over cores on trained batches, and cache the fastest on disk, unless the cache has it. */
     bool tune;
@@ -953,7 +953,7 @@ typedef struct vpps_trial {
     double load_seconds;      /* GPU: seconds to make the kernel, or to load it from the cache */
     vpps_gradients gradients; /* GPU */
 } vpps_trial;
-/* Gives at most *n trials, each of out[0].size bytes (`out` NULL: *n is 0). Sets *n to their number, *done if all choices are made. */
+/* Gives at most *n trials, each of out[0].size bytes (`out` NULL: *n is 0). Sets *n to the number of all trials, *done if all choices are made. */
 VPPS_API vpps_status vpps_handle_trials(vpps_handle *h, vpps_trial *out, uint32_t *n, bool *done);
 /* Writes the script (the device's program) that vpps_fb would run for this graph as text. Fails as vpps_fb does, and with IO. */
 VPPS_API vpps_status vpps_disassemble(vpps_handle *h, vpps_graph *g, vpps_node loss, FILE *file);

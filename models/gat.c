@@ -4,9 +4,10 @@
  *
  * Node i has a word, with the embedding E, and F real numbers f_i; D is dropout:
  *     h_i = W_x D(E[w_i]) + W_n f_i + b_x
- * Both ends of an edge read it, each with a vector t for the edge's type and direction (as by Schlichtkrull et al., "Modeling Relational
- * Data with Graph Convolutional Networks", 2018). N(i) is a set of pairs (j, t), one for each edge of node i. For an edge from j to i, t is
- * the type's row of `forward`; from i to j, its row of `backward`. Round by round, with H heads of s = ceil(d / H) elements:
+ * Both ends of an edge read it, each with a vector t for the edge's type and direction (as by Schlichtkrull et al., "Modeling Relational Data with
+ * Graph Convolutional Networks", 2018). N(i) is a list of pairs (j, t). An edge from j to i adds a pair in which t is the type's row of `forward`; an
+ * edge from i to j adds one in which t is its row of `backward`; an edge from i to itself adds both. Round by round, with H heads of s = ceil(d / H)
+ * elements:
  *     q_i    = W_q h_i + b_q      v_j = W_v h_j
  *     score  = a . leaky(q_i + v_j + t)               for each head, by its rows; leaky(x) = max(x, 0.2 x)
  *     alpha  = e^score / sum of e^score over N(i)

@@ -209,7 +209,7 @@ class Graph(Builder):
         return self._vertex(lib.vpps_source(self._p, len(nodes), [self._own(x).id for x in nodes]))
 
     def sources(self, *nodes: Nodes) -> Vertices:
-        """Many vertices (applications of a cell) whose outputs are existing nodes: output k of vertex i is node i of argument k."""
+        """Many vertices without a cell, whose outputs are existing nodes: output k of vertex i is node i of argument k."""
         e, ids = self._epoch, [ids_of(x, self._epoch, "sources", NODES) for x in nodes]
         if not ids or len({len(x) for x in ids}) > 1:
             raise ArgumentError(f"sources: {' and '.join(str(len(x)) for x in ids) or 'no'} nodes; expected equally many of each kind")

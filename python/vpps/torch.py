@@ -200,7 +200,8 @@ class _Call:
         return places.result
 
     def backward(self, slopes: list[Optional[Tensor]], tensors: list[Tensor], parameters: list[Tensor]) -> list[Optional[Tensor]]:
-        """Runs the call's graph backward; returns gradients of the tensors that need one. `parameters`: PyTorch's, as forward used them."""
+        """Runs the call's graph backward; returns gradients of the tensors that need one. `parameters`: the call's, not used
+        with `Optimizer`."""
         m = self.module
         if not any(n for n, _ in self.outputs):
             return [torch.zeros_like(x) if wanted else None for x, wanted in zip(tensors, self.wanted)]

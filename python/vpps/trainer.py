@@ -125,7 +125,9 @@ class Trainer(Engine):
 
     optimizer               "sgd", "momentum", "adagrad", "adam", "adamw"
     lr                      learning rate; None: 0.1 for sgd and momentum, 0.05 for adagrad, 0.002 for adam and adamw
-    momentum, beta1, beta2, epsilon    factors of the optimizers that have them; None: 0.9, 0.9, 0.999, 1e-8
+    momentum                factor of the optimizer "momentum"; None: 0.9
+    beta1, beta2            factors of adam and adamw; None: 0.9 and 0.999
+    epsilon                 is added to the divisor in adagrad, adam and adamw; None: 1e-8
     weight_decay            its product with the parameter is added to the gradient, or with adamw subtracted from the parameter; None: 0
     clip                    scales all gradients together so that their norm is at most this; 0: no scaling
     device                  "cpu"; "cuda", an NVIDIA GPU; "auto", the GPU where there is one; "simt", a GPU's kernel run by the CPU, slowly

@@ -1,5 +1,5 @@
-/* algebra.c - computes operations on constants in advance, and replaces others by simpler operations or by none. Every rule keeps the
- * result's bits, with two exceptions: joining two factors into one rounds once less, and a zero may change its sign. */
+/* algebra.c - computes sums, differences and products of two constants in advance, and replaces other operations by simpler ones or by
+ * none. Every rule keeps the result's bits, with two exceptions: joining two factors into one rounds once less, and a zero may change its sign. */
 #include "cell/cell.h"
 
 #include <math.h>

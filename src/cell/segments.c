@@ -1,15 +1,15 @@
-/* segments.c - divides a stage's program into segments of steps, between which the CTA (thread block) has barriers. Reads of memory may
- * move to earlier segments and stores to later ones, never the reverse, since a value may be stored over one that the stage has read. */
+/* segments.c - divides a stage's program into segments of steps. A barrier of the CTA (thread block) separates a segment from those that
+ * it waits for. Reads of memory may move to earlier segments, stores to later ones; never the reverse: stores may overwrite what was read. */
 #include "cell/segments.h"
 
 typedef struct builder {
     vpps_segments *s;
     const vpps_compiled_cell *c;
-    /* for each value: whether a segment (steps between two barriers) loads it from memory into a slot (buffer) */
+    /* for each value: whether a segment (list of steps) loads it from memory into a slot (buffer) */
     uint8_t *load;
-    /* for each value in memory: number of the segment (steps between two barriers) that reads it; VPPS_NONE: none yet */
+    /* for each value in memory: number of the segment (list of steps) that reads it; VPPS_NONE: none yet */
     uint32_t *read_in;
-    /* the latest segment (steps between two barriers) that takes further products; VPPS_NONE: there is none */
+    /* the latest segment (list of steps) that takes further products; VPPS_NONE: there is none */
     uint32_t products;
     /* whether all segments must be made again, because one more value must be loaded into a slot (buffer) */
     bool retry;
@@ -110,7 +110,7 @@ static bool same_space(const builder *b, const vpps_segment *g, uint32_t v) {
            g->dealt == vpps_is_dealt(b->s, v);
 }
 
-/* A step, and the number of its segment (steps between two barriers). Steps are sorted by segment in the end. */
+/* A step, and the number of its segment (list of steps). Steps are sorted by segment in the end. */
 typedef struct placed {
     vpps_segment_step step;
     uint32_t segment;
@@ -128,8 +128,8 @@ static void add_step(builder *b, placing *to, placed p) {
 
 static uint32_t last_segment(const builder *b) { return b->s->n - 1; }
 
-/* Returns the elementwise segment (steps between two barriers) for value v: the last segment if possible, else a new one. `apart`: v needs
- * elements that other threads compute, and so a barrier. */
+/* Returns the elementwise segment (list of steps) for value v: the last segment if possible, else a new one. `apart`: v needs elements
+ * that other threads compute, and so a barrier. */
 static uint32_t elements_for(builder *b, uint32_t v, bool apart) {
     if (b->s->n && !apart && same_space(b, &b->s->list[last_segment(b)], v)) return last_segment(b);
     return add_segment(b, VPPS_SEGMENT_ELEMENTS, v);
@@ -171,7 +171,7 @@ static void load_operands(builder *b, placing *to, const vpps_program_step *step
     }
 }
 
-/* Returns whether an operand of the step is computed in a segment (steps between two barriers) or after it. */
+/* Returns whether an operand of the step is computed in a segment (list of steps) or after it. */
 static bool reads_later(const builder *b, const vpps_program_step *step, uint32_t segment) {
     const vpps_operand *o;
     for (uint32_t i = 0; (o = vpps_read_of(b->s, step, i)); i++)
@@ -179,7 +179,7 @@ static bool reads_later(const builder *b, const vpps_program_step *step, uint32_
     return false;
 }
 
-/* Adds a product to the segment b->products (steps between two barriers), or to a new one if an operand is not computed before it. */
+/* Adds a product to the segment b->products (list of steps), or to a new one if an operand is not computed before it. */
 static void place_product(builder *b, placing *to, const vpps_program_step *step) {
     const uint32_t v = step->to.value;
     load_operands(b, to, step);
@@ -332,8 +332,8 @@ static bool order_segments(builder *b, placing *to) {
     return ok && list_steps(s, to);
 }
 
-/* Finds values in memory that the steps between two barriers (a segment) overwrite while threads may still read elements that another
- * thread overwrites. These values must be loaded into slots (buffers). */
+/* Finds values in memory that a segment (list of steps) overwrites while its threads may still read elements that another thread
+ * overwrites. These values must be loaded into slots (buffers). */
 static void load_overwritten(builder *b) {
     vpps_segments *s = b->s;
     for (uint32_t g = 0; g < s->n && b->ok; g++) {

@@ -48,11 +48,11 @@ typedef struct vpps_segments {
     /* For each value: an operand that gives the value's place in memory; NULL if no step reads the value there. */
     const vpps_operand **memory;
     const vpps_program_step **made_by; /* for each value: the step that computes it; NULL: none */
-    /* for each value: number of the segment (steps between two barriers) that computes or loads it; VPPS_NONE: none */
+    /* for each value: number of the segment (list of steps) that computes or loads it; VPPS_NONE: none */
     uint32_t *made_in;
     /* for each value: offset of its slot (buffer) among the floats of a vertex; VPPS_NONE: no slot */
     uint32_t *slot;
-    /* for each value with a slot (buffer): 1 + number of the last segment (steps between two barriers) that reads it */
+    /* for each value with a slot (buffer): 1 + number of the last segment (list of steps) that reads it */
     uint32_t *last_read;
     /* for each value: whether it is stored in memory after the barrier that follows its computation, not before */
     uint8_t *late;
@@ -60,15 +60,15 @@ typedef struct vpps_segments {
     uint32_t floats[VPPS_AXES];
 } vpps_segments;
 
-/* Divides a stage's program into segments (steps between two barriers). Fails with MEMORY, SCRIPT (an error of the compiler). Call
+/* Divides a stage's program into segments (lists of steps). Fails with MEMORY, SCRIPT (an error of the compiler). Call
  * vpps_segments_free also after a failure. */
 vpps_status vpps_segments_make(vpps_segments *out, const vpps_compiled_cell *c, uint32_t stage);
 
-/* Checks that the steps between two barriers (a segment) find the values that they read: an earlier segment made it, no step has
- * overwritten it since, and no thread overwrites it while others read it. Fails with SCRIPT, which means an error of the compiler. */
+/* Checks that each segment's steps find the values that they read. A value in a slot must be made before the last barrier that precedes the
+ * reader. No step may overwrite a value before it is read or while other threads read it. Fails with SCRIPT: an error of the compiler. */
 vpps_status vpps_segments_check(const vpps_segments *s);
 
-/* Returns whether a segment (steps between two barriers) overwrites value u in memory, by its results or by stores of earlier products. */
+/* Returns whether a segment (list of steps) overwrites value u in memory, by its results or by stores of earlier products. */
 bool vpps_segment_stores_over(const vpps_segments *s, uint32_t segment, uint32_t u);
 void vpps_segments_free(vpps_segments *s);
 

@@ -1,5 +1,5 @@
-/* segments_check.c - checks that the steps between two barriers (a segment) find the values that they read. Follows the segments of a stage
- * in the order in which they run. Inside a segment the CTA's threads are not ordered. */
+/* segments_check.c - checks that the steps of each segment find the values that they read. Barriers order the CTA's threads; inside a
+ * segment, and in segments that have no barrier between them, the threads are not ordered. */
 #include "cell/segments.h"
 
 static bool has_slot(const vpps_segments *s, uint32_t v) {
@@ -12,7 +12,7 @@ static bool slots_meet(const vpps_segments *s, uint32_t u, uint32_t v) {
            s->slot[v] < s->slot[u] + vpps_segment_width(s, u);
 }
 
-/* Returns why the steps between two barriers must not read value u in memory; NULL: they may. alike: each thread reads only its element. */
+/* Returns why a segment (list of steps) must not read value u in memory; NULL: it may. alike: each thread reads only its element. */
 static const char *memory_wrong(const vpps_segments *s, uint32_t segment, uint32_t u, bool alike) {
     if (!s->memory[u]) return "reads what is nowhere";
     for (uint32_t g = 0; g < s->n && s->list[g].barriers <= s->list[segment].barriers; g++)

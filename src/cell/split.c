@@ -201,7 +201,7 @@ static void choose_splits(work *w) {
 
 /* ---------------------------------------------------------------- stages */
 
-/* Assigns each value to a stage of its pass. Stages are numbered from 0 in each pass. */
+/* Assigns each value to a stage of its pass. Stages are numbered from 0 in each pass, which has at most as many stages as values. */
 static bool number_stages(work *w) {
     vpps_compiled_cell *c = w->c;
     /* split_of[p * n_values + s]: how processors divide stage s of pass p: by rows, or by vertices; 0: the stage is empty */

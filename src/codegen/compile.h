@@ -6,7 +6,7 @@
 /* Resource use of a compiled kernel, as ptxas tells it in the compiler's log, and how it was compiled. */
 typedef struct vpps_cubin_report {
     uint32_t registers; /* registers per thread */
-    /* bytes of stack of a thread, with callees: spilled registers, arrays indexed at run time. A kernel with more than 0 is rejected. */
+    /* bytes of stack of a thread, with callees: spilled registers, run-time indexed arrays. vpps_specialise rejects more than 0, with two exceptions. */
     uint32_t frame_bytes;
     uint32_t shared_bytes; /* static shared memory of a CTA, without the bytes that the system reserves */
     uint32_t cubin_bytes;

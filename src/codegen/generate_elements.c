@@ -317,7 +317,7 @@ bool vpps_put_early_loads(const work *w, const vpps_segment *g, uint8_t *loaded)
     return true;
 }
 
-/* Writes code that loads or computes the values of an elementwise segment (steps between two barriers); put_stores stores them. */
+/* Writes code that loads or computes the values of an elementwise segment (list of steps); put_stores stores them. */
 static void put_makes(const work *w, const vpps_segment *g) {
     for (uint32_t k = 0; k < g->n; k++) {
         const vpps_segment_step *step = vpps_step_of(w, g, k);

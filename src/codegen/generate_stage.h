@@ -110,7 +110,7 @@ static inline void vpps_store_finished(const vpps_stage_work *w, uint32_t v) {
  * before the products begin, if the CTA has a thread for each element. Returns whether code was written. */
 bool vpps_put_early_loads(const vpps_stage_work *w, const vpps_segment *g, uint8_t *loaded);
 
-/* Writes the code of an elementwise segment (steps between two barriers). `loaded` is scratch memory, a byte for each value of the cell. */
+/* Writes the code of an elementwise segment (list of steps). `loaded` is scratch memory, a byte for each value of the cell. */
 void vpps_put_elements(const vpps_stage_work *w, const vpps_segment *g, uint8_t *loaded);
 
 /* ---- generate_whole.c */

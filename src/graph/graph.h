@@ -125,7 +125,7 @@ typedef struct vpps_cell_offer {
     uint32_t rows, cols;
 } vpps_cell_offer;
 
-/* A cell's condition holds at a vertex if input number `input`, a scalar, is > 0 there or, where `is` is true, within 0.5 of `value`. */
+/* A cell's condition on input number `input`, a scalar. If `is` is true: the scalar is within 0.5 of `value`. Else: the scalar is > 0. */
 typedef struct vpps_condition_data {
     bool there, is;
     uint32_t input;

@@ -84,7 +84,7 @@ static vpps_status fail_memory(const vpps_lattices *l) {
 
 /* Begins a lattice. `line`: its first line in the text, 0 without a text. */
 static vpps_status begin(vpps_lattices *l, uint32_t line) {
-    if (l->n_lattices == UINT32_MAX || !VPPS_RESERVE(l->ranges, (size_t)l->n_lattices + 1)) { return fail_memory(l); }
+    if (l->n_lattices == UINT32_MAX || !VPPS_RESERVE(l->ranges, (size_t)l->n_lattices + 1)) return fail_memory(l);
     l->ranges[l->n_lattices] = (struct vpps_lattice_range){l->n_nodes, l->n_arcs, 0, line};
     return VPPS_OK;
 }

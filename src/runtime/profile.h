@@ -39,7 +39,7 @@ typedef struct vpps_profile {
     const vpps_options *options; /* options whose log gets a line if the choice cannot be stored */
 } vpps_profile;
 
-/* Lists numbers of VP groups as candidates: the divisors of n_vps up to `most`; if these are too many, the smallest and the largest. */
+/* Lists numbers of VP groups as candidates: the divisors of n_vps up to `most`; if too many, the VPPS_MOST_TRIALS - 1 smallest and the largest. */
 void vpps_profile_groups(vpps_profile *p, uint32_t n_vps, uint32_t most);
 
 static inline bool vpps_profile_goes_on(const vpps_profile *p) { return p->n && !p->done; }

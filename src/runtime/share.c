@@ -5,7 +5,7 @@
 /* The first message of every process to every other. Two things follow it: for each parameter a bit (this process has a gradient of it),
  * and for each lookup table the number of rows that this process sends next. */
 typedef struct header {
-    /* equal in all processes: hash of the model; hash of the optimiser's kind and rates, and of what is frozen, in this batch */
+    /* equal in all processes: hash of the model; hash of this batch's optimiser step (hash_of_step) */
     uint64_t model, step;
     double loss;
     uint64_t busy_ns;
@@ -57,7 +57,7 @@ static uint64_t hash_of_model(const vpps_model *model, const char *machine) {
     return vpps_hash_digest(&h, 0);
 }
 
-/* Returns a hash of what must be equal in all processes for a batch: the optimiser's kind and rates, and which parameters are frozen. */
+/* Hashes what all processes must share for a batch: the optimiser's kind and numbers (also each parameter's), guard, step's number, what is frozen. */
 static uint64_t hash_of_step(const vpps_share *s, const vpps_task_header *h, const uint32_t *steps) {
 #define X(name) h->name,
     const float numbers[] = {VPPS_OPTIMIZER_NUMBERS(X)(float) h->update, (float)h->guard, (float)h->step};

@@ -34,7 +34,7 @@ typedef struct placer {
     uint32_t *level_ends;
     /* for each level of each block (index: block.levels + level): last phase (between barriers) that reads the level's input gradients */
     uint32_t *last_reads;
-    /* values that only one pass uses, by block, level and pass (index: pass_record_of): their offset, and their index in `lives` */
+    /* values that only one pass uses, by block, level (0 also for all levels) and pass (pass_record_of): offset, and index in `lives` */
     uint32_t *pass_record_at, *pass_record_life;
     /* for each vertex type: for the block of this type that the current block reads, the last phase of each level's backward */
     const uint32_t **ends_of_type;

@@ -70,8 +70,8 @@ static _Noreturn void watch_child(long rank, const sigset_t *before) {
     sigprocmask(SIG_SETMASK, before, NULL);
     const int status = wait_for_child();
     if (!WIFSIGNALED(status)) _exit(WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_RUNTIME);
-    /* An MPI library may abort this process, though not by SIGKILL, because another process is gone. The other process's guard reports that,
-     * and the launcher asks all processes to end. */
+    /* An MPI library may abort its own process, the guard's child, because a process of another rank is gone. The library does not use SIGKILL.
+     * The guard of the other rank reports its child's end, and the launcher asks all processes to end. */
     const int number = WTERMSIG(status);
     for (int ms = 0; number != SIGKILL && ms < MOST_MS && !asked_to_end[0]; ms++) sleep_ms(1);
     if (!asked_to_end[0]) { /* this process was the first to fail */

@@ -47,8 +47,9 @@ vpps_status init_load(session *x, const corpus *c, char **text);
 bool init_is_state(const char *name);
 
 /* Sets the classes' weights in the model and on the device: from the file that --class-weights names, or to N / (number of classes in the
- * training split * positions of the class), N being the number of labelled positions. Classes that the file or the training split lacks
- * keep weight 1. Fails with IO, FORMAT (names the line), ARGUMENT (a label that the training split does not have), MEMORY. */
+ * training split * positions of the class), N being the number of labelled positions. Classes that the file or the training split lacks keep
+ * weight 1. The weights are a frozen parameter, so that checkpoints contain them. Fails with IO, FORMAT (names the line), ARGUMENT (a label
+ * that the training split does not have), MEMORY. */
 vpps_status class_weights_set(session *x, corpus *c);
 
 /* Calls `tell` with one line of text that lists each class and its weight. */

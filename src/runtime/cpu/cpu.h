@@ -152,12 +152,12 @@ typedef struct vpps_cpu_batch {
     float (*corrections)[2]; /* indexed by parameter: bias corrections of the optimiser in this batch */
     /* for each parameter: number of the batch's outer products that add to its gradient; 1: the update may compute the gradient itself */
     uint32_t *uses;
-    uint64_t *vectors; /* for each parameter: number of vectors times its transpose, in tasks of choice.few or more */
+    /* for each parameter: number of vectors that the transposed matrix multiplies, in tasks of at least choice.few vectors */
+    uint64_t *vectors;
     /* gradients of table entries for the tasks NORM and UPDATE: this process's or, after an exchange, sums over all processes */
     vpps_row_segment *segments;
     uint32_t n_segments;
-    uint64_t start_ns;
-    uint64_t end_ns; /* time at which the last virtual processor was done */
+    uint64_t start_ns, end_ns; /* end_ns: time at which the last virtual processor was done */
     double loss;
     atomic_bool failed; /* whether a virtual processor has failed; all others then stop */
     vpps_outcome outcome;

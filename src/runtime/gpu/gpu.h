@@ -230,7 +230,7 @@ typedef struct vpps_gpu_script {
     uint32_t products; /* address, in this script, of a copy of the words in vpps_gpu_products */
 } vpps_gpu_script;
 
-/* The tasks of a batch that a launch runs. WHOLE: all. FORWARD: up to the PAUSE task, which ends forward. GRADIENTS: the tasks before NORM
+/* The tasks of a batch that a launch runs. WHOLE: all. FORWARD: the tasks before PAUSE, which ends forward. GRADIENTS: the tasks before NORM
  * (after PAUSE, if there is one), which compute the gradients or pack vectors for cuBLAS. STEP: NORM and UPDATE. */
 typedef enum vpps_gpu_part { VPPS_GPU_WHOLE, VPPS_GPU_FORWARD, VPPS_GPU_GRADIENTS, VPPS_GPU_STEP } vpps_gpu_part;
 
