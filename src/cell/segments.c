@@ -388,6 +388,8 @@ bool vpps_only_products_read(const vpps_compiled_cell *c, uint32_t v) {
     bool kept = x->kept && x->cols == 1 && !vpps_makes_shares(x), multiplied = false;
     for (uint32_t k = 0; k < c->n_outputs && kept; k++) kept = c->outputs[k].value != v && c->gradient_of[k] != v;
     for (uint32_t i = 0; i < c->n_values && kept; i++) kept = !reads_whole(c, &c->values[i], v);
+    for (uint32_t j = 0; j < c->n_contributions && kept; j++)
+        kept = !c->contributions[j].scaled || (c->contributions[j].vector != v && c->contributions[j].scalar != v);
     for (uint32_t i = 0; i < vpps_n_outers(c) && kept; i++) {
         const vpps_outer o = vpps_outer_of(c, i);
         if (!o.x || (o.x->value != v && o.dy->value != v)) continue;

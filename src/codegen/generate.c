@@ -46,7 +46,7 @@ void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *bloc
     }
     for (uint32_t k = 0; k < c->n_outputs; k++)
         if (c->needs.training && (c->needs.gradient_out >> k & 1))
-            fprintf(out, "VPPS_GRADIENT_ARRAYS(gs%u, ge%u);\n", k, k);
+            fprintf(out, "VPPS_GRADIENT_ARRAYS(gs%u, ge%u, gp%u);\n", k, k, k);
 }
 
 /* Columns of a matrix with few rows (vpps_low_rows) are dealt to VPs (virtual processors, CTAs) in blocks. Returns the number of blocks of
@@ -60,6 +60,13 @@ static uint32_t low_blocks(const vpps_generation *g) {
             blocks = vpps_max_u32(blocks, (p->cols + VPPS_OUTER_COLUMNS - 1) / VPPS_OUTER_COLUMNS);
     }
     return blocks <= g->plan->n_vps / FEW ? blocks : 0;
+}
+
+/* Returns whether scripts for the kernel may have terms of gradients that are stored as two factors. */
+static bool has_pairs(const vpps_kernel_plan *p) {
+    bool pairs = false;
+    for (uint32_t i = 0; i < p->n_cells; i++) pairs |= vpps_has_scaled(p->cells[i]);
+    return pairs;
 }
 
 static void put_constants(const vpps_generation *g) {
@@ -87,6 +94,7 @@ static void put_constants(const vpps_generation *g) {
         {"VPPS_PARTS", p->parts},
         {"VPPS_PACKS", p->packs},
         {"VPPS_LEAN", p->lean},
+        {"VPPS_PAIRS", has_pairs(p)},
         {"VPPS_HEADER_WORDS", VPPS_TASK_HEADER_WORDS},
         {"VPPS_TASK_COUNT", VPPS_TASK_COUNT},
         {"VPPS_KERNEL_WEIGHTS", vpps_weights_task(p)},

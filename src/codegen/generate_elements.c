@@ -199,7 +199,8 @@ static void make_stack(const work *w, const vpps_program_step *s) {
 
 static void make_element(const work *w, const vpps_program_step *s) {
     if (s->kind == VPPS_STEP_GRADIENT) {
-        fprintf(w->out, "const float v%u = g%u.total(pool, ge%u, element);\n", s->to.value, s->to.value, s->output);
+        fprintf(w->out, "const float v%u = g%u.total(pool, ge%u, gp%u, b->n, f0 + item, element);\n", s->to.value,
+                s->to.value, s->output, s->output);
     } else if (s->kind == VPPS_STEP_LOAD) { /* an element of an input's numbers, which come with the batch's program */
         fprintf(w->out, "const float v%u = ", s->to.value);
         vpps_put_memory(w, s->to.value, "item", "element");

@@ -24,7 +24,7 @@ uint32_t vpps_generate_outer(const vpps_generation *g, const vpps_compiled_cell 
 void vpps_generate_step(FILE *out, vpps_optimizer_kind optimizer, const char *numbers);
 
 /* Writes declarations of variables that point to a task's arrays of vertices (task.h): script, pool, b, inputs inK, lookups lkK,
- * words wdK, data, lists lsD, gradients gsK and geK, kept values kD. */
+ * words wdK, data, lists lsD, gradients gsK, geK and gpK, kept values kD. */
 void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *block);
 
 /* Returns whether memory holds each element of a value as one bf16 number, or as two whose sum is the element. In bf16, values are stored

@@ -24,12 +24,13 @@
     const vpps_array name = {script, script[array], script[array + 1]};                                                \
     array += 2;                                                                                                        \
     (void)name, (void)array
-/* Declares two arrays for the gradient of an output, which is a sum of terms, one from each vertex that reads the output: where each vertex's list of
- * terms begins, and the lists. */
-#define VPPS_GRADIENT_ARRAYS(starts, lists)                                                                            \
+/* Declares arrays for the gradient of an output, which is a sum of terms, one from each vertex that reads the output: where each vertex's list of
+ * terms begins, the lists, and, if the script has terms stored as two factors, those terms' arrays. */
+#define VPPS_GRADIENT_ARRAYS(starts, lists, factors)                                                                   \
     const vpps_array starts = {script, array, 0}, lists = {script, array + b->n + 1, 0};                               \
-    array = lists.at + starts[b->n];                                                                                   \
-    (void)lists, (void)array
+    const vpps_array factors = {script, lists.at + starts[b->n], 0};                                                   \
+    array = factors.at + (VPPS_PAIRS && vpps_header.pairs ? b->n + 1 + vpps_header.pairs * factors[b->n] : 0u);        \
+    (void)factors, (void)array
 
 /* Returns an element of a value in a slot (a buffer of the stage). WIDTH: elements per item in the buffer. */
 template <unsigned WIDTH> __device__ __forceinline__ float &vpps_slot(float *slot, unsigned item, unsigned element) {
@@ -179,6 +180,25 @@ template <bool (*BEATS)(float x, float a)> struct vpps_found {
     }
 };
 
+/* Adds to a vertex's gradient the terms that are stored as a scalar and a vector to multiply (vpps_block_view.pairs): pair by pair, or, if an
+ * element of `lists` has five words, run by run. The lists begin after the block's n + 1 starts. */
+__device__ __forceinline__ float vpps_add_pairs(float sum, const float *pool, const vpps_array &starts, unsigned n,
+                                                unsigned item, unsigned element) {
+    const unsigned *const lists = starts.script + starts.at + n + 1;
+    const unsigned first = starts[item], end = starts[item + 1];
+    if (vpps_header.pairs == 2)
+        return vpps_add_up<4>(sum, first, end, 1,
+                              [&](unsigned i) { return pool[lists[2 * i]] * pool[lists[2 * i + 1] + element]; });
+#pragma unroll 1
+    for (unsigned i = first; i < end; i++) {
+        const unsigned *const run = lists + 5 * i, by = run[0], of = run[1] + element;
+        const unsigned by_step = run[2], of_step = run[3];
+        sum = vpps_add_up<4>(sum, 0, run[4], 1,
+                             [&](unsigned k) { return pool[by + k * by_step] * pool[of + k * of_step]; });
+    }
+    return sum;
+}
+
 /* Sums the gradient of a vertex's output: one term from each vertex that reads the output. lists[at] to lists[end - 1] say where the terms
  * begin. Most vertices have at most two terms, so lists[at] and lists[at + 1] are always read, early. If the list is shorter, these are
  * unrelated words of the script, which are not used. */
@@ -192,9 +212,11 @@ struct vpps_gradient {
         if (at < end) sum = pool[first + element];
         if (at + 1 < end) next = pool[second + element];
     }
-    __device__ __forceinline__ float total(const float *pool, const vpps_array &lists, unsigned element) {
+    __device__ __forceinline__ float total(const float *pool, const vpps_array &lists, const vpps_array &pairs,
+                                           unsigned n, unsigned item, unsigned element) {
         if (at + 1 < end) sum += next;
-        return vpps_add_up<8>(sum, at + 2, end, 1, [&](unsigned k) { return pool[lists[k] + element]; });
+        sum = vpps_add_up<8>(sum, at + 2, end, 1, [&](unsigned k) { return pool[lists[k] + element]; });
+        return VPPS_PAIRS && vpps_header.pairs ? vpps_add_pairs(sum, pool, pairs, n, item, element) : sum;
     }
 };
 

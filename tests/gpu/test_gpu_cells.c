@@ -390,6 +390,33 @@ TEST(long_lists_agree) {
     expect_agreement_of(&t, vpps_sum(t.g, VERTICES, terms), VPPS_PRECISION_FP32, &zoo_layouts[0], 0);
 }
 
+/* Gradients of list members that are stored as two factors: term by term, and, if vertices read the same list, in runs. */
+TEST_EACH(factors_agree, 0, 2) {
+    enum { N = 20, MEMBERS = 9, VERTICES = 5 };
+    AT_END(training_end) training t = training_of(1);
+    const vpps_param E = add_lookup(t.model, "E", MEMBERS, N, 1), Q = add_lookup(t.model, "Q", VERTICES, N, 1);
+    vpps_graph *r = begin_cell(t.model, "list");
+    const vpps_node query = vpps_tanh(r, vpps_pull(r, N, 1)), keys = vpps_pull_list(r, N, 1);
+    const vpps_node weights = vpps_softmax_list(r, vpps_dot(r, keys, query));
+    const vpps_node sum = vpps_weighted_sum_list(r, weights, vpps_pull_list(r, N, 1));
+    TEST_OK(vpps_push(r, vpps_sum_elements(r, vpps_tanh(r, sum))));
+    const vpps_cell cell = end_cell(r);
+    vpps_node key[MEMBERS], value[MEMBERS], terms[VERTICES];
+    const vpps_node *lists[] = {key, value};
+    for (uint32_t m = 0; m < MEMBERS; m++) {
+        key[m] = vpps_tanh(t.g, vpps_lookup(t.g, E, m));
+        value[m] = vpps_sigmoid(t.g, vpps_lookup(t.g, E, m));
+    }
+    for (uint32_t v = 0; v < VERTICES; v++) {
+        const uint32_t n = _i ? MEMBERS : MEMBERS - v;
+        const vpps_node pulled = vpps_tanh(t.g, vpps_lookup(t.g, Q, v));
+        const vpps_vertex at =
+            APPLY(t.g, cell, PULLS(1, &pulled), .n_pull_lists = 2, .pull_lists = lists, .n_members = n);
+        terms[v] = vpps_pushed(t.g, at, 0);
+    }
+    expect_agreement_of(&t, vpps_sum(t.g, VERTICES, terms), VPPS_PRECISION_FP32, &zoo_layouts[_i], 0);
+}
+
 /* ---------------------------------------------------------------- matrices */
 
 TEST_GROUP("shared", .seconds = 120);

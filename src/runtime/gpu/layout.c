@@ -99,6 +99,7 @@ vpps_status vpps_gpu_lay_out(vpps_gpu_layout *out, const vpps_model *model, cons
         .values = out->plan.values,
         .batch = out->plan.batch,
         .pool_words = out->plan.pool_words,
+        .scales = true,
         .most_cells = VPPS_GPU_MOST_CELLS,
         .most_groups = most_groups(model, options, machine, n_vps),
         .choose_groups = largest_divisor,
