@@ -89,8 +89,7 @@ static inline float vpps_bits_float(uint32_t bits) {
     return f;
 }
 
-/* Comparison functions for qsort: vpps_by_number of 64-bit numbers, vpps_by_word of structs that begin with a uint32_t, vpps_by_text of
- * pointers to strings. */
+/* Comparison functions for qsort: vpps_by_number of 64-bit numbers, vpps_by_word of structs that begin with a uint32_t, vpps_by_text of strings. */
 int vpps_by_number(const void *a, const void *b);
 int vpps_by_word(const void *a, const void *b);
 int vpps_by_text(const void *a, const void *b);

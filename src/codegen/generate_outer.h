@@ -22,8 +22,7 @@ typedef struct vpps_outer_work {
  * the gradient unless earlier cells have added to it. Returns VPPS_NONE for later outers, which always add to the gradient. */
 uint32_t vpps_outer_added_to(const vpps_outer_work *w, uint32_t outer);
 
-/* Returns whether the matrix of this outer (sum of dy x^T) has so few rows (vpps_low_rows) that columns, not rows, are dealt to virtual
- * processors. */
+/* Returns whether the matrix of this outer (sum of dy x^T) has so few rows (vpps_low_rows) that its columns, not rows, are dealt to VPs. */
 bool vpps_outer_is_low(const vpps_outer_work *w, uint32_t outer);
 
 /* Returns how many rows of the matrix of this outer (sum of dy x^T) are computed by the virtual processor that computes most rows. */

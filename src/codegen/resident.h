@@ -82,8 +82,7 @@ static inline uint32_t vpps_rows_of_thread(const vpps_resident *m) { return (m->
 
 static inline uint32_t vpps_words_of_thread(const vpps_resident *m) { return vpps_rows_of_thread(m) * m->columns; }
 
-/* Adds to the list all matrices of the cell whose rows are dealt to virtual processors, and the bias vectors of their products. Fails with
- * MEMORY. */
+/* Adds all matrices of the cell whose rows are dealt to virtual processors, and the bias vectors of their products. Fails with MEMORY. */
 vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const vpps_compiled_cell *c,
                                uint32_t threads);
 

@@ -1,5 +1,4 @@
-/* device.cuh - hardware operations of a kernel: memory order, thread numbers, the rows that a CTA owns, sums over a warp, barriers between CTAs,
- * failures. */
+/* device.cuh - hardware operations of a kernel: memory order, thread numbers, the rows that a CTA owns, sums over a warp, barriers between CTAs. */
 
 #ifndef VPPS_SIMT
 /* Release and acquire operations (PTX ISA 8.0, "Memory Consistency Model"). The release makes all that the CTA did before its barrier

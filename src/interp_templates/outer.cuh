@@ -10,8 +10,7 @@ __device__ __forceinline__ unsigned vpps_tasks_of_sum(const vpps_task *t, unsign
     return n;
 }
 
-/* The tasks whose gradients dy x^T form one sum. Each cell has a struct derived from this one, whose task(i) tells where task i's vectors
- * lie. */
+/* The tasks whose gradients dy x^T form one sum. Each cell has a struct derived from this one; its task(i) places task i's vectors. */
 struct vpps_sum {
     const vpps_arguments &a;
     float *staged; /* vectors in shared memory */

@@ -158,8 +158,7 @@ template <unsigned KIND> __device__ __forceinline__ unsigned vpps_span_of(unsign
     return span;
 }
 
-/* Sums the gradients of table entries. Since entries that many vertices look up have long lists of gradients, several gradients are loaded at a time,
- * and added in order. */
+/* Sums the gradients of table entries. Entries have lists of gradients, which can be long: several are loaded at a time, and added in order. */
 __device__ __forceinline__ void vpps_entries(const vpps_arguments &a, unsigned number, unsigned address) {
     enum { AT_ONCE = 8 };
     const unsigned *script = (const unsigned *)a.script;

@@ -111,8 +111,7 @@ __device__ __forceinline__ void vpps_elements(unsigned thread, unsigned n, vpps_
 
 /* ---------------------------------------------------------------- lists */
 
-/* Returns the last v <= n for which (work(v - 1) + work(v)) * parts <= most, or 0. work(v) rises with v. The lanes of each warp try 32
- * numbers at a time. */
+/* Returns the last v <= n for which (work(v - 1) + work(v)) * parts <= most, or 0. work(v) rises with v. A warp's lanes try 32 numbers at once. */
 template <class WORK>
 __device__ __forceinline__ unsigned vpps_end_of_share(unsigned n, unsigned parts, unsigned long long most,
                                                       const WORK &work) {

@@ -1,8 +1,7 @@
 /* pool_reads.c - reads several values from the device's memory pool; values that lie close together in one copy. */
 #include "runtime/pool_reads.h"
 
-/* Largest gap, in words, between two values that one copy reads together. A link to a GPU transfers 2^15 words in the time that another
- * copy takes to start. */
+/* Largest gap, in words, between two values that one copy reads together. A link to a GPU transfers 2^15 words while another copy starts. */
 enum { MOST_BETWEEN = 1 << 15 };
 
 static uint32_t end_of(const vpps_pool_copy *r) { return r->offset + r->words; }

@@ -32,7 +32,7 @@ static void row(FILE *f, const char *name, const char *text, int column) {
 }
 
 void help_network_names(FILE *f) {
-    char names[1024];
+    char names[1024] = "";
     size_t len = 0;
     for (const network *const *n = networks; *n && len < sizeof names; n++)
         len += (size_t)snprintf(names + len, sizeof names - len, "%s%s", (*n)->name, n[1] ? ", " : "");

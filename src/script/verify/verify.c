@@ -1,5 +1,4 @@
-/* verify.c - verifies a script: checks the header, executes the tasks of all groups of virtual processors, then checks that all work is
- * done. */
+/* verify.c - verifies a script: checks the header, executes the tasks of all groups of virtual processors, checks that all work is done. */
 #include "script/verify/verify.h"
 
 #include "script/verify/checker.h"
