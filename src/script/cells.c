@@ -50,7 +50,7 @@ vpps_status vpps_compile_cells(const vpps_batching *b, vpps_history *history, co
         if (needs.rows.wide && b->group_size > 1) needs.owner = owner_of(b, t);
         /* the compiler does not read these two members; equal values make equal cells compare equal */
         needs.rows.wide = needs.rows.wide_elems = 0;
-        needs.scales = target->scales && !outlive_slices(b, t);
+        needs.scales = target->scales && r->types[t].base->n_lists && !outlive_slices(b, t);
         needs.in_place = target->in_place;
         VPPS_TRY(vpps_compiled_for(history, r->g->model, r->types[t].index, needs,
                                    target->most_cells ? &b->needs->types[t].differentiable : NULL, &out->cells[t]));
