@@ -225,7 +225,6 @@ static void place(builder *b, placing *to, const vpps_program_step *step) {
     if (!stored(b, v)) return;
     const uint32_t store = elements_for(b, v, false);
     add_step(b, to, (placed){{VPPS_SEGMENT_STORE, v, NULL}, store});
-    b->s->slot[v] = 0;
 }
 
 /* ---------------------------------------------------------------- all */

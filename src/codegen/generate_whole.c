@@ -55,11 +55,12 @@ void vpps_put_whole(const work *w, const vpps_program_step *s) {
     };
     char length[32], to[96];
     const uint32_t columns = vpps_step_columns(s), elems = vpps_operand_words(vpps_operand_of(&w->s, s, 0)) / columns;
-    const char *const team = elems < LONG * w->g->plan->threads ? "32" : "VPPS_THREADS";
+    const bool by_warps = elems < LONG * w->g->plan->threads;
+    const char *const team = by_warps ? "32" : "VPPS_THREADS";
     /* sums over list members: a warp makes several at once, since each waits long for its loads */
     const uint32_t code = s->run.of.opcode;
     const bool plain = code == VPPS_I_DOT || code == VPPS_I_SQUARED_DISTANCE || code == VPPS_I_SUM_ELEMENTS;
-    const bool sums = plain && s->axis && *team == '3';
+    const bool sums = plain && s->axis && by_warps;
     if (sums)
         fprintf(w->out, "vpps_multiply_by_warps(s%u, n%u * %uu, [&](unsigned i, float &start) {\nstart = 0.0f;\n",
                 s->to.value, s->axis, columns);
