@@ -3,6 +3,7 @@
 #include "base/base.h"
 #include "cli/commands/commands.h"
 #include "cli/common/failure.h"
+#include "cli/common/json.h"
 
 #include <inttypes.h>
 

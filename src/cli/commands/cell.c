@@ -6,6 +6,7 @@
 #include "cell/print.h"
 #include "cli/commands/commands.h"
 #include "cli/common/failure.h"
+#include "cli/common/json.h"
 #include "cli/common/number.h"
 #include "cli/output/output_files.h"
 #include "runtime/handle.h"

@@ -2,6 +2,7 @@
 #include "base/base.h"
 #include "cli/commands/commands.h"
 #include "cli/common/failure.h"
+#include "cli/common/json.h"
 #include "runtime/cores.h"
 #include "runtime/cpu/probe.h"
 #include "runtime/cpu/processor.h"

@@ -3,6 +3,7 @@
 #include "base/base.h"
 #include "cli/commands/commands.h"
 #include "cli/common/failure.h"
+#include "cli/common/json.h"
 #include "cli/output/kernel_plan_print.h"
 #include "cli/output/output_files.h"
 #include "codegen/compile.h"

@@ -1,9 +1,7 @@
-/* failure.h - reports failures, maps them to exit codes, and writes lines of JSON. */
+/* failure.h - reports failures, and maps them to exit codes. */
 #pragma once
 
 #include "vpps.h"
-
-#include <jansson.h>
 
 /* The exit codes of every command. */
 enum { EXIT_RUNTIME = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
@@ -19,9 +17,3 @@ int report_usage(const char *command, const char *format, ...) __attribute__((fo
 
 /* Flushes stdout. Fails with IO. */
 vpps_status flush_stdout(void);
-
-/* Returns x as a JSON number, or null when x is not finite. */
-json_t *report_number(double x);
-
-/* Writes an object as one line and releases the object. Fails with IO, MEMORY. */
-vpps_status report_json_line(json_t *object, FILE *file);

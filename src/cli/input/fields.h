@@ -1,7 +1,7 @@
 /* fields.h - takes examples from the fields of records: a JSON object, or a CSV or TSV record with named columns. */
 #pragma once
 
-#include "cli/common/failure.h"
+#include "cli/common/json.h"
 #include "cli/input/corpus.h"
 #include "cli/input/csv.h"
 

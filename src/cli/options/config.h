@@ -1,7 +1,7 @@
 /* config.h - reads options from a JSON file, and writes them as JSON. */
 #pragma once
 
-#include "cli/common/failure.h"
+#include "cli/common/json.h"
 #include "cli/options/options.h"
 
 /* Returns an option's value as JSON: a number, true or false, a string, or null for a text that was not given. */

@@ -1,7 +1,7 @@
 /* answers.h - a network's answers to examples, one text each, to be printed in order. */
 #pragma once
 
-#include "cli/common/failure.h"
+#include "cli/common/json.h"
 #include "cli/session/session.h"
 
 /* A list of answers: a text per example, without a line end. */

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/common/failure.h"
+#include "cli/common/json.h"
 #include "cli/input/task.h"
 #include "cli/session/best.h"
 #include "cli/session/session.h"

@@ -1,7 +1,7 @@
 /* trials.h - reports, as JSON and as a table, the speeds that the engine measured on a device to choose between variants of its work. */
 #pragma once
 
-#include "cli/common/failure.h"
+#include "cli/common/json.h"
 
 /* Returns the measured variants as {"done": ..., "trials": [...]}. A CPU adds "splits" (ways to divide a stage's work among virtual processors), and
  * if requested the "products" (times of matrix products). Returns null if the device has nothing to choose. */

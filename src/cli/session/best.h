@@ -1,5 +1,4 @@
-/* best.h - finds a run's best measurement of the dev data, and the learning rate of a batch. The rate depends only on options and the
- * position in training, so that a resumed run has the same rate. */
+/* best.h - finds a run's best measurement of the dev data. */
 #pragma once
 
 #include "cli/input/task.h"
@@ -31,11 +30,3 @@ bool best_take(best_measure *b, const task *kind, const measures *dev, uint32_t 
 
 /* Returns whether the last measurements of --eval-every, `patience` or more, were not better; false for patience 0. */
 bool best_is_old(const best_measure *b, uint32_t patience);
-
-/* Returns the learning rate of the next batch, after `epoch` epochs of `batches` batches and `batch` batches of the current epoch. `lr` is
- * the initial rate (--lr or one of --lr-of), `drops` how often --lr-schedule plateau has lowered it. */
-float schedule_rate(const settings *s, float lr, uint32_t epoch, uint32_t batch, uint32_t batches, uint32_t drops);
-
-/* Returns whether --lr-schedule plateau lowers the rate after the latest measurement: after every --lr-every
- * measurements in a row that were no better. */
-bool schedule_drops(const settings *s, const best_measure *best);

@@ -1,7 +1,7 @@
 /* classes.h - the confusion matrix, and each class's precision and recall. */
 #pragma once
 
-#include "cli/common/failure.h"
+#include "cli/common/json.h"
 #include "vpps_data.h"
 
 /* A confusion matrix: rows are gold (correct) classes, columns are predicted classes. Row n counts gold labels unknown to training. */
