@@ -226,7 +226,7 @@ typedef struct vpps_row_rule {
 typedef struct vpps_cell_needs {
     uint64_t frozen;       /* hash of the set of the cell's parameters that are frozen */
     uint64_t gradient_in;  /* bit i: input i's gradient is wanted, since the vertex that gives the input can use it */
-    uint64_t gradient_out; /* bit k: vertices that read output k give it a gradient */
+    uint64_t gradient_out; /* bit k: whether output k gets a gradient from vertices that read it */
     uint64_t read_out;     /* bit k: a vertex, the loss or the request reads output k; other outputs are not computed */
     uint64_t recurrent_in; /* bit i: input i comes from a cell that reads this cell, directly or not (recurrence) */
     uint64_t recurrent_out;
