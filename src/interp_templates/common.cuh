@@ -4,7 +4,7 @@
 /* Weights stay in registers only if everything is inlined into one function. */
 #define VPPS_PART __device__ __forceinline__
 #else
-#define VPPS_PART static __noinline__ /* inlined stages would keep all their values on a thread's stack */
+#define VPPS_PART static __noinline__ /* software SIMT (on a CPU): inlined code needs larger stacks */
 #endif
 
 #define VPPS_LANE (threadIdx.x % 32)
@@ -15,7 +15,7 @@ struct __align__(16) vpps_quad {
     float x, y, z, w;
 };
 
-/* Returns the T at an address. A GPU cannot access a T at an address that is no multiple of T's size; software SIMT stops there, too. */
+/* Returns the T at an address, on a GPU a multiple of T's size. Software SIMT (the kernel's source, run on a CPU) stops at other addresses. */
 template <class T> __device__ __forceinline__ T &vpps_at(const void *address) {
 #ifdef VPPS_SIMT
     if ((unsigned long long)address % sizeof(T) != 0) __builtin_trap();
@@ -125,8 +125,8 @@ __device__ __forceinline__ vpps_rows vpps_share_of(unsigned n, unsigned parts, u
                      (unsigned)((unsigned long long)n * (member + 1) / parts)};
 }
 
-/* Returns to every thread the sum (or maximum, by vpps_warp_max) over the CTA, in a fixed order. Lanes for warps that the CTA lacks give
- * `none`: 0, or for a maximum any number that the thread has found. All threads must call it; ends with a barrier. */
+/* Returns to every thread the sum over the CTA (with vpps_warp_max the maximum), in a fixed order. `none` stands in for warps that
+ * the CTA lacks: 0 for a sum, any thread's number for a maximum. All threads must call it; ends with a barrier. */
 template <float (*REDUCE)(float, unsigned) = vpps_warp_sum>
 __device__ __forceinline__ float vpps_over_cta(float x, float none = 0.0f) {
     x = REDUCE(x, 32);
@@ -170,7 +170,7 @@ template <int COUNT, int LANES, int N> __device__ __forceinline__ void vpps_fold
     }
 }
 
-/* Returns which of n vertices, from `first` on, has list member number `at`. Members of all vertices' lists are numbered in order. */
+/* Returns which of n vertices, counted from `first`, has list member number `at`. Members are numbered in order through all vertices' lists. */
 __device__ __forceinline__ unsigned vpps_vertex_of(const vpps_array &starts, unsigned first, unsigned n, unsigned at) {
     unsigned low = 0, high = n;
 #pragma unroll 1

@@ -16,7 +16,7 @@ __device__ __forceinline__ unsigned long long VPPS_GLOBAL_TIMER() {
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
     return ns;
 }
-#define VPPS_SIMT_UNWATCHED /* marks a function whose memory accesses software SIMT does not check */
+#define VPPS_SIMT_UNWATCHED /* software SIMT (a CPU) does not check the memory accesses of functions marked so */
 #define VPPS_DYNAMIC_SHARED(name) extern __shared__ __align__(16) float name[]
 
 /* vpps_thread returns the thread's number, vpps_vp the CTA's. Each call reads the number again, since the compiler would otherwise keep
@@ -69,7 +69,7 @@ struct vpps_rows {
 /* Returns the rows that virtual processor number `member` of `parts` VPs owns, the same rows as the host's vpps_rows_of (cell/cell.h). */
 __device__ __forceinline__ vpps_rows vpps_rows_of(unsigned rows, unsigned parts, unsigned member) {
     const unsigned blocks = (rows + VPPS_ROW_BLOCK - 1) / VPPS_ROW_BLOCK;
-    const bool narrow = (unsigned long long)blocks * parts < 1ull << 32; /* the compiler usually knows `narrow` */
+    const bool narrow = (unsigned long long)blocks * parts < 1ull << 32; /* true: 32-bit products suffice */
     const unsigned before = narrow ? blocks * member / parts : (unsigned)((unsigned long long)blocks * member / parts);
     const unsigned after =
         narrow ? blocks * (member + 1) / parts : (unsigned)((unsigned long long)blocks * (member + 1) / parts);
@@ -122,7 +122,7 @@ __device__ __forceinline__ void vpps_wait(unsigned long long counters, unsigned 
         unsigned long long start = 0;
 #pragma unroll 1
         for (;;) {
-            unsigned have = 0, polls = 256; /* polls without a pause at first, since the signals are on their way */
+            unsigned have = 0, polls = 256; /* polls without a pause at first: other CTAs mostly signal soon */
 #pragma unroll 2
             while (have < wanted && polls--) have = VPPS_ACQUIRE_LOAD(counter);
             if (have >= wanted) break;

@@ -1,5 +1,5 @@
-/* formulas.cuh - turns the rows of isa.def, which follows, into functions: vpps_value_ID (elementwise), vpps_next_ID and vpps_made_ID (folds, such
- * as sums), vpps_beats_ID (searches, such as argmax). */
+/* formulas.cuh - turns the rows of isa.def, which follows, into functions. Elementwise: vpps_value_ID. Folds, such as sums:
+ * vpps_next_ID takes an operand, vpps_made_ID makes the result. Searches, such as argmax: vpps_beats_ID compares two numbers. */
 #define EW(ID, OPERANDS, COST, FLOPS, FORMULA)                                                                         \
     VPPS_INLINE float vpps_value_##ID(float x, float y, float z, float s, float f, unsigned u, float random) {         \
         return FORMULA;                                                                                                \

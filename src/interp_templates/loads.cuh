@@ -3,8 +3,8 @@
 
 /* ---------------------------------------------------------------- in fp32 */
 
-/* Loads a thread's part of MATRIX, a vpps_matrix: COLUMNS elements of each of ROWS rows, RUN of them adjacent. The lanes of a warp form
- * BLOCKS blocks of lanes, which have different rows. */
+/* Loads a thread's part of MATRIX, a vpps_matrix: COLUMNS elements of each of ROWS rows, in runs of RUN adjacent elements. The
+ * lanes of a warp form BLOCKS blocks of lanes; each block loads other rows. */
 template <class MATRIX, unsigned ROWS, unsigned COLUMNS, unsigned RUN, unsigned BLOCKS> struct vpps_resident_matrix {
     vpps_rows own;
     const float *from; /* address of the first row that the virtual processor owns */
@@ -61,9 +61,9 @@ template <class MATRIX, unsigned ROWS, unsigned COLUMNS, unsigned RUN, unsigned 
         return row * MATRIX::ROW_WORDS + column * MATRIX::WORDS;
     }
 
-    /* A thread's words are runs of RUN adjacent elements of a row. Calls body(i, at, there, column) for each run: i is the number of its
-     * first word, `at` that word's address, `column` its place in the row. After a row's end stand copies of its last
-     * element, which zeros multiply; for all other padding, `there` is false, and `at` is the address of any element of the matrix. */
+    /* Calls body(i, at, there, column) for each run of RUN adjacent elements of a row that the thread loads. i: number of the run's
+     * first word; at: that word's address; column: its column. A run that ends after the row repeats the row's last element, which
+     * zeros multiply. there: false if the whole run is padding; `at` is then the address of any element of the matrix. */
     template <class BODY> __device__ __forceinline__ void each_run(const BODY &body) const {
 #pragma unroll
         for (unsigned i = 0; i < ROWS * COLUMNS; i += RUN) {
@@ -87,7 +87,7 @@ __device__ __forceinline__ void vpps_take_staged(float (&w)[VPPS_WEIGHTS + 1], c
 #if VPPS_PARTS
 
 /* A fragment is eight rows of weights, of LENGTH elements each, an operand of the instruction mma. A warp multiplies STEPS times 16 columns
- * of the fragment. Step number `step` moves 16 columns from FROM, a vpps_fragment_rows, to words of TO, a vpps_fragment. */
+ * of it. Step number `step` loads 16 columns of FROM, a vpps_fragment_rows, and stores them in bf16 as words of TO, a vpps_fragment. */
 template <class FROM, class TO, unsigned LENGTH, unsigned STEPS> struct vpps_fragment_load {
     static __device__ __forceinline__ vpps_quad load(unsigned step, const vpps_weights &weights,
                                                      const vpps_weight_row *rows) {
@@ -100,7 +100,7 @@ template <class FROM, class TO, unsigned LENGTH, unsigned STEPS> struct vpps_fra
         TO::store(words, step, weights);
     }
 
-    /* Loads all columns to scratch memory, AT_ONCE times 16 at once. */
+    /* Runs all steps, for a fragment in scratch memory. AT_ONCE steps load before the first of them stores. */
     static __device__ __forceinline__ void run(const vpps_weights &weights, const vpps_weight_row *rows) {
         enum { AT_ONCE = 8 };
 #pragma unroll 1
@@ -116,7 +116,7 @@ template <class FROM, class TO, unsigned LENGTH, unsigned STEPS> struct vpps_fra
     }
 };
 
-/* Step number STEP of LOAD, a vpps_fragment_load. */
+/* Runs step number STEP of LOAD, a vpps_fragment_load: copies 16 columns of weights. */
 template <class LOAD, unsigned STEP> struct vpps_fragment_step {
     static __device__ __forceinline__ vpps_quad load(const vpps_weights &weights, const vpps_weight_row *rows) {
         return LOAD::load(STEP, weights, rows);
@@ -126,7 +126,7 @@ template <class LOAD, unsigned STEP> struct vpps_fragment_step {
     }
 };
 
-/* Copies the thread's words of fragments (eight rows of weights) to registers or shared memory. STEPS: the copies; all load before one stores. */
+/* Copies a thread's weights to registers or shared memory. STEPS: vpps_fragment_steps, of 16 columns each; all steps load before one stores. */
 template <class... STEPS>
 __device__ __forceinline__ void vpps_load_fragments(const vpps_weights &weights, const vpps_weight_row *rows) {
     const vpps_quad q[] = {STEPS::load(weights, rows)...};

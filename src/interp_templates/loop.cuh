@@ -51,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
     vpps_arguments a = arguments;
     vpps_begin(a);
     a.script = vpps_copy_script(a.script, a.words, vpps_dynamic);
-    const bool resumes = VPPS_PACKS && a.resumes; /* a resumed batch only updates, and needs no weights */
+    const bool resumes = VPPS_PACKS && a.resumes; /* true: this launch only updates, and needs no weights */
     if (!resumes) vpps_load_weights(a, w, vpps_dynamic);
     vpps_close_copies();
     if (!resumes) vpps_load_late_weights(a, vpps_dynamic);

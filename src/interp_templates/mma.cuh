@@ -9,7 +9,7 @@
  * Operands are rounded as src/runtime/cpu/bf16.h says. */
 #if VPPS_PARTS
 
-/* Two numbers, each of which is the sum of VPPS_PARTS bf16 parts: one word per part, with the first number in the lower half. */
+/* Two numbers, each the sum of VPPS_PARTS bf16 numbers (parts). A word has one part of both, of the first number in the lower half. */
 struct vpps_split {
     unsigned part[VPPS_PARTS];
 };
@@ -162,9 +162,9 @@ VPPS_PART void vpps_add_products(float (&sums)[4], const vpps_words &x, const un
     vpps_mma(sums, x.part[0], b[0], b[1]);
 }
 
-/* A row of weights of a matrix whose rows are dealt to virtual processors (VPs). at: where the matrix begins; rows: number of its rows;
- * number: the row's number among those that the VP owns; row_words, element_words: distances in words of two rows, and of two elements of a
- * row. All zero: padding, whose products nobody reads. */
+/* A row of weights of a matrix whose rows are divided among virtual processors. at: where the matrix begins; rows: number of its
+ * rows; number: the row's number among those of this processor; row_words, element_words: distances in words of two rows, and of
+ * two elements of a row. All zero: padding, whose products nobody reads. */
 struct vpps_weight_row {
     unsigned at, rows, number, row_words, element_words;
 };
@@ -186,8 +186,8 @@ VPPS_PART vpps_quad vpps_four_weights(const vpps_arguments &a, const vpps_weight
     return q;
 }
 
-/* Transposes 32 columns of 16 vectors for mma: a column becomes an operand's row of 16 elements. Lane l has columns 4 (l / 4) to 4 (l / 4)
- * + 3 of vectors 4 (l % 4) to 4 (l % 4) + 3, the k-th of which is q[k]. The first two columns go to `left`, the last two to `right`. */
+/* Transposes 32 columns of 16 vectors for mma: a column becomes an operand's row of 16 elements. Lane l has columns 4 (l / 4) to 4
+ * (l / 4) + 3 of vector 4 (l % 4) + k in q[k]. The first two of these columns go to `left`, the last two to `right`. */
 template <bool IN_PARTS> VPPS_PART void vpps_turn_quads(const vpps_quad (&q)[4], vpps_words &left, vpps_words &right) {
     vpps_put_words<IN_PARTS>(left, 0, 2, vpps_quad{q[0].x, q[1].x, q[2].x, q[3].x});
     vpps_put_words<IN_PARTS>(left, 1, 3, vpps_quad{q[0].y, q[1].y, q[2].y, q[3].y});
@@ -233,5 +233,5 @@ VPPS_PART void vpps_add_gradient(float *row, unsigned column, bool add, vpps_qua
 }
 #else
 __device__ __forceinline__ float vpps_multiply_add(float w, float x, float sum) { return sum + w * x; }
-__device__ __forceinline__ float vpps_whole_of(float kept) { return kept; } /* values are not kept in bf16 parts */
+__device__ __forceinline__ float vpps_whole_of(float kept) { return kept; } /* in fp32, `kept` is the value */
 #endif

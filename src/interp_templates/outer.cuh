@@ -10,10 +10,10 @@ __device__ __forceinline__ unsigned vpps_tasks_of_sum(const vpps_task *t, unsign
     return n;
 }
 
-/* The tasks whose gradients dy x^T form one sum. Each cell has a struct derived from this one; its task(i) places task i's vectors. */
+/* The tasks whose gradients dy x^T form one sum. Each cell has a struct derived from this one; its task(i) tells where task i's vectors lie. */
 struct vpps_sum {
     const vpps_arguments &a;
-    float *staged; /* vectors in shared memory */
+    float *staged; /* shared memory for copies of vectors */
     const vpps_task *tasks;
     unsigned n, vp;
 };
@@ -81,8 +81,8 @@ template <unsigned... CONSTANTS> struct vpps_constants {
 };
 
 /* Computes gradients of vectors (SUMS), which are sums of values dy over all vertices. All values dy have equal layouts; value i lies
- * WORDS::get(i) words after DY. A warp computes one row of one gradient, and its lanes share the vertices. MOST: most rows that a virtual
- * processor has. BEFORE: rows that preceding warps compute in other calls. ADDS: some sums are added to those of preceding calls. */
+ * WORDS::get(i) words after DY. A warp computes one row of one gradient, and its lanes share the vertices. MOST: most rows of a virtual
+ * processor. BEFORE: number of rows that other calls compute, on preceding warps. ADDS: some sums are added to those of other calls. */
 template <class DY, unsigned MOST, unsigned BEFORE, bool ADDS, class WORDS, class... SUMS, class SUM>
 __device__ __forceinline__ void vpps_sum_vectors(const SUM &sum) {
     VPPS_READ_PLACE;
@@ -169,7 +169,7 @@ struct vpps_runs {
         return true;
     }
 
-    /* Calls body(task, first, end) for successive ranges of vectors, until the ranges have VPPS_LONG_SUM vectors or more, or all. */
+    /* Calls body(task, first, end) for successive ranges of vectors, until these have VPPS_LONG_SUM vectors or more, or none is left. */
     template <unsigned AXIS, unsigned COLUMNS, class SUM, class BODY>
     __device__ __forceinline__ void add_run(const SUM &sum, const BODY &body) {
 #pragma unroll 1
@@ -338,7 +338,7 @@ VPPS_PART void vpps_store_slots(float *gradients, unsigned to_row, bool add, uns
     }
 }
 
-/* Memory to which vectors of a task are copied: `there` vectors, from number `from` on. */
+/* Shared memory `to` receives copies of `there` vectors of a task, from vector number `from` on. */
 struct vpps_staging {
     float *to;
     unsigned from, there, vp, thread;
@@ -361,8 +361,8 @@ template <class X, unsigned BEFORE, unsigned AT> struct vpps_staged_columns {
 };
 
 /* Copies rows of the vectors DY of a task to shared memory, where each vector has an area: ROWS of the virtual processor's rows, from
- * number BASE on. From word AT on the area has groups of SLOTS rows, each at a multiple of four words; row r becomes row FIRST + r. Missing
- * rows are zeros. A lane copies one row, and WARPS warps from number WARP on share vectors; if ROWS > 32, a thread copies some. */
+ * number BASE on. From word AT on the area has groups of SLOTS rows, each at a multiple of four words; row r lies in them as row FIRST + r.
+ * Missing rows are zeros. A lane copies one row, and WARPS warps from number WARP on share vectors; if ROWS > 32, a thread copies some. */
 template <class DY, unsigned ROWS, unsigned AT, unsigned FIRST, unsigned SLOTS, unsigned WARP, unsigned WARPS,
           unsigned BASE>
 struct vpps_staged_rows {
@@ -506,7 +506,7 @@ struct vpps_tile_gradient {
     unsigned matrix, param;
 };
 
-/* A tile: eight of the virtual processor's rows of the vectors DY, from row 8 NUMBER on; a function's `skip` adds to that row. */
+/* A tile: eight of the virtual processor's rows of the vectors DY, from row 8 NUMBER + skip on; `skip` is an argument of the functions. */
 template <class DY, unsigned NUMBER> struct vpps_row_tile {
     using V = DY;
 
@@ -569,7 +569,7 @@ template <class VALUE, unsigned FIRST, unsigned SLOTS, unsigned... GRADIENTS> st
 /* vpps_row_tiles: a list of tiles (eight rows of dy each). vpps_strips_alike: strips that multiply these tiles with different vectors x, so
  * that one loop computes them all. */
 template <class TILE, class... OTHERS> struct vpps_row_tiles {
-    static constexpr unsigned HEIGHT = TILE::V::LENGTH; /* all matrices are low (with few rows), or none is */
+    static constexpr unsigned HEIGHT = TILE::V::LENGTH; /* either all tiles' matrices are low (few rows), or none */
 };
 template <class TILES, class STRIP, class... OTHERS> struct vpps_strips_alike;
 template <class... TILES, class STRIP, class... OTHERS>

@@ -1,6 +1,6 @@
 /* parameters.cuh - tasks on parameters: gradients of table entries, norm, update, loss. Each virtual processor owns rows and entries. */
 
-/* Describes a parameter; entries are in the model's order. Offsets are into the pool, or into the buffers of matrices. */
+/* Describes a parameter, in the model's order. values, gradient, states: offsets into the pool or, for a matrix, into the matrices' buffers. */
 struct vpps_param_entry {
     unsigned kind; /* kind of the parameter: 0: matrix, 1: vector, 2: lookup table */
     unsigned rows, cols, values, gradient, states[2];
@@ -117,7 +117,7 @@ __device__ __forceinline__ void vpps_list_spans() {
         }
     }
     __syncthreads();
-    if (VPPS_WARP < 2 || VPPS_WARPS < 2) { /* makes `end` of each parameter by prefix sums */
+    if (VPPS_WARP < 2 || VPPS_WARPS < 2) { /* `end`: sums over all preceding parameters */
 #pragma unroll 1
         for (unsigned kind = VPPS_WARP; kind < 2; kind += VPPS_WARPS) {
             unsigned before = 0;

@@ -18,8 +18,8 @@ __device__ __forceinline__ float vpps_multiply_row(unsigned lane, float sum, con
     }
 }
 
-/* Computes elements [0, n) of a product by warps. A warp loads the operands of several elements before it adds up the first. product(i,
- * start) returns the lane's share of element i's sum, and sets `start`, which is added to the sum. */
+/* Computes elements [0, n) of a product by warps. A warp loads the operands of several elements before it adds up the first.
+ * product(i, start) returns the lane's share of element i's sum, and sets `start` to a number that is added to the sum. */
 template <class PRODUCT>
 __device__ __forceinline__ void vpps_multiply_by_warps(float *to, unsigned n, const PRODUCT &product) {
     enum { AT_ONCE = 4 };
@@ -49,7 +49,7 @@ __device__ __forceinline__ void vpps_multiply_by_threads(float *to, unsigned n, 
  *
  * A warp has the sums over its columns; VPPS_SUM_WORDS of shared memory are for the sums of all warps. */
 
-/* Loads RUN adjacent words: 1, 2 or 4. ALIGNED: they begin at a multiple of RUN words. Without a loop, `to` stays in registers. */
+/* Loads RUN (1, 2 or 4) adjacent words, whose address is a multiple of RUN words if ALIGNED. No loop: `to` stays in registers. */
 template <bool ALIGNED, unsigned RUN>
 __device__ __forceinline__ void vpps_load_run(float (&to)[RUN], const float *from) {
     if constexpr (ALIGNED && RUN == 4) {
@@ -120,8 +120,8 @@ __device__ __forceinline__ unsigned vpps_column(unsigned thread, unsigned round)
     return (thread / 32 * LANES + thread % 32 % LANES) * RUN + round * SPAN;
 }
 
-/* ROWS rows of a matrix in registers or shared memory, which compute the outputs number FIRST, FIRST + 1, ... of a pass. AT is the number of the
- * first register, or shared-memory word, in which the thread has weights of these rows. */
+/* ROWS rows of a matrix in registers or shared memory. They compute the outputs (rows of products) number FIRST, FIRST + 1, ... of
+ * a vpps_pass. AT is the number of the first register, or shared-memory word, in which the thread has weights of these rows. */
 template <unsigned FIRST, unsigned ROWS, unsigned AT, bool IN_SHARED> struct vpps_matrix_part {
     static constexpr bool LOADED = IN_SHARED; /* weights are loaded at each use */
 
@@ -311,18 +311,18 @@ struct vpps_pass {
     float *part, *copies; /* in shared memory: the sums, and the copied operands */
     unsigned n;
 
-    /* Runs the pass. All threads must call it. */
+    /* Computes the outputs. All threads must call it. */
     template <class... OPERANDS> __device__ __forceinline__ void run(const OPERANDS &...operands) const {
         enum {
             MOST_SUMS = 32,
             MOST_COLUMNS = 64,
-            MOST_WORDS = 136 /* MOST_COLUMNS: registers for columns; MOST_WORDS: for columns and weights */
+            MOST_WORDS = 136 /* most registers: for sums; for columns; for columns and weights */
         };
-        constexpr unsigned ITEMS = OUTPUTS > MOST_SUMS / 2 ? 1 : OUTPUTS > MOST_SUMS / 4 ? 2 : 4; /* items at a time */
+        constexpr unsigned ITEMS = OUTPUTS > MOST_SUMS / 2 ? 1 : OUTPUTS > MOST_SUMS / 4 ? 2 : 4; /* items per turn */
         constexpr unsigned WORDS = (0 + ... + OPERANDS::WORDS) * ITEMS;
         constexpr bool COPIED = (OPERANDS::COPIED || ...);
-        if constexpr (COPIED && AT) __syncthreads(); /* the preceding pass reads its copies until here */
-        if (ITEMS > 1 && n <= ITEMS / 2) {           /* few items: no work for absent ones */
+        if constexpr (COPIED && AT) __syncthreads(); /* until here, threads read the copies of the pass before */
+        if (ITEMS > 1 && n <= ITEMS / 2) {           /* half as many items per turn, if there are no more */
             run_few<(ITEMS + 1) / 2>(operands...);
         } else if constexpr (COPIED) {
             run_copied<ITEMS>(operands...);
@@ -398,7 +398,7 @@ struct vpps_pass {
         }
     }
 
-    /* Computes the outputs of ITEMS items from `first` on; `copies` are the copied words of item `first`. */
+    /* Computes the outputs of ITEMS items from `first` on. copies: where the copied vectors of item `first` begin. */
     template <unsigned ITEMS, class... OPERANDS>
     __device__ __forceinline__ void multiply(unsigned first, const float *copies, const OPERANDS &...operands) const {
         sums<ITEMS> q;
@@ -460,7 +460,7 @@ __device__ __forceinline__ void vpps_split_weights(unsigned (&words)[VPPS_STEP_W
     for (unsigned p = 0; p < VPPS_PARTS; p++) words[2 * p] = low.part[p], words[2 * p + 1] = high.part[p];
 }
 
-/* Returns arguments by which words of fragments in memory are found `words` words of each thread later. */
+/* Returns the arguments with a scratch address that is `words` words of each thread further on, where later fragments of weights lie. */
 __device__ __forceinline__ vpps_arguments vpps_later(vpps_arguments a, unsigned words) {
     a.scratch += words * 4ull * VPPS_VPS * VPPS_THREADS;
     return a;
@@ -469,8 +469,8 @@ __device__ __forceinline__ vpps_arguments vpps_later(vpps_arguments a, unsigned 
 /* Where the words of a fragment (eight rows of weights) are: in registers, in shared memory, or in scratch memory. */
 enum { VPPS_IN_REGISTERS, VPPS_IN_SHARED, VPPS_IN_MEMORY };
 
-/* The words of a fragment that a thread has: VPPS_STEP_WORDS for each of STEPS blocks of 16 columns, from word number AT of LEVEL on. The
- * fragment's products with a vector belong to tile TILE, eight rows of the pass's results. */
+/* A thread's words of a fragment (eight rows of weights): VPPS_STEP_WORDS for each of STEPS blocks of 16 columns, from word number
+ * AT on of the memory LEVEL. The fragment's products with a vector belong to tile TILE, eight rows of the pass's results. */
 template <unsigned AT, unsigned LEVEL, unsigned STEPS, unsigned TILE = 0> struct vpps_fragment {
     static constexpr bool STREAMED = LEVEL == VPPS_IN_MEMORY;
 
@@ -508,10 +508,10 @@ template <unsigned AT, unsigned LEVEL, unsigned STEPS, unsigned TILE = 0> struct
     }
 };
 
-/* The eight rows of weights of fragment NUMBER, in memory. HEIGHT: number of rows of each row's matrix; WORDS: words from one element of a row to
- * the next; 0 if the rows' matrices differ in that number. ALIGNED: rows begin and end at a multiple of four words. */
+/* The eight rows of weights of fragment NUMBER, in memory. HEIGHT: number of rows of a row's matrix; WORDS: words from one element of a
+ * row to the next; 0 for a number that differs between the rows' matrices. ALIGNED: rows begin and end at a multiple of four words. */
 template <unsigned NUMBER, unsigned HEIGHT, unsigned WORDS, bool ALIGNED> struct vpps_fragment_rows {
-    /* Loads four of 16 elements of a row. */
+    /* Loads four elements, from number `element` on, of the lane's row. */
     template <bool WHOLE, unsigned LENGTH>
     static __device__ __forceinline__ vpps_quad load(unsigned element, const vpps_weights &weights,
                                                      const vpps_weight_row *rows) {
@@ -648,6 +648,6 @@ template <unsigned CHUNK, class BODY> __device__ __forceinline__ void vpps_chunk
 template <unsigned AT, unsigned ITEM_WORDS>
 __device__ __forceinline__ float vpps_product_sum(const float *part, unsigned item, unsigned e) {
     if constexpr (VPPS_WIDE_WORDS > 0)
-        return part[item * ITEM_WORDS + AT + e]; /* wide products have added up the warps' sums */
+        return part[item * ITEM_WORDS + AT + e]; /* wide products (tiles.cuh) store totals, not one sum per warp */
     return vpps_sum_of_warps<VPPS_WARPS>(part + item * ITEM_WORDS + e * VPPS_SUM_WORDS + AT);
 }

@@ -165,7 +165,6 @@ __device__ __forceinline__ void vpps_add_members(const vpps_array &starts, unsig
     if (is_long) total.add(sum), sum = total.value();
 }
 
-/* Returns 1 / n, or 0 for n = 0: the factor of a mean. */
 __device__ __forceinline__ float vpps_inverse(unsigned n) { return n ? 1.0f / (float)n : 0.0f; }
 
 /* Finds the number that beats all others, such as the maximum, and its first position. A NaN beats all. */
@@ -179,8 +178,8 @@ template <bool (*BEATS)(float x, float a)> struct vpps_found {
     }
 };
 
-/* Adds to a vertex's gradient the terms that are stored as a scalar and a vector to multiply (vpps_block_view.pairs): pair by pair, or, if an
- * element of `lists` has five words, run by run. The lists begin after the block's n + 1 starts. */
+/* Adds to a vertex's gradient the terms that are stored as two factors, a scalar and a vector. A list's element is the factors' offsets
+ * (two words) or a run of terms at equal distances (five words, a vpps_pair_run). The lists begin after the block's n + 1 starts. */
 __device__ __forceinline__ float vpps_add_pairs(float sum, const float *pool, const vpps_array &starts, unsigned n,
                                                 unsigned item, unsigned element) {
     const unsigned *const lists = starts.script + starts.at + n + 1;

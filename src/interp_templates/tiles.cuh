@@ -1,5 +1,5 @@
-/* tiles.cuh - products with matrices most of which fit neither registers nor shared memory (codegen/resident.h: wide). A pass multiplies each
- * weight that it reads from memory with many items (vertices or list members), and adds up the warps' sums itself. */
+/* tiles.cuh - wide products: with matrices most of which fit neither registers nor shared memory. A pass multiplies each weight
+ * that it reads from memory with many items (vertices or list members), and adds up the warps' sums itself. */
 #if VPPS_PARTS
 
 /* ---------------------------------------------------------------- in bf16
@@ -121,7 +121,7 @@ template <unsigned OUTPUTS, bool TRANSPOSED, bool ALIGNED> struct vpps_wide_copi
         TURNS = TRANSPOSED ? 1 : vpps_up(ROWS, AT_ONCE)
     };
     const float *items[ITEM_TURNS], *rows[TURNS];
-    /* for each row that the thread copies: number of its columns; 0 if the row does not multiply the present vectors */
+    /* for each row that the thread copies: number of its columns; 0 if the row does not multiply the current operand's vectors */
     unsigned ends[TURNS];
     unsigned words;   /* words from one column of a row to the next */
     unsigned at, end; /* at: index of the next column to copy; end: number of columns */
@@ -208,7 +208,7 @@ template <unsigned OUTPUTS, unsigned AT, unsigned ITEM_WORDS, bool TRANSPOSED> s
 #pragma unroll
         for (unsigned k = 0; k < K * ROWS; k++) sums[k / K][k % K] = 0.0f;
         constexpr unsigned BLOCKS = (0 + ... + vpps_up(OPERANDS::COLUMNS, VPPS_WIDE_COLUMNS));
-        unsigned to = 0, from = WORDS; /* places of the next block to copy, and to multiply, in the buffers */
+        unsigned to = 0, from = WORDS; /* offsets in `buffers` of the next block to copy, to multiply */
 #pragma unroll 1
         for (unsigned coming = 0; coming < BLOCKS + STAGES - 1; coming++) {
             if (coming >= STAGES - 1) {
@@ -232,7 +232,7 @@ template <unsigned OUTPUTS, unsigned AT, unsigned ITEM_WORDS, bool TRANSPOSED> s
 
   private:
     enum {
-        ROWS = vpps_up(OUTPUTS, 4), /* of a thread */
+        ROWS = vpps_up(OUTPUTS, 4), /* rows that a thread multiplies */
         K = ROWS > 6 ? 4 : 8,       /* number of vectors that a thread multiplies */
         STAGES = 3,                 /* buffers */
         WORDS = (VPPS_WIDE_ITEMS + 4 * ROWS) * VPPS_WIDE_STRIDE

@@ -53,7 +53,6 @@ __device__ __forceinline__ void vpps_each_of_row(unsigned length, const BODY &bo
     for (unsigned k = threadIdx.x % TEAM; k < length; k += TEAM) body(k);
 }
 
-/* Returns 1 / sqrt(mean of squares + epsilon). */
 __device__ __forceinline__ float vpps_inverse_norm(float squares, unsigned length, float epsilon) {
     return 1.0f / sqrtf(squares / (float)length + epsilon);
 }
