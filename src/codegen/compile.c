@@ -90,7 +90,7 @@ static uint32_t number_before(const char *text, const char *words) {
     return at == end ? 0 : (uint32_t)strtoul(at, NULL, 10);
 }
 
-/* Fills in registers, stack frame and shared memory of the kernel `entry` from the log, which is cut after the kernel's part. */
+/* Reads from the log how many registers, bytes of stack and of shared memory the kernel `entry` uses. Cuts the log after the kernel's part. */
 static vpps_status read_usage(char *log, const char *entry, vpps_cubin_report *report) {
     static const char begin[] = "Compiling entry function '";
     const size_t n = strlen(entry);
@@ -117,7 +117,7 @@ static vpps_status run_compiler(const compile_job *job, void **cubin, size_t *by
     result = nvrtc->nvrtcCompileProgram(program, N_OPTIONS, job->options);
     if (result == VPPS_NVRTC_INVALID_OPTION) result = nvrtc->nvrtcCompileProgram(program, N_KNOWN, job->options);
     char *log = read_log(nvrtc, program);
-    if (result != VPPS_NVRTC_SUCCESS && !find_error(log)) { /* logs errors without -v, with which ptxas omits some */
+    if (result != VPPS_NVRTC_SUCCESS && !find_error(log)) { /* again without -v, with which ptxas omits some errors */
         free(log);
         nvrtc->nvrtcCompileProgram(program, N_QUIET, job->options);
         log = read_log(nvrtc, program);

@@ -49,8 +49,8 @@ void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *bloc
             fprintf(out, "VPPS_GRADIENT_ARRAYS(gs%u, ge%u, gp%u);\n", k, k, k);
 }
 
-/* Columns of a matrix with few rows (vpps_low_rows) are dealt to VPs (virtual processors, CTAs) in blocks. Returns the number of blocks of
- * the widest matrix with few rows: VPs that own one update no entries of lookup tables. Returns 0 if more than 1 / FEW of all VPs would. */
+/* Columns of a matrix with few rows (vpps_low_rows) are assigned to virtual processors in blocks. A processor with a block updates no
+ * entries of lookup tables. Returns the number of blocks of the widest such matrix; 0 if these are more than 1 / FEW of all processors. */
 static uint32_t low_blocks(const vpps_generation *g) {
     enum { FEW = 4 };
     uint32_t blocks = 0;
@@ -182,7 +182,7 @@ static void put_vector_loads(const vpps_generation *g) {
 
 /* Writes a table that tells for each fragment (eight rows of weights) where its rows lie in memory. */
 static void put_weight_rows(const vpps_generation *g) {
-    enum { MOST_IN_CONSTANTS = 256 /* fragments; constant memory has 64 KiB, room for the rows of 409 */ };
+    enum { MOST_IN_CONSTANTS = 256 /* most fragments for a table in constant memory, where 409 would fit */ };
     const vpps_residents *r = &g->plan->residents;
     fprintf(g->out, "\n__%s__ const vpps_weight_row vpps_weight_rows[] = {\n",
             r->n_fragments > MOST_IN_CONSTANTS ? "device" : "constant");
@@ -236,8 +236,8 @@ static bool is_streamed_of(const vpps_fragment *f, const vpps_weight_row *x) {
            last->matrix == x->matrix && last->transposed == x->transposed;
 }
 
-/* Writes code that rounds all weights to bf16, and stores a thread's words of all fragments. One call loads AT_ONCE blocks of 16 columns of
- * fragments that stay in registers or shared memory, or a whole fragment that does not. */
+/* Writes code that rounds all weights to bf16, and stores a thread's words of all fragments. One call of that code loads AT_ONCE
+ * blocks of 16 columns of fragments in registers or shared memory, or a whole fragment in device memory. */
 static void put_fragments(const vpps_generation *g) {
     enum { AT_ONCE = 8, LEAST_TURNS = 16 };
     const vpps_residents *r = &g->plan->residents;
@@ -337,8 +337,7 @@ static vpps_status put_stages(const vpps_generation *g, vpps_kernel_plan *plan) 
     fprintf(g->out, "\n#define VPPS_STAGE_CASES(a, w, shared, t)");
     for (uint32_t s = 0; s < plan->first_stage[plan->n_cells]; s++)
         fprintf(g->out, " \\\n    case %u: vpps_stage_%u(a, w, shared, t); break;", VPPS_TASK_COUNT + s, s);
-    fprintf(g->out, "\n\n/* X(number of a task of the script, the function that runs the task: it sums gradients of a "
-                    "cell's parameters) */\n"
+    fprintf(g->out, "\n\n/* X(kind of a task, function that sums the gradients of a cell's parameters in the task) */\n"
                     "#define VPPS_OUTER_TABLE(X)");
     for (uint32_t c = 0; c < plan->n_cells; c++)
         if (vpps_n_outers(plan->cells[c])) fprintf(g->out, " X(%u, vpps_outer_%u)", vpps_outer_task(plan, c), c);

@@ -201,7 +201,7 @@ static void make_element(const work *w, const vpps_program_step *s) {
     if (s->kind == VPPS_STEP_GRADIENT) {
         fprintf(w->out, "const float v%u = g%u.total(pool, ge%u, gp%u, b->n, f0 + item, element);\n", s->to.value,
                 s->to.value, s->output, s->output);
-    } else if (s->kind == VPPS_STEP_LOAD) { /* an element of an input's numbers, which come with the batch's program */
+    } else if (s->kind == VPPS_STEP_LOAD) { /* an element of an input op's numbers, which the script has */
         fprintf(w->out, "const float v%u = ", s->to.value);
         vpps_put_memory(w, s->to.value, "item", "element");
         fprintf(w->out, ";\n");

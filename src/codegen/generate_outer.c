@@ -5,7 +5,7 @@
 
 typedef vpps_outer_work work;
 
-/* Returns whether the gradient of the parameter begins with this outer (a sum of dy x^T or of dy); sums of dy precede sums of dy x^T. */
+/* Returns whether the outer (a sum of dy x^T or of dy) is the first for its parameter's gradient: sums of dy precede sums of dy x^T. */
 static bool is_first(const work *w, uint32_t outer) {
     const vpps_outer o = vpps_outer_of(w->c, outer);
     for (uint32_t j = 0; j < vpps_n_outers(w->c); j++) {
@@ -111,8 +111,8 @@ static bool begins_sum(const work *w, uint32_t outer) {
     return !vpps_outer_of(w->c, outer).x && !is_whole_matrix(w, outer);
 }
 
-/* A group of gradients that one piece of code computes together: outers (sums of dy x^T), each for a different matrix; or vectors'
- * gradients, which are sums of one or more outers (sums of dy), each by the number of its first outer. */
+/* Gradients that one piece of code computes together, as numbers of outers. Gradients of matrices: outers (sums of dy x^T), each for
+ * a different matrix. Gradients of vectors: the first outer of each gradient, which is a sum of one or more outers (sums of dy). */
 typedef struct group {
     uint32_t outers[VPPS_MOST_OUTERS], n;
 } group;

@@ -133,7 +133,7 @@ static void put_alike(const strips *all, const strip *s) {
     fprintf(all->w->out, ">");
 }
 
-/* Writes code for blocks all->first to all->end - 1. looped: a loop runs it, each turn `tiles` tiles further down. */
+/* Writes code for blocks all->first to all->end - 1. looped: the code is the body of a loop, and each turn begins `tiles` tiles further down. */
 static void put_sums(const strips *all, bool looped, uint32_t tiles) {
     enum { LANES = 32, SUMS = 8 /* SUMS: number of sums that a lane computes for a tile of eight rows */ };
     vpps_outer_work *w = all->w;
@@ -148,16 +148,16 @@ static void put_sums(const strips *all, bool looped, uint32_t tiles) {
 
 /* Writes code for strips (tiles of rows of dy, with one x). Strips of equally many tiles run together, so that warps have equal work. */
 void vpps_generate_outer_strips(vpps_outer_work *w, const uint32_t *list, uint32_t n) {
-    enum { LEAST_CALLS = 6 /* of put_sums, whose code a loop runs again; fewer are written one after the other */ };
+    enum { LEAST_CALLS = 6 /* with fewer calls of put_sums no loop is written */ };
     const uint32_t warps = w->g->plan->threads / 32, blocks = vpps_outer_blocks(w, list[0]);
     strips all = {.w = w, .outers = list, .n = n};
-    uint32_t calls = 1; /* as many calls compute whole strips, if all strips have equally many blocks */
+    uint32_t calls = 1; /* least number of calls that compute whole strips of `blocks` blocks */
     while (calls * warps % blocks) calls++;
     for (all.tiles = most_tiles(&all); all.tiles; all.tiles--) {
         uint32_t slots = 0;
         for (strip s = {0}; next_strip(&all, &s);) slots = s.slot + s.slots;
         for (uint32_t first = 0; first < slots; first = all.end) {
-            /* turns of a loop, over the strips of one matrix */
+            /* number of turns of a loop over the strips of a single matrix; 1: no loop */
             uint32_t turns = n == 1 ? (slots - first) / (calls * warps) : 1;
             if (turns * calls < LEAST_CALLS) turns = 1;
             const bool looped = vpps_begin_turns(w->out, turns);

@@ -13,7 +13,7 @@ enum {
     AT_ONCE = 4,
     MOST_PARTS = 16,
     MOST_VECTORS = 64,
-    LEAST_TURNS = 4, /* fewer passes are written one after the other */
+    LEAST_TURNS = 4, /* with fewer passes no loop is written */
     MOST_ROW_WORDS = VPPS_TILE_WORDS / (2 * AT_ONCE),
     WARP = 32,
     LEAST_LANES = 8,
@@ -99,7 +99,7 @@ static uint32_t list_words(const tiles *t, uint32_t list) {
     return (t->n_slots[list] + t->slots - 1) / t->slots * vpps_quads_up(t->slots);
 }
 
-/* Compares units of work (columns of one x times rows of dy) for qsort: most rows first, so that units of one pass have similar numbers. */
+/* Orders units of work (columns of one x times rows of dy) for qsort: most rows first, so that units of a pass have similar numbers of rows. */
 static int by_slots(const void *a, const void *b) {
     const unit *x = a, *y = b;
     if (x->n != y->n) return x->n < y->n ? 1 : -1;
@@ -287,7 +287,7 @@ bool vpps_generate_outer_tiles(vpps_outer_work *w, const uint32_t *list, uint32_
     if (!lay_out(&t)) return false;
     for (pass p = {0}; p.first < t.n_units;) {
         fill(&t, &p);
-        /* a loop computes passes over a single matrix that begin with equal blocks of columns */
+        /* true: one matrix, whose passes begin with equal blocks of columns; a loop can run them */
         const bool alike =
             n == 1 && !w->vectors_due && p.end < t.n_units && t.units[p.first].block == t.units[p.end].block;
         const uint32_t units = p.end - p.first, passes = alike ? (t.n_units - p.first) / units : 1,

@@ -66,7 +66,7 @@ static void put_count(const work *w, const vpps_cell_count *count, uint32_t axis
         if (count->list[d]) fprintf(w->out, " + %uu * vpps_members(ls%u, f0 + %s)", count->list[d], d, vertex_of(axis));
 }
 
-/* Writes a C expression to be added to a number: the position, in its list, of the list member that the thread computes. */
+/* Continues a C expression of a number by " + " and the current list member's position in its list; writes nothing if the axis is the vertex. */
 static void put_member(const work *w, uint32_t axis) {
     if (axis) fprintf(w->out, " + (f%u + item - ls%u[f0 + vx])", axis, axis);
 }

@@ -1,4 +1,4 @@
-/* generate_products.c - writes code for a stage's matrix products whose rows are dealt to VPs. resident.h says where weights lie. */
+/* generate_products.c - writes code for a stage's matrix products whose rows are divided among CTAs. resident.h says where weights lie. */
 #include "codegen/generate_stage.h"
 
 typedef vpps_stage_work work;
@@ -17,7 +17,7 @@ typedef struct pass {
     uint32_t n, blocks, at, item_words, turns;
 } pass;
 
-/* With a loop of fewer turns, some kernels would be slower, and compiled in little less time. */
+/* Least turns of a loop. With fewer turns, some kernels are slower than straight code, and compile in little less time. */
 enum { LEAST_TURNS = 4 };
 
 /* Returns whether the kernel multiplies each weight that it reads from memory with up to 64 vertices (tiles.cuh). */
@@ -37,8 +37,8 @@ static uint32_t rows_of_thread(const work *w, uint32_t v) {
     return (vpps_segment_width(&w->s, v) + blocks - 1) / blocks;
 }
 
-/* Returns the number of a product's class; products of one class are computed together. The number is 1 plus whether matrices are
- * transposed if the kernel has wide products, else the number of blocks of lanes that compute different rows. */
+/* Returns the number of a product's class; products of one class are computed together. If the kernel has wide products, class 1 is for
+ * matrices as they are, class 2 for transposed ones. Else the class is the number of blocks of lanes that compute different rows. */
 static uint32_t class_of(const work *w, uint32_t v) {
     return is_wide(w) ? 1u + w->s.made_by[v]->product.transposed : blocks_of(w, v);
 }
@@ -244,9 +244,8 @@ static bool put_tile_operand(const work *w, const vpps_product_tile *tiles, uint
     return true;
 }
 
-/* Writes a pass: code that computes n tiles of eight result rows, from number `first` on (products.cuh, tiles.cuh). In each of `turns`
- * turns of a loop, it computes the next n tiles, whose fragments are placed after those of the turn before, at the level of f, the first of
- * all. */
+/* Writes a pass: code that computes n tiles of eight result rows, from number `first` on (products.cuh, tiles.cuh). With `turns` > 1 the code is a
+ * loop, whose turns compute the next n tiles each: their fragments, of which f is the very first, follow one another in shared or device memory. */
 static void put_tiles(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t first, uint32_t item_words,
                       uint32_t turns, const vpps_fragment *f) {
     const vpps_residents *r = &w->g->plan->residents;
@@ -270,7 +269,7 @@ static void put_tiles(const work *w, const vpps_product_tile *tiles, uint32_t n,
     fprintf(w->out, looped ? ");\n});\n" : ");\n");
 }
 
-/* Returns how many of n tiles, whose weights multiply vector v, have fragments that lie one after the other outside of registers. */
+/* Returns how many of n tiles, whose weights multiply vector v, have fragments that follow one another in shared or device memory. */
 static uint32_t adjacent_tiles(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t v) {
     const vpps_fragment *first = fragment_of(w, tiles, v, 0), *f = first;
     const uint32_t words = vpps_fragment_words(first, w->g->plan->residents.parts);
@@ -288,7 +287,7 @@ static bool put_all_tiles(const work *w, const vpps_segment *g) {
     if (!tiles) return false;
     const vpps_program_step *x = w->s.steps[g->first].step;
     const uint32_t v = vpps_operand_of(&w->s, x, 0)->value, item_words = w->item_words[g - w->s.list];
-    const bool one = g->n == 1 && x->n == 1; /* one product with one vector, some of whose tiles a loop may compute */
+    const bool one = g->n == 1 && x->n == 1; /* a loop may compute tiles of a single product of one vector */
     for (uint32_t first = 0, turns; first < n; first += turns * most) {
         const vpps_fragment *f = fragment_of(w, &tiles[first], v, 0);
         turns = one ? adjacent_tiles(w, &tiles[first], n - first, v) / most : 1;

@@ -65,7 +65,7 @@ static void choose_room(work *w, vpps_stage_room *room) {
     if (copies) room->shared_words = w->copies_at + copies;
 }
 
-/* Declares, for each number R of rows that values of the stage have, rR: the rows that the virtual processor (VP, a CTA) owns. */
+/* For each number R of rows that values of the stage have, declares rR: which of R rows the virtual processor (VP, a CTA) owns. */
 static void put_rows(const work *w) {
     for (uint32_t i = 0; i < w->s.p->n_dealt; i++) {
         const uint32_t rows = w->s.p->dealt[i];
@@ -73,8 +73,8 @@ static void put_rows(const work *w) {
     }
 }
 
-/* Writes declarations of where the task's items (vertices, list members) store values that only one pass needs (`pass_record`) and
- * gradients that they compute for inputs (cK). Each is the word at which item 0 would lie, though the task may begin at a later item. */
+/* Writes declarations of where the task's items (vertices, list members) store values that only forward or only backward uses (`pass_record`)
+ * and gradients that they compute for inputs (cK): the word at which item 0 would lie, though the task may begin at a later item. */
 static void put_places(const work *w) {
     const uint32_t pass_record = w->c->kept_words[vpps_pass_record(w->c, w->s.stage)];
     bool contributes = false;
@@ -148,7 +148,7 @@ static bool put_stage(work *w, uint32_t number, const vpps_stage_room *room, uin
             room->tile);
     put_tile(w, room);
     for (w->segment = 0; w->segment < w->s.n && ok; w->segment++) {
-        const vpps_segment *g = &w->s.list[w->segment]; /* a barrier orders segments' accesses to slots and memory */
+        const vpps_segment *g = &w->s.list[w->segment]; /* `barriers`: how many barriers precede the segment */
         if (w->segment && g->barriers != g[-1].barriers) fprintf(w->out, "__syncthreads();\n");
         ok = put_segment(w, g, loaded);
     }

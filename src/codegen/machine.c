@@ -3,8 +3,8 @@
 
 enum { SM_REGISTERS = 65536 };
 
-/* SMs and L2 are those of one product, the other numbers hold for the whole architecture. The products: TITAN RTX, A100, RTX A6000, RTX
- * 6000 Ada, H100 SXM, B200, B300, RTX PRO 6000. The B300's 160 SMs are those of its whole chip. Registers are the same in all. */
+/* `sms` and `l2_kib` are those of one product of the architecture: TITAN RTX, A100, RTX A6000, RTX 6000 Ada, H100 SXM, B200, B300
+ * (160 SMs: those of the whole chip), RTX PRO 6000. Other numbers hold for the whole architecture. */
 static const struct architecture {
     uint32_t arch, sms, sm_shared_kib, cta_shared_kib,
         l2_kib; /* cta_shared_kib: shared memory of an SM that one CTA may use */

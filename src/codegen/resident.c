@@ -1,4 +1,4 @@
-/* resident.c - decides where a kernel stores the weight matrices that are dealt to its VPs. */
+/* resident.c - decides where a kernel stores the weight matrices whose rows are divided among its virtual processors (CTAs). */
 #include "codegen/resident.h"
 
 static vpps_resident *find_resident(const vpps_residents *r, vpps_param matrix, bool transposed) {
@@ -111,7 +111,7 @@ static vpps_status add_fragments(vpps_residents *r, const vpps_compiled_cell *c,
     return VPPS_OK;
 }
 
-/* Returns the step that makes value v if the step is a product whose rows are dealt to VPs, else NULL. Sets *p to the step's program. */
+/* Returns the step that makes value v if that is a product whose rows are divided among CTAs, else NULL. Sets *p to the step's program. */
 static const vpps_program_step *product_of(const vpps_compiled_cell *c, uint32_t v, const vpps_program **p) {
     for (*p = c->programs; *p < c->programs + c->n_stages; ++*p)
         for (uint32_t i = 0; i < (*p)->n && (*p)->rows; i++)
