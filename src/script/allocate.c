@@ -11,7 +11,7 @@ typedef struct hole {
 typedef struct sweep {
     vpps_tensor_life *all;
     uint32_t n;
-    /* the tensors' numbers, by_first: by first live phase (time between two barriers); by_last: by last live phase */
+    /* the tensors' numbers, sorted by the first phase (time between two barriers) in which a tensor is live, and by the last one */
     uint32_t *by_first, *by_last;
     uint8_t *apart; /* for each tensor: whether it is one of the largest, which are placed before all others */
     hole *holes;    /* holes (free ranges of words) by address; no two are adjacent */

@@ -144,7 +144,7 @@ typedef struct learner {
     uint64_t random;
 } learner;
 
-/* Gives the number of the state for the types that have ready vertices. Adds a new state with Q values that begin as the types' rewards. */
+/* Gives the number of the state for the set of types with ready vertices. Appends a new state; its Q values begin as the types' rewards. */
 static bool find_state(learner *l, uint32_t *out) {
     vpps_automaton *a = l->a;
     vpps_walk *w = &l->walk;
@@ -285,8 +285,8 @@ bool vpps_automaton_learn(vpps_automaton *a, const vpps_typed_graph *g) {
 
 /* ---------------------------------------------------------------- automata as bytes */
 
-/* A packed automaton (learned policy) is PACKED_HEADER words (encoding, number of vertex types, trials, batches, bound, number of states), then the
- * states. A state is PACKED_STATE words (number of types, number of words), its words, its Q values. */
+/* A packed automaton (learned policy) is PACKED_HEADER words (encoding, number of vertex types, trials, batches, least possible number of
+ * batches, number of states), then the states. A state is PACKED_STATE words (number of types, number of words), its words, its Q values. */
 enum { PACKED_HEADER = 6, PACKED_STATE = 2 };
 
 static size_t packed_words(const vpps_automaton *a) {

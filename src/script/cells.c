@@ -1,9 +1,9 @@
 /* cells.c - finds the compiled cells that a batch needs, or compiles them (batching.h). */
 #include "script/batching.h"
 
-/* Classifier heads (vertices that only the loss reads) run in slices (parts of a batch), which use the same memory one after the other. A
- * cell may store a gradient as two factors, a scalar and a vector. Returns whether a later slice would overwrite such factors of head type
- * t too early: whether t computes gradients for a vertex that is no head, which adds them up after all slices. */
+/* Classifier heads (vertices that only the loss reads) run in slices (parts of a batch), one after the other in the same memory.
+ * Returns whether vertices of head type t compute gradients for a vertex that is no head, which adds them up after all slices.
+ * Stored as two factors (a scalar and a vector) in the heads' memory, such gradients would be overwritten by later slices. */
 static bool outlive_slices(const vpps_batching *b, uint32_t t) {
     const vpps_batch_needs *n = b->needs;
     if (!b->heads[t]) return false;

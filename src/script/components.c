@@ -1,7 +1,7 @@
 /* components.c - finds the connected components of a batch's vertices by union-find. */
 #include "script/components.h"
 
-/* Joins the components of a reader and of the vertex that it reads. Reads come in reverse order, so that the paths to roots stay short. */
+/* Joins the components of a reader and of the vertex that it reads. Reads are visited from last to first, so that paths to roots stay short. */
 static void join(uint32_t *parent, uint32_t reader, uint32_t vertex) {
     const uint32_t a = parent[reader], b = parent[vertex];
     uint32_t root = vpps_find_root(parent, a);
@@ -26,7 +26,7 @@ bool vpps_find_components(const vpps_batch_needs *needs, vpps_arena *arena, vpps
     }
     for (uint32_t v = 0; v < r->n_vertices && r->shares; v++) {
         if (!r->lists[v].shared || !needs->needed[v]) continue;
-        /* whether vertex v - 1 reads v's list too and has joined its members */
+        /* whether vertex v - 1 reads an equal list, and is joined to the list's members */
         const bool joined = r->lists[v].repeats && needs->needed[v - 1];
         if (joined) join(parent, v, v - 1);
         for (vpps_reader x = vpps_reads_of(r, v, !joined); vpps_next_input(&x);)

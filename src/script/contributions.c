@@ -15,7 +15,7 @@ typedef struct contribution {
     /* The gradient of item i (vertex or list member) of the current task lies at offset at + i * stride. If each virtual processor computes
      * a partial sum, two partial sums are share_words words apart. */
     uint32_t at, share_words;
-    /* If the gradient is two factors (scalar, vector): `at`: offset of the first scalar; of + p * of_stride: offset of vertex p's vector. */
+    /* If the gradient is two factors: the scalar of item i lies at offset at + i * stride, the vector of vertex p at of + p * of_stride. */
     uint32_t of, of_stride;
     bool runs;
 } contribution;

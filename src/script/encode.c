@@ -279,7 +279,7 @@ static void encode_blocks(encoder *e, uint32_t address) {
 
 /* ---------------------------------------------------------------- seeds: the loss's gradient, or gradients given by the host */
 
-/* Reserves pool words, after all tensors, for the loss and gradients that the host gives. Returns their end. No memory: e->given is zero. */
+/* Reserves pool words, after all tensors, for the loss and gradients that the host gives. Returns their end; out of memory, e->given stays zero. */
 static uint64_t place_given(encoder *e, vpps_arena *arena) {
     enum { GRAIN = 16 };
     const uint64_t first = (e->placed->end + GRAIN - 1) / GRAIN * GRAIN;

@@ -8,7 +8,7 @@ static void drop_compiled(vpps_history *h, vpps_known_type *t, uint64_t last) {
     uint32_t left = 0;
     for (uint32_t k = 0; k < t->n_made; k++) {
         t->made[left] = t->made[k];
-        t->made[left].place = VPPS_CELL_LEFT_OUT; /* devices drop all kernels too, so no kernel has the cell */
+        t->made[left].place = VPPS_CELL_LEFT_OUT; /* devices then drop all kernels: no kernel has the cell */
         if (t->made[k].last_used > last)
             left++;
         else
@@ -88,8 +88,8 @@ vpps_usual_groups vpps_usual_after(vpps_usual_groups usual, uint32_t groups) {
 
 static bool same_needs(const vpps_cell_needs *a, const vpps_cell_needs *b) { return !memcmp(a, b, sizeof *a); }
 
-/* `to` and `more` tell what a compiled cell must compute: outputs that are read, and gradients. Adds `more` to `to`, without the gradients
- * of outputs that are not in the set `outputs`. */
+/* Adds `more` to `to`, without gradients of outputs that are not in the set `outputs`. Both tell what a compiled cell must compute:
+ * outputs that are read, and gradients. */
 static void add_needs(vpps_cell_needs *to, const vpps_cell_needs *more, uint64_t outputs) {
     to->gradient_in |= more->gradient_in;
     to->gradient_out |= more->gradient_out & outputs;
@@ -107,8 +107,8 @@ static uint64_t outputs_alike(const vpps_type *type, uint64_t own) {
     return outputs;
 }
 
-/* Adds to `needs`, which tells what a compiled cell must compute, what the type's earlier compiled cells compute, so that the new cell can
- * serve their batches too. `differentiable`: the outputs whose gradients may be added. */
+/* Adds to `needs` (what a new compiled cell must compute) all that earlier compiled cells of the type compute, so that the new cell
+ * can serve their batches, too. differentiable: the outputs whose gradients may be added. */
 static void widen(const vpps_known_type *t, uint64_t differentiable, vpps_cell_needs *needs) {
     const uint64_t outputs = differentiable & outputs_alike(t->type, needs->gradient_out);
     for (uint32_t i = 0; i < t->n_made; i++) {

@@ -36,7 +36,7 @@ typedef struct placer {
     uint32_t *last_reads;
     /* values that only one pass uses, by block, level (0 also for all levels) and pass (pass_record_of): offset, and index in `lives` */
     uint32_t *pass_record_at, *pass_record_life;
-    /* for each vertex type: for the block of this type that the current block reads, the last phase of each level's backward */
+    /* by vertex type: the last backward phase (between two barriers) of each level of the block of this type that the current block reads */
     const uint32_t **ends_of_type;
 } placer;
 

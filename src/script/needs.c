@@ -7,7 +7,7 @@ enum { NOTED_TYPES = 4 };
 
 /* An entry of a cache of reads (a vertex reads an output of another vertex): the latest read recorded in the entry, by the vertices' types. */
 typedef struct noted_read {
-    uint64_t gradients;    /* outputs, as bits, that have a gradient in the vertex that reads */
+    uint64_t gradients;    /* outputs of the reading vertex that have a gradient, as bits */
     uint64_t gives;        /* 1 << output if the read gives the output a gradient; else 0 */
     uint32_t type, output; /* type of the vertex that is read; number of the output that is read */
 } noted_read;
@@ -138,7 +138,7 @@ static void find_differentiable(finder *f) {
         spread_by_type(f);
 }
 
-/* Returns whether the guess was right: each type has the same component number and `differentiable` outputs as in the preceding batch. */
+/* Returns whether the preceding batch's component numbers and `differentiable` outputs, taken as a guess, are right for each type. */
 static bool guessed_types(const finder *f) {
     for (uint32_t t = 0; t < f->r->n_types; t++) {
         const vpps_type_guess *guess = &f->r->types[t].guess;

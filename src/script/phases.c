@@ -16,7 +16,7 @@ typedef struct ready {
 
 static ready later(ready a, ready b) { return (ready){vpps_max_u32(a.own, b.own), vpps_max_u32(a.others, b.others)}; }
 
-/* The first phases (between two barriers) in which other stages may read a vertex type's outputs, and its gradients for its inputs. */
+/* The first phases (between two barriers) in which other stages may read a type's outputs, and the type's gradients for its inputs. */
 typedef struct links {
     ready outputs, contributions;
 } links;
@@ -38,7 +38,7 @@ typedef struct phases {
     const vpps_steps *s;
     progress *types;
     uint32_t *of_scc, n_of_scc; /* of_scc: the n_of_scc vertex types of the current SCC (recurrence) */
-    /* first phase (between two barriers) of the current slice (part of the batch) or, after its pause, the first one after the pause */
+    /* first phase (between two barriers) of the current slice (part of the batch); after its pause for the host's gradients, the next phase */
     uint32_t begin;
     vpps_stage_task *tasks; /* tasks of a group of virtual processors, in the order in which they are added */
     uint32_t n_tasks;
@@ -191,7 +191,7 @@ static size_t most_tasks(const vpps_steps *s) {
     return n;
 }
 
-/* Sets blocks[i], apart from slice_end, to the first and last phases (between two barriers) in which block i has tasks. */
+/* Sets the first and last phases (between two barriers) in which block i has tasks: all members of blocks[i] but slice_end. */
 static void note_phases(const phases *p) {
     for (uint32_t i = 0; i < p->s->n_blocks; i++) p->blocks[i].first = p->blocks[i].first_backward = VPPS_NONE;
     for (uint32_t i = 0; i < p->n_tasks; i++) {

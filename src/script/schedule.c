@@ -57,7 +57,7 @@ static vpps_status take_apart(search *x, bool *more) {
     return VPPS_OK;
 }
 
-/* Makes the script for the current numbers of waves and slices (parts of the batch). POOL, without a message: memory does not suffice. */
+/* Makes the script for the current numbers of waves and slices (parts of the batch). VPPS_POOL, without a message: the pool is too small. */
 static vpps_status try_once(search *x) {
     vpps_schedule *s = x->b->schedule;
     if (!vpps_choose_phases(&s->steps, &s->arena, &s->tasks) ||

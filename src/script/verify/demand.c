@@ -61,7 +61,7 @@ static bool same_op(const vpps_graph *g, const vpps_record_view *a, const vpps_r
 bool vpps_check_alike(const vpps_graph *g, uint32_t a, uint32_t b) {
     const vpps_record_view x = vpps_check_view(g, a), y = vpps_check_view(g, b);
     if (x.cell || y.cell) return x.cell == y.cell;
-    return same_op(g, &x, &y); /* records.c compares the numbers and shapes of the inputs */
+    return same_op(g, &x, &y); /* numbers and shapes of inputs are compared in records.c */
 }
 
 /* ---------------------------------------------------------------- dropout */

@@ -82,7 +82,7 @@ static bool counts_fit(const vpps_proof *p, const char *letters) {
 /* Returns the number (axis) of the list input whose members an instruction takes all at once. */
 static uint32_t list_of(const vpps_proof *p) { return p->step->axis ? p->step->axis : vpps_proof_operand(p, 0)->axis; }
 
-/* Returns whether the instruction may take all members of a list at once. If it is no weighted sum, each member must be a scalar. */
+/* Returns whether the instruction may take all members of a list at once. Each member must be a scalar, except in a weighted sum. */
 static bool over_list_fits(const vpps_proof *p) {
     const vpps_program_step *s = p->step;
     const uint32_t opcode = s->run.of.opcode;

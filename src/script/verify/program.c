@@ -22,7 +22,7 @@ static bool make(vpps_proof *p, const vpps_operand *to, uint32_t is) {
     return true;
 }
 
-/* Returns whether the rows of a result are dealt to the virtual processors. */
+/* Returns whether the virtual processors divide the rows of a result. */
 static bool is_dealt(const vpps_proof *p, const vpps_operand *to) {
     return p->program->rows && vpps_rows_dealt(&p->c->needs, to->rows) && !vpps_proof_is_share(p, to->value);
 }
@@ -314,7 +314,7 @@ static bool find_stays(vpps_proof *p) {
     }
     for (uint32_t k = 0; k < c->n_outputs; k++) {
         const uint32_t d = c->gradient_of[k];
-        if (d >= c->n_values) continue; /* VPPS_NONE: no gradient; other wrong numbers are refused in proof.c */
+        if (d >= c->n_values) continue; /* VPPS_NONE: no gradient; proof.c refuses other such numbers */
         p->stays[d] = true;
         if (!is_kept(p, d, "gradient for the host is not kept")) return false;
     }
