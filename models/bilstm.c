@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Returns the name of a cell: the network's, and `cell` with spaces for '_'. */
+/* Returns the name of a cell: the network's name, a space, and `cell`; a space replaces each '_'. */
 static part_name name_cell(const part_net *net, const char *cell) {
     part_name n;
     snprintf(n.text, sizeof n.text, "%s %s", net->network->name, cell);

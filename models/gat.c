@@ -181,7 +181,7 @@ static void list_neighbours(linked *l, const net_example *x) {
         l->first[x->edges[e].from + 2]++;
     }
     for (uint32_t i = 0; i < l->n; i++) l->first[i + 2] += l->first[i + 1];
-    /* first[i + 1] is where the next neighbour of node i goes in `near`; when all have been added, it is where those of node i end. */
+    /* first[i + 1]: where node i's next neighbour goes in `near`; after this loop, where node i's neighbours end */
     for (uint32_t e = 0; e < x->n_edges; e++) {
         const net_edge *edge = &x->edges[e];
         const uint32_t to = l->first[edge->to + 1]++;

@@ -52,7 +52,7 @@ static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads
     return vpps_graph_status(g);
 }
 
-/* Without states in d, the step is the first. */
+/* A step of decoding; the first step if d has no states. */
 static vpps_status decode(void *net, vpps_graph *g, uint32_t word, net_decoding *d) {
     const lstm_lm_net *n = net;
     vpps_vertex at[NET_LAYERS];

@@ -238,7 +238,7 @@ vpps_status part_pyramid_add(void *net, vpps_graph *g, const net_example *x, net
         if (node->left < 0)
             at[n++] = vpps_apply(g, VPPS_APPLICATION(.cell = base->leaf, .n_indices = 1, .indices = &node->word));
     }
-    for (; n > 1; n--) { /* at[i] is overwritten at once: the next pair of neighbours begins at at[i + 1] */
+    for (; n > 1; n--) { /* at[i] may be overwritten: the next pair of neighbours begins at at[i + 1] */
         for (uint32_t i = 0; i + 1 < n; i++)
             at[i] = vpps_apply(g, VPPS_APPLICATION(.cell = base->inner[0], .n_children = 2, .children = &at[i]));
     }

@@ -2,7 +2,7 @@
 #include "base/arena.h"
 
 #ifdef __SANITIZE_ADDRESS__
-#define VPPS_ARENA_APART 1 /* every array is an own allocation, so that the address sanitizer sees accesses beyond it */
+#define VPPS_ARENA_APART 1 /* each array is allocated alone, so that the address sanitizer sees accesses beyond it */
 #elif defined __has_feature
 #if __has_feature(address_sanitizer)
 #define VPPS_ARENA_APART 1

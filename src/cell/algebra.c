@@ -8,7 +8,7 @@ static bool is_constant(const vpps_cell_number *n) { return n->kind == VPPS_NUMB
 
 static bool static_scale(const vpps_cell_value *v) { return vpps_is_run(v, VPPS_I_SCALE) && is_constant(&v->run.f); }
 
-/* Value v of a compiled cell, which is to be simplified, and its arguments, which are simplified already. */
+/* A value v of a compiled cell that is to be simplified, and v's arguments, which are simplified already. */
 typedef struct operation {
     const vpps_compiled_cell *c;
     vpps_cell_value *v;
@@ -24,7 +24,7 @@ static bool constant(const operation *o, uint32_t k, float *f) {
     return true;
 }
 
-/* Returns argument 0 of the operation that makes argument k; field `value` is VPPS_NONE if both arguments' axes (vertex, list) differ. */
+/* Returns argument 0 of the operation that makes argument k; its `value` is VPPS_NONE if its axis (vertex or list) is not that of argument k. */
 static vpps_cell_arg below(const operation *o, uint32_t k) {
     const vpps_cell_value *x = arg(o, k);
     vpps_cell_arg a = o->c->args[x->first_arg];
@@ -98,8 +98,8 @@ static bool simplify_neg(const operation *o, uint32_t *same) {
 
 static bool is_moderate(float factor) { return fabsf(factor) >= 0x1p-16f && fabsf(factor) <= 0x1p16f; }
 
-/* Returns whether x * a * b may be computed as x * (a * b), for constants a and b. If one of them is above 1 and the other below, x * a may
- * overflow or underflow where x * (a * b) does not; the two must then be moderate (2^-16 to 2^16). */
+/* Returns whether x * a * b may be computed as x * (a * b), for constants a and b. If one constant is above 1 and the other below,
+ * x * a may overflow or underflow where x * (a * b) does not; both constants must then be moderate (2^-16 to 2^16). */
 static bool may_join(float a, float b) {
     const float x = fabsf(a), y = fabsf(b);
     const bool same_way = (x <= 1 && y <= 1) || (x >= 1 && y >= 1);

@@ -1,6 +1,6 @@
-/* arrange.c - counts the copies that a compiled cell would need so that its operations of one kind and depth could run as one, forward or
- * backward: with its values in order of creation, and in an order that a search finds. `vpps cell` prints both; no device runs operations
- * so, and the compiler does not read the result. */
+/* arrange.c - counts copies of a compiled cell's values, for `vpps cell`. A cell's operations of one kind and depth could run as one
+ * batch if each operand's values were adjacent in memory; other values must be copied. Counts the copies for two orders of the values
+ * in memory: that of creation, and one that a search finds. No device runs operations so, and the compiler does not read the result. */
 #include "cell/arrange.h"
 
 #define NONE VPPS_NONE
@@ -17,7 +17,7 @@ static bool is_broadcast(const uint32_t *values, uint32_t n) {
     return false;
 }
 
-/* Returns whether an operand's values are adjacent in memory, in the same order as the values in `first`. */
+/* Returns whether an operand's values have the same distances in memory as the values in `first`. */
 static bool lies_as(const uint32_t *place, const uint32_t *values, const uint32_t *first, uint32_t width) {
     uint32_t least = NONE, least_of_first = NONE;
     for (uint32_t i = 0; i < width; i++) {
@@ -44,8 +44,8 @@ static bool lies_in_order(const uint32_t *place, const uint32_t *values, uint32_
     return true;
 }
 
-/* Returns the operand whose order of values in memory becomes the order of the batch's operations: the order that most operands share; at a
- * tie, the present order. NONE: no operand's values are adjacent. */
+/* Chooses the order of the batch's operations: that of one operand's values in memory, which most operands share; at a tie, the
+ * present order. Returns the operand. NONE: no operand's values are adjacent. */
 static uint32_t leader(const uint32_t *place, const vpps_layout_batch *b) {
     uint32_t best = NONE, most = 0;
     for (uint32_t o = 0; o < b->n_operands; o++) {
@@ -116,7 +116,7 @@ static uint64_t cost_of(const search *s, const uint32_t *order) {
     return copied_words(&forward) << 32 | copied_words(&backward);
 }
 
-/* Puts the values of operand o side by side, in the order in which operand `like`'s values lie. Value number `where` keeps its place. */
+/* Puts the values of operand o side by side, in the order of operand `like`'s values in memory. The operand's value number `where` stays. */
 static void move(const search *s, const vpps_layout_batch *b, uint32_t o, uint32_t like, uint32_t where,
                  uint32_t *order) {
     const uint32_t *values = operand(b, o), *pattern = operand(b, like);

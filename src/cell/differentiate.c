@@ -91,7 +91,7 @@ static uint32_t add_up(work *w, const vpps_cell_value *shape, const uint32_t *va
     return sum;
 }
 
-/* Makes two values whose sum is v's gradient: *product, all transposed matrices times values; *rest, all other terms. VPPS_NONE: none. */
+/* Makes two values whose sum is v's gradient: *product, the products with transposed matrices; *rest, all other terms. VPPS_NONE: no terms. */
 static void collect(work *w, uint32_t v, uint32_t *product, uint32_t *rest) {
     vpps_compiled_cell *c = w->c;
     const vpps_cell_value shape = c->values[v];
@@ -303,7 +303,7 @@ static void slice_parts(work *w, uint32_t y, uint32_t d) {
     for (uint32_t i = 0; w->ok && i < c->values[y].n_args; i++) {
         const uint32_t arg = c->args[c->values[y].first_arg + i].value;
         vpps_cell_value v = run_like(&c->values[arg], slice ? VPPS_I_PLACE : VPPS_I_SLICE);
-        /* first row of the slice; for a list the device finds it by the member's number */
+        /* first row of the slice; the device computes a list member's first row from the member's number */
         v.run.u = vpps_whole_number(list ? 0 : row);
         v.run.over_list = list;
         v.axis = list ? v.axis : c->values[y].axis;
@@ -324,7 +324,7 @@ static void backward_of(work *w, uint32_t v) {
     if (!w->ok || (product == VPPS_NONE && rest == VPPS_NONE)) return;
     if (product != VPPS_NONE) product = if_taken(w, product);
     const bool comes_in = value.kind <= VPPS_VALUE_LOOKUP;
-    /* both terms stay apart: the stage that sums up an input's gradient also adds up the processors' partial sums */
+    /* no sum of both here: the stage that sums up the input's gradient also adds up the processors' partial sums of `product` */
     if (comes_in && c->needs.group > 1 && !asked) {
         contribute(w, &value, product);
         contribute(w, &value, rest);

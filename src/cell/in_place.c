@@ -13,7 +13,7 @@ static void drop(vpps_program *p, uint32_t i) {
     p->n--;
 }
 
-/* Returns whether the instruction runs for each vertex or list member by itself. Others need vertices that are adjacent in memory. */
+/* Returns whether the instruction runs for each vertex or list member by itself. Other instructions need adjacent values of all vertices. */
 static bool goes_by_items(const vpps_program_step *s) {
     if (s->kind != VPPS_STEP_RUN) return false;
     const vpps_form form = vpps_instructions[s->run.of.opcode].form;
@@ -46,7 +46,7 @@ bool vpps_writes_in_place(const vpps_program *p, const vpps_program_step *s) {
            (s->to.place == VPPS_PLACE_CONTRIBUTION || (record && !at_once(s)));
 }
 
-/* Makes all steps from step i on that read a slot (buffer) read `from` in memory; if one of them cannot, returns false, changes nothing. */
+/* Makes all steps from step i on that read a slot (buffer) read `from` in memory. If a step cannot, changes nothing and returns false. */
 static bool redirect(vpps_program *p, uint32_t i, uint32_t slot, const vpps_operand *from) {
     /* pass 0 checks all steps that read the slot, pass 1 changes the operands by which they read it */
     for (uint32_t pass = 0; pass < 2; pass++) {
@@ -70,8 +70,8 @@ static bool redirect(vpps_program *p, uint32_t i, uint32_t slot, const vpps_oper
     return true;
 }
 
-/* If step i loads a value into a slot (buffer): makes the readers of the slot read the value in memory. Values of less than 16 words are
- * read faster in slots, side by side. Returns false if a reader cannot. */
+/* If step i loads a value into a slot (buffer): makes the readers of the slot read the value in memory. Values of less than 16
+ * words are read faster in slots, side by side. Returns false if a reader cannot read memory. */
 static bool read_in_place(vpps_program *p, uint32_t i) {
     if (p->steps[i].kind != VPPS_STEP_LOAD) return false;
     const vpps_operand from = p->operands[p->steps[i].first];
@@ -80,8 +80,8 @@ static bool read_in_place(vpps_program *p, uint32_t i) {
            redirect(p, i + 1, p->steps[i].to.at, &from);
 }
 
-/* If the next step copies step i's result from its slot (buffer) to memory: makes step i write there, and later readers of the slot read
- * there. Returns false if one of them cannot. */
+/* If the next step copies step i's result from its slot (buffer) to memory: makes step i write to memory, and later readers of the
+ * slot read memory. Returns false if one of these steps cannot. */
 static bool write_in_place(vpps_program *p, uint32_t i) {
     vpps_program_step *s = &p->steps[i], *copy = s + 1;
     const vpps_operand to = s->to;

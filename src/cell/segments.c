@@ -1,5 +1,5 @@
-/* segments.c - divides a stage's program into segments of steps. A barrier of the CTA (thread block) separates a segment from those that
- * it waits for. Reads of memory may move to earlier segments, stores to later ones; never the reverse: stores may overwrite what was read. */
+/* segments.c - divides a stage's program into segments of steps. A barrier of the CTA (thread block) follows each segment for which another
+ * one waits. Reads of memory may move to earlier segments, stores to later ones; never the reverse: stores may overwrite what was read. */
 #include "cell/segments.h"
 
 typedef struct builder {
@@ -179,7 +179,7 @@ static bool reads_later(const builder *b, const vpps_program_step *step, uint32_
     return false;
 }
 
-/* Adds a product to the segment b->products (list of steps), or to a new one if an operand is not computed before it. */
+/* Adds a product to the segment b->products (list of steps), or to a new one if an operand is computed in that segment or later. */
 static void place_product(builder *b, placing *to, const vpps_program_step *step) {
     const uint32_t v = step->to.value;
     load_operands(b, to, step);
@@ -229,7 +229,7 @@ static void place(builder *b, placing *to, const vpps_program_step *step) {
 
 /* ---------------------------------------------------------------- all */
 
-/* Returns whether segment g must follow segment h: it reads what h makes, or reads or stores what h stores over. */
+/* Returns whether segment g must follow segment h: g reads a value that h makes, or reads or stores memory that h overwrites. */
 static bool follows(const vpps_segments *s, uint32_t g, uint32_t h) {
     bool any = false;
     for (uint32_t k = s->list[g].first; k < s->list[g].first + s->list[g].n; k++) {
@@ -286,14 +286,14 @@ static bool list_steps(vpps_segments *s, const placing *from) {
     return true;
 }
 
-/* Segments run in the order of these numbers. Elementwise segments with equal numbers become one. */
+/* Returns a segment's number. Segments run in the order of their numbers; elementwise segments with equal numbers become one. */
 static uint64_t number_of(const vpps_segment *g) {
     return (uint64_t)g->barriers << 40 | (uint64_t)g->kind << 36 | (uint64_t)g->axis << 32 | g->words;
 }
 
-/* Counts the barriers that precede each segment, and sorts and joins segments accordingly. In a stage by rows a barrier separates any two, since
- * a segment may add up the products of the one before. In a stage by vertices a barrier separates those that do not commute, so that a transformer's
- * heads run side by side. If all slots (buffers) lie in shared memory (no lists), the order stays, since values made early would take more of it. */
+/* Counts the barriers before each segment; sorts and joins segments accordingly. If processors divide rows, a barrier separates any two segments:
+ * one may add up the products of the one before. If they divide vertices, only segments that must keep their order are separated, so that a
+ * transformer's heads run side by side. Without lists, slots (buffers) lie in shared memory: the order stays, as early values need more of it. */
 static bool order_segments(builder *b, placing *to) {
     vpps_segments *s = b->s;
     uint32_t *order = calloc(s->n + 1u, sizeof *order), *number = calloc(s->n + 1u, sizeof *number), n = 0;

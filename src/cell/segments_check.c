@@ -12,7 +12,7 @@ static bool slots_meet(const vpps_segments *s, uint32_t u, uint32_t v) {
            s->slot[v] < s->slot[u] + vpps_segment_width(s, u);
 }
 
-/* Returns why a segment (list of steps) must not read value u in memory; NULL: it may. alike: each thread reads only its element. */
+/* Returns why a segment (list of steps) must not read value u in memory, or NULL if it may. alike: each thread reads only its element. */
 static const char *memory_wrong(const vpps_segments *s, uint32_t segment, uint32_t u, bool alike) {
     if (!s->memory[u]) return "reads what is nowhere";
     for (uint32_t g = 0; g < s->n && s->list[g].barriers <= s->list[segment].barriers; g++)

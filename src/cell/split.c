@@ -155,7 +155,7 @@ static void split_as_read(vpps_compiled_cell *c, vpps_split split) {
     }
 }
 
-/* Returns whether values of v's pass are computed from v, and each processor computes its own rows of them from its own rows of v. */
+/* Returns whether v has readers in its pass, and all of them compute each processor's own rows from the processor's own rows of v. */
 static bool read_by_rows(const vpps_compiled_cell *c, uint32_t v) {
     bool any = false;
     for (uint32_t u = v + 1; u < c->n_values; u++) {

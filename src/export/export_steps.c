@@ -101,7 +101,7 @@ static void make_formula(cell *x, const vpps_program_step *s) {
     if (s->run.scalars) b[n++] = (binding){"s", own(x, s, s->run.tensors)};
     b[n++] = (binding){"f", number_f(s)};
     b[n++] = (binding){"u", number_u(x, s)};
-    b[n++] = (binding){"random", vpps_c_say("0.0f")}; /* without dropout any number will do */
+    b[n++] = (binding){"random", vpps_c_say("0.0f")}; /* unused: exported cells have no dropout */
     fprintf(x->out, "const float v%u = ", s->to.value);
     put_formula(x->out, formulas[s->run.of.opcode].value, b, n);
     fputs(";\n", x->out);
@@ -306,7 +306,7 @@ static vpps_status put_elements(cell *x, const vpps_segment *g) {
         const bool made = x->s.made_in[v] == x->segment;
         if (step->kind == VPPS_SEGMENT_MAKE && !make_element(x, step->step)) return refuse(x, step->step);
         if (step->kind == VPPS_SEGMENT_LOAD) {
-            x->s.made_in[v] = VPPS_NONE; /* so that vpps_c_element reads v in memory */
+            x->s.made_in[v] = VPPS_NONE; /* makes vpps_c_element read v in memory */
             const text from = vpps_c_element(x, v, "e");
             x->s.made_in[v] = x->segment;
             fprintf(x->out, "const float v%u = %s;\n", v, from.at);

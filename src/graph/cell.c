@@ -195,7 +195,7 @@ static uint32_t index_limit(const vpps_model *model, const vpps_cell_data *c, ui
     return x & VPPS_CELL_INPUT ? c->inputs[x & ~VPPS_CELL_INPUT].rows : c->signatures[c->nodes[x].signature].rows;
 }
 
-/* Describes node or input t as an output of the cell. Adds a node to c->outputs that is not there yet. */
+/* Describes node or input t as an output of the cell. A node that is not in c->outputs yet is added there. */
 static vpps_cell_offer offer_of(vpps_cell_data *c, uint32_t t) {
     if (t & VPPS_CELL_INPUT) {
         const vpps_cell_input *in = &c->inputs[t & ~VPPS_CELL_INPUT];
@@ -210,7 +210,7 @@ static vpps_cell_offer offer_of(vpps_cell_data *c, uint32_t t) {
 
 static uint8_t op_of(const vpps_cell_data *c, uint32_t t) { return c->signatures[c->nodes[t].signature].op; }
 
-/* Returns how many integers a vertex has: one for each caller's index that is a class or row, and one for dropout. */
+/* Returns how many integers a vertex has: one for each caller's index that is a class or row, and one if the cell has dropout. */
 static uint32_t count_numbers(const vpps_cell_data *c) {
     uint32_t n = 0;
     bool dropout = false;
@@ -419,7 +419,7 @@ static __attribute__((noinline)) bool take_children(vpps_graph *g, const vpps_ce
         if (!offer || (offer->output & VPPS_CELL_INPUT)) continue;
         const uint32_t output = offer->output;
         for (; k < end && children[k] < n_vertices && vertices[children[k]].cell == cell;
-             k++) /* for the cell just checked, children are copied without a check */
+             k++) /* further vertices of a cell need no check */
             *to++ = vertices[children[k]].first + output;
     }
     return true;
@@ -563,7 +563,7 @@ bool vpps_take_application(vpps_graph *g, const char *call, const vpps_applicati
     return status == VPPS_OK;
 }
 
-/* Checks that no array of an application is NULL if its count is greater than 0. */
+/* Checks that no array of an application (vertex being made) is NULL if its count is greater than 0. */
 static bool has_arrays(vpps_graph *g, const vpps_cell_data *c, const vpps_application *a) {
     const char *missing = a->n_children && !a->children       ? "children"
                           : a->n_pulls && !a->pulls           ? "pulls"

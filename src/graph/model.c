@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-static const uint64_t max_param_elems = (uint64_t)1 << 31; /* so that 32-bit offsets can address values and state */
+static const uint64_t max_param_elems = (uint64_t)1 << 31; /* lets 32-bit offsets address values and state */
 
 vpps_status vpps_model_create(vpps_model **out, uint64_t seed) {
     VPPS_NEED(out);
