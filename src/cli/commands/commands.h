@@ -1,4 +1,4 @@
-/* commands.h - the table of vpps's commands, their command lines and help, and what several of them begin with. */
+/* commands.h - the table of vpps's commands, their command lines and help, and how several commands open a network and its data. */
 #pragma once
 
 #include "cli/session/session.h"
@@ -46,7 +46,7 @@ int command_kernel(settings *s);
 int command_tune(settings *s);
 int command_doctor(settings *s);
 int command_cache(settings *s);
-/* `vpps completion SHELL` prints the shell's script. By `vpps completion words -- WORD...` the scripts ask what the last word may become. */
+/* `vpps completion SHELL` prints a completion script, which lists by `vpps completion words -- WORD...` what the last WORD may become. */
 int command_completion(settings *s);
 
 /* ---------------------------------------------------------------- command lines */
@@ -55,8 +55,8 @@ int command_completion(settings *s);
  * --config's file, then the command line. Exits after --help (code 0) or a mistake (code 2, with a message on stderr). */
 void options_parse(settings *s, const command *c, int argc, char **argv);
 
-/* Finds the files that may say which network is meant, if the command line does not: the checkpoint (value of --model, --resume or another
- * option with OPTION_NAMES_NETWORK), and the file of --config; NULL: not given. argv[0] is skipped. */
+/* Finds the files that may name the network if the command line does not. *checkpoint: the value of --model, --resume or another option
+ * with OPTION_NAMES_NETWORK. *config: the value of --config. NULL: no such option is given. argv[0] is skipped. */
 void options_find_files(const settings *s, int argc, char **argv, const char **checkpoint, const char **config);
 
 /* ---------------------------------------------------------------- help */
@@ -78,11 +78,11 @@ bool help_has_engine(const settings *s);
 
 /* ---------------------------------------------------------------- the beginning of several commands */
 
-/* Opens the data and the network of s, or of the checkpoint that s names, and builds the first batch's graph. Loads no
- * parameters: scripts and cells depend on shapes only. `shuffled`: the examples are in the order of training's first epoch, else in the data's
- * order. Free session and corpus also after a failure. */
+/* Opens the data and the network of s, or of the checkpoint that s names, and builds the first training batch's graph. Loads no parameters:
+ * only shapes matter to the callers. `shuffled`: the examples are in the order of training's first epoch, else in the data's order. Free
+ * session and corpus also after a failure. */
 vpps_status open_first_batch(session *x, settings *s, corpus *c, bool shuffled, vpps_node *loss);
 
-/* Opens the network of the checkpoint --model, with its parameters; `data`: and the data. Refuses output files that cannot be written, or
- * that are inputs. Free session and corpus also after a failure. */
+/* Opens the network of the checkpoint --model, with its parameters and, if `data` is true, the data that s names. Refuses output files that
+ * cannot be written, or that are inputs. Free session and corpus also after a failure. */
 vpps_status open_trained(session *x, settings *s, corpus *c, bool data);

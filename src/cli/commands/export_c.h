@@ -7,7 +7,7 @@
  * cannot be written as C, and with IO, FORMAT, MEMORY. */
 vpps_status export_as_c(settings *s);
 
-/* export_main_check checks that `vpps export --main` can write a program for the network that s names, export_main writes the program's C
+/* export_main_check checks that `vpps export --main` can write a program for the network that s names. export_main writes the program's C
  * source to f, after the network's cells. Both fail with ARGUMENT, export_main also with MEMORY. */
 vpps_status export_main_check(const settings *s);
 vpps_status export_main(session *x, const corpus *c, FILE *f);

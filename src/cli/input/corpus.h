@@ -1,4 +1,4 @@
-/* corpus.h - a command's data: the splits (train, dev, test) as read, and their ids in the network's vocabularies. */
+/* corpus.h - a command's data: the splits (train, dev, test) as read, and ids of their words and labels in the network's vocabularies. */
 #pragma once
 
 #include "cli/input/input_form.h"
@@ -11,7 +11,7 @@ enum {
     VOCAB_CHARACTERS,
     VOCAB_EDGE_TYPES,
     VOCAB_CLASSES, /* vocabulary of tags, target words or labels; its last entry stands for all unknown ones; NULL: classes have no names */
-    VOCAB_LEXICON, /* the lexicon: words of which lattices are built; their ids are not the network's */
+    VOCAB_LEXICON, /* lexicon: the words that arcs of lattices may have; VOCAB_WORDS gives the words other ids */
     N_VOCABS
 };
 
@@ -34,22 +34,22 @@ typedef struct corpus_split {
     vpps_sentences *words; /* translation from lattices: the source sentences, until their lattices are built */
     vpps_lattices *lattices;
     vpps_spellings *spellings;
-    vpps_edge_lists *edge_lists; /* NODES, GRAPHS: the graphs' edges; the nodes are the words of `sentences` */
-    /* Prediction, data with a format of their own (task.own_form): the texts of all examples; text i ends before
-     * text_ends[i], where the next one begins. */
+    vpps_edge_lists *edge_lists; /* graph networks: the edges of all graphs; the nodes are the words of `sentences` */
+    /* Prediction on dependency trees or graphs (kinds of data with task.own_form): the texts of all examples. Text i ends before
+     * text_ends[i], where text i + 1 begins. */
     char *text;
     size_t *text_ends;
     vpps_vocab *numbers[N_VOCABS]; /* vocabularies of the names "0", "1", ..., for data that have numbers only */
     uint32_t *stream;              /* language models (TEXT): the network's ids of all words, example after example */
     /* Language models: example i is stream[starts[i]] .. stream[starts[i + 1]]; its last word is also the next example's first. */
     uint32_t *starts;
-    uint32_t *ids[N_VOCABS]; /* for each id as read: the network's id; NULL: both ids are equal */
+    uint32_t *ids[N_VOCABS]; /* by the id as read of a word, label or edge type: its id in the network; NULL: equal */
     uint32_t n_all;          /* number of examples read */
     uint32_t *examples;      /* numbers (less than n_all) of the n_examples examples that the command uses */
     uint32_t n_examples;
 } corpus_split;
 
-/* Memory for one example whose words are the network's ids. */
+/* Memory for a copy of one example, in which words have the ids of the network's vocabulary. */
 typedef struct corpus_scratch {
     vpps_tree tree;
     vpps_lattice lattice;
@@ -64,7 +64,7 @@ typedef struct corpus {
     corpus_split split[N_SPLITS];
     vpps_vocab *vocab[N_VOCABS];
     uint32_t classes;
-    /* Constituent trees: keeps_tags: whether labels keep their function tags (NP-SBJ); tags_known: whether keeps_tags has been decided. */
+    /* Constituent trees. keeps_tags: whether labels keep function tags, as SBJ in NP-SBJ. tags_known: whether keeps_tags has been set. */
     bool tags_known, keeps_tags;
     input_reading input; /* prediction: how the text of the examples is read */
     corpus_scratch scratch;

@@ -26,9 +26,9 @@ vpps_status corpus_end_input(corpus *c, const settings *s);
 /* Sets *x to example i of a split; *x is valid until the next call. Fails with MEMORY. */
 vpps_status corpus_example(corpus *c, net_kind kind, const corpus_split *split, uint32_t i, net_example *x);
 
-/* Sets *form to the format of a file whose examples are records, else to INPUT_AUTO. Records are in .jsonl and .csv files, in .tsv files
- * whose first line has field names, and in other files of JSON objects, about which a note is added. Fails with ARGUMENT where the network
- * cannot read records, or options about fields were given for a file without any. */
+/* Sets *form to the format of a file whose examples are records, else to INPUT_AUTO. Records are in .jsonl and .csv files, and in .tsv
+ * files whose first line has field names. Another file that begins with a JSON object is read as JSONL, and a note says so. Fails with
+ * ARGUMENT where the network cannot read records, or where options about fields were given for a file without records. */
 vpps_status corpus_records_form(corpus *c, const settings *s, const task_text *text, input_form *form);
 
 /* Appends a file's records to a split as examples. Fails with FORMAT, naming the record's line, and MEMORY. */

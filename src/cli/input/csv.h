@@ -1,6 +1,6 @@
-/* csv.h - reads and writes CSV and TSV. CSV follows RFC 4180: a quoted field may hold commas, line ends, and quotation
- * marks, which are doubled. In TSV a line is a record; a field that is quoted as a whole, its inner marks doubled, is
- * unquoted, since spreadsheets write fields with tabs or marks that way; any other quotation mark is text. */
+/* csv.h - reads and writes CSV and TSV. CSV follows RFC 4180: a quoted field may hold commas, line ends, and quotation marks, which are
+ * doubled. In TSV each line is a record. Quotation marks around a whole TSV field are removed and doubled marks inside it become single,
+ * since spreadsheets write such fields. Any other quotation mark in TSV is text. */
 #pragma once
 
 #include "vpps.h"

@@ -33,8 +33,8 @@ const char *fields_other_text(const field_reader *r, const json_t *object, const
 void fields_begin(field_reader *r, const settings *s, input_form form, input_reading *in);
 void fields_close(field_reader *r);
 
-/* fields_want_names returns whether the next record holds the fields' names; fields_take_names takes that record. It
- * fails with FORMAT, also where labels are needed and the record has no name for them. */
+/* fields_want_names returns whether the next record is a table's line of field names; fields_take_names takes these names. fields_take_names fails
+ * with FORMAT if the names are faulty, or if examples need labels and no field is named as the text or as the labels. */
 bool fields_want_names(const field_reader *r);
 vpps_status fields_take_names(field_reader *r, const char *text, size_t len);
 

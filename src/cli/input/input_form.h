@@ -21,7 +21,7 @@ static inline bool fields_are(input_form form) { return form == INPUT_JSONL || f
 
 static inline bool fields_are_table(input_form form) { return form == INPUT_CSV || form == INPUT_TSV; }
 
-/* How the text of one example is read. READ_FILE: the network's own reader reads a whole file of training data. */
+/* How the text of one example is read. READ_FILE: the reader of training data reads a whole file. READ_BARRED: words are word|TAG. */
 typedef enum read_form { READ_FILE, READ_LINES, READ_BARRED, READ_COLUMNS, READ_LABELLED } read_form;
 
 typedef struct input_reading {
@@ -30,7 +30,7 @@ typedef struct input_reading {
     vpps_bars bars;
     bool records;    /* whether the columns come from a record's fields */
     bool words_only; /* text in columns: whether lines are words without a column of tags */
-    /* text in columns: whether the network knows none of the tags; predict keeps the tags, and adds a column */
+    /* text in columns: whether the input's tags are none of the network's; predict then keeps them and adds a column of tags */
     bool other_tags;
     vpps_columns_seen seen; /* oddities in the columns of the latest example */
 } input_reading;

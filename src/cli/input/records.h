@@ -20,9 +20,9 @@ typedef struct record_reader {
     char *joined; /* lines of the unfinished record */
     size_t joined_len;
     uint64_t first; /* number of the unfinished record's first line */
-    /* State of the unfinished record: open: it has a line; whole: it is not too long; blank: a blank line follows it. */
+    /* Whether a record is unfinished (open), is not too long (whole), and whether the next record is the blank line after a sentence (blank). */
     bool open, whole, blank;
-    bool graph, graph_ends; /* graph: whether a "graph" line has come; graph_ends: whether the latest line is blank */
+    bool graph, graph_ends; /* whether the unfinished graph has its "graph" line; whether its latest line is blank */
     csv_state state;
 } record_reader;
 
@@ -40,10 +40,10 @@ vpps_status records_look(record_reader *r, const char **text, size_t *len);
  * LINE_NONE or LINE_END, as lines_next does. */
 line_kind records_next(record_reader *r, record *out);
 
-/* While no input is available: takes the unfinished graph if a blank line follows it. Returns false if there is none. */
+/* Takes the unfinished graph if its latest line is blank, without waiting for further input. Returns false if there is no such graph. */
 bool records_next_graph(record_reader *r, record *out);
 
-/* The name under which readers of a record's text report errors in the record. */
+/* The file name in error messages about a record's text, until records_place puts the real name in its place. */
 #define RECORD_NAME "line"
 
 /* Rewrites the thread's error message about a record's text: replaces RECORD_NAME by the file, and counts lines from `number`, the record's

@@ -2,10 +2,10 @@
  * sentence. The columns of CoNLL-U have standard names. In CoNLL-U Plus the file's first line names the columns. */
 typedef struct columns {
     char separator; /* the separator of columns: a tab; or a space, which stands for any run of blanks */
-    /* n: number of columns (0: as many as in line 1); word, tag, id: numbers of their columns, from 1 (tag 0: the last; id 0: none) */
+    /* n: number of columns; 0: as many as in line 1. word, tag, id: numbers of these columns, from 1. tag 0: the last column; id 0: no column. */
     size_t n, word, tag, id;
     int conllu; /* the lines are CoNLL-U */
-    int named;  /* `n`, `word` and `tag` were found by the columns' names in the file */
+    int named;  /* the columns have names, from which `n`, `word` and `tag` were set */
     int varies; /* sentences may differ in their number of columns */
     int alone;  /* each line is one word, without other columns */
     int keeps;  /* the input's columns stay; predicted tags are added as a last column */
@@ -51,7 +51,7 @@ static int is_document(const columns *y, text line) {
            (y->separator == ' ' || !memchr(line.at, '\t', (size_t)(word.at - line.at)));
 }
 
-/* Sets the separator and number of columns from the first line with columns in the input (`all` 1) or in the current sentence. */
+/* Sets the separator and number of columns from the first line with columns in the rest of the input (`all` 1) or of the sentence (`all` 0). */
 static void begin_rows(columns *y, input in, int all) {
     for (int first = 1, more = 1; more; first = 0, more = next_line(&in)) {
         const int document = is_document(y, in.line);

@@ -1,6 +1,6 @@
 /* forms.h - finds the format of an exported program's input: from --input-format, the file's name, or its first lines. READS(form): whether
- * the network reads a format. LOOKS: whether `look` must find the format of lines that are no records. LABEL_NAMES, TEXT_NAMES: the usual
- * names of a record's fields with the labels and with the text. */
+ * the network reads a format. LOOKS: whether a .tsv file may also hold columns or labelled sentences, which `look` recognises. LABEL_NAMES,
+ * TEXT_NAMES: the usual names of a record's fields with the labels and with the text. */
 /* The formats of input. form_words are their names for --input-format. */
 typedef enum form { ANY, PLAIN, TAGGED, COLUMNS, LABELLED, JSONL, CSV, TSV } form;
 static const char *const form_words[] = {"auto", "text", "tagged", "columns", "labelled", "jsonl", "csv", "tsv"};

@@ -164,7 +164,7 @@ static size_t likeliest(const float *x) {
 
 static void put(text t) { fwrite(t.at, 1, t.len, stdout); }
 
-/* Stops if a cell's function fails. Only a bug in this program can cause this. */
+/* Stops the program if a C function of the network (`status`) failed. Only a bug in this program can cause this. */
 static void need(int status) {
     if (status != NET_OK) stop("indices in range");
 }

@@ -1,6 +1,6 @@
-/* records.h - an exported program's input and output as lines, JSON objects, or rows of tables (CSV, TSV). ANSWER_NAMES: names of the
- * prediction's fields. A printed object gets all these fields, a row the first two. Only the first CELLS may be names of input columns.
- * UNANSWERED(i): field i is emptied if there is no prediction. put_value and put_cell print a field. */
+/* records.h - an exported program's input and output as lines, JSON objects, or rows of tables (CSV, TSV). ANSWER_NAMES: names of the answer's
+ * fields. A printed object gets all these fields, a row the first two. An input table may have columns of the first CELLS names only.
+ * UNANSWERED(i): whether an input field named as answer field i is emptied if there is no answer. put_value and put_cell print a field. */
 typedef struct answer answer;
 static void put_value(const answer *a, size_t i);
 static void put_cell(const answer *a, size_t i, char separator, int tabs);

@@ -1,7 +1,7 @@
 /* tagger.h - an exported program that tags words. Its input has lines of words, lines of word|TAG, columns, or records (JSON, CSV, TSV). */
 enum { MOST_BARS = 8 };
 
-/* How the input's lines are read: as columns y, or as tokens such as word|TAG with `bars` '|' each. */
+/* How the input's lines are read. bars 0: as columns, which `y` describes; else as tokens such as word|TAG, each with `bars` times '|'. */
 static struct {
     columns y;
     size_t bars;

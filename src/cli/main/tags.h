@@ -10,8 +10,8 @@ static void logits_of(const sentence *s, float *logits);
 static const float *logits_at(const answer *a, size_t k) { return a->logits + k * CLASSES; }
 
 #ifdef CHAIN
-/* Chooses the likeliest sequence of tags by the scores of the words and of neighbouring tags (a CRF). If p, logits become the log marginal
- * probabilities of each word's tags. */
+/* Chooses the likeliest sequence of tags by the scores of the words and of neighbouring tags (a CRF). If p is not 0, replaces the logits by
+ * the log marginal probabilities of each word's tags. */
 static void choose(answer *a, int p) {
     const tag_chain chain = {CLASSES, (float *)(size_t)chain_next, (float *)(size_t)chain_begin,
                              (float *)(size_t)chain_end};

@@ -1,6 +1,6 @@
-/* trees.h - an exported program that labels the nodes of trees. A tree is written with brackets. LEAF and INNER(kind) are the functions of
- * the cells for leaves and inner nodes; PYRAMID, in networks that classify whole sentences, is the function that combines neighbouring
- * vectors. NAMED is defined if labels are names instead of numbers; a bracket may then have any number of children. */
+/* trees.h - an exported program that labels the nodes of trees, which are written with brackets. LEAF and INNER(kind): the network's C
+ * functions for leaves and for inner nodes. PYRAMID, only for networks that classify whole sentences: the C function that combines two
+ * neighbouring vectors. NAMED is defined if labels are names instead of numbers; a bracket may then have any number of children. */
 typedef struct node {
     size_t left, right; /* indices of the children; equal for a leaf */
     size_t level;       /* 0: a leaf; else 2 * the height above the leaves, plus the kind of cell (0 or 1) */
@@ -35,7 +35,7 @@ static size_t add_node(forest *f, node n) {
 }
 
 #ifdef KINDS
-/* Mixes bits as SplitMix64 does. The hash of the tree's size, an inner node's index and its left child's index selects one of two cells. */
+/* Mixes bits as SplitMix64 does. The hash of the tree's size, a node's index and its left child's index selects one of two cells for the node. */
 static uint64_t mix(uint64_t z) {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;

@@ -61,7 +61,7 @@ typedef struct settings {
     uint32_t lr_schedule, lr_every, warmup;
     const char *class_weights;
     bool train_accuracy;
-    const char *freeze, *lr_of; /* lists of parameters' names, separated by commas; lr_of: each name with a rate */
+    const char *freeze, *lr_of; /* lists separated by commas; freeze: names of parameters; lr_of: NAME=LEARNING_RATE */
     uint32_t gradients, nonfinite;
 
     const char *device;
@@ -79,10 +79,10 @@ typedef struct settings {
 
     uint32_t scheme; /* value of --scheme, the rules for tags: a chain_scheme (chain.h) */
     const char *csv;
-    uint32_t classes_of; /* trees: whether the confusion matrix counts roots or all nodes: CLASSES_OF_... */
+    uint32_t classes_of; /* trees: which nodes the confusion matrix counts: CLASSES_OF_ROOT or CLASSES_OF_NODES */
     const char *model, *save, *save_best, *resume, *init, *log, *plot, *trace, *config;
     uint32_t patience;
-    uint32_t top, on_error;               /* predict: top: classes listed; on_error: 0 stops, 1 skips the line */
+    uint32_t top, on_error;               /* number of likeliest classes to list; faulty lines: 0 stops, 1 skips them */
     uint32_t input_format, output_format; /* values of the enums input_form and output_form */
     bool gold;
     const char *text_field, *label_field;
@@ -94,7 +94,7 @@ typedef struct settings {
     uint32_t log_every, output, trace_events;
     uint32_t beam, max_words;
     float length_penalty;
-    /* `vpps export`: names of the C file, the header and the file of weights to write; prefix of the names in them */
+    /* `vpps export`: names of the C file, the header and the file of weights to write; prefix of the C file's functions and constants */
     const char *c_file, *header, *prefix, *weights;
     uint32_t c_precision; /* a vpps_c_precision */
     bool losses, main_program;
@@ -112,7 +112,7 @@ void options_complete(settings *s);
  * whose heading names the command in `commands`, and --help-engine lists the groups that --help leaves out. */
 typedef struct cli_option {
     option_row row;
-    int key;           /* the option's letter, or its number above all characters */
+    int key;           /* the option's letter; without a letter, a number larger than any character */
     unsigned commands; /* the commands with this option, as a set of command_bit */
     unsigned flags;
     bool of_network; /* whether row.offset is the offset of a member of settings.net, not of settings */
@@ -181,8 +181,8 @@ bool options_read(settings *s, const cli_option *o, const char *text, char *why,
 /* Returns whether a name contains "{epoch}". */
 bool save_name_varies(const char *name);
 
-/* Checks a checkpoint's name. Fails with ARGUMENT, naming `option`, where there is more than one "{epoch}", one in a
- * folder's name, or another word in braces. */
+/* Checks a checkpoint's name. Fails with ARGUMENT, naming `option`, where "{epoch}" occurs twice or in a folder's name, or where another
+ * word is in braces. */
 vpps_status save_name_check(const char *option, const char *name);
 
 /* Returns the name with the epoch's number for "{epoch}", which the caller frees. NULL: out of memory. */

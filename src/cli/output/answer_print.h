@@ -31,7 +31,7 @@ typedef struct answer_printer {
     const field_reader *fields; /* reads records and knows the names of their fields; NULL: examples have no fields */
     /* begun: whether a table's line of column names is printed; crlf: whether lines end in CR LF */
     bool begun, crlf;
-    size_t empty;   /* number of a table's rows without an answer that wait until the columns are known */
+    size_t empty;   /* number of empty rows (records without an answer) to print once the table's columns are known */
     char **columns; /* names of a table's columns */
     size_t n_columns;
 } answer_printer;
@@ -46,7 +46,7 @@ void answer_printer_close(answer_printer *p);
  * FORMAT (a character that the output format cannot hold), MEMORY. */
 vpps_status answer_print(answer_printer *p, const asked *q, const char *text, size_t len);
 
-/* answer_print_names, called after each file, prints a table's line of column names if the table has had no records. answer_print_end, called last,
- * prints the rows that wait for the names. Both fail with MEMORY. */
+/* answer_print_names, called after each file, prints a table's line of column names if the table has had no records. answer_print_end,
+ * called last, prints the empty rows that still wait for column names. Both fail with MEMORY. */
 vpps_status answer_print_names(answer_printer *p);
 vpps_status answer_print_end(answer_printer *p);

@@ -7,7 +7,7 @@
 #include "cli/session/best.h"
 #include "cli/session/session.h"
 
-/* A written checkpoint, which holds `epoch` epochs and `batch` batches of the next one. path NULL: none was written. */
+/* A written checkpoint, saved after `epoch` epochs and `batch` batches of the next epoch. path NULL: none was written. */
 typedef struct saved_file {
     char *path;
     uint32_t epoch, batch;
@@ -18,7 +18,7 @@ typedef struct train_summary {
     const settings *settings;
     saved_file saved, saved_best;
     vpps_stats stats;       /* the engine's counters at the end */
-    const session *session; /* the network, and what --vectors and --init found for it */
+    const session *session; /* the network, and how many parameters --vectors and --init set */
     uint64_t sentences, batches, nodes;
     uint64_t levels, steps, instructions, script_bytes; /* sums of vpps_stats' members over the batches */
     uint32_t epoch;                                     /* number of epochs finished since training began */
@@ -26,7 +26,7 @@ typedef struct train_summary {
     double start_seconds;   /* time up to the end of the first batch, part of `seconds`; 0: only one batch */
     double sentences_per_s; /* sentences per second after the first batch */
     double loss;            /* mean loss over the last epoch's batches */
-    double losses;          /* mean number of losses, one per word or node, per example */
+    double losses;          /* mean number of losses per example; each word or node has one loss */
     double train_accuracy;  /* --train-accuracy: accuracy on the training data in the last epoch; else NaN */
     measures split[N_SPLITS];
     best_measure best;

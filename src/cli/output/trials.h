@@ -3,8 +3,8 @@
 
 #include "cli/common/json.h"
 
-/* Returns the measured variants as {"done": ..., "trials": [...]}. A CPU adds "splits" (ways to divide a stage's work among virtual processors), and
- * if requested the "products" (times of matrix products). Returns null if the device has nothing to choose. */
+/* Returns the measured variants as {"done": ..., "trials": [...]}. On a CPU, "splits" lists whether work divided by rows or by vertices was
+ * faster, and "products", if requested, times of matrix products. Returns null if nothing was measured. */
 json_t *trials_json(vpps_handle *h, bool products);
 
 /* Prints a line for each measured variant, and the number of variants that were not tried. */

@@ -3,8 +3,8 @@
 
 #include "cli/input/task.h"
 
-/* A measurement of the dev data: `value` by the chosen metric, `next` by the metric after it in task.metrics.
- * Of two measurements with value 0, the better `next` decides: while BLEU is 0, perplexity. */
+/* A measurement of the dev data: `value` is the chosen metric's, `next` the value of the metric after it in task.metrics. If two
+ * measurements have value 0, the one with the better `next` is better: translators are compared by perplexity while BLEU is 0. */
 typedef struct best_value {
     bool found; /* whether a finite value has been measured */
     double value, next;
@@ -28,5 +28,5 @@ typedef struct best_measure {
  * and --lr-schedule plateau do not count it. */
 bool best_take(best_measure *b, const task *kind, const measures *dev, uint32_t epoch, uint32_t batch, bool due);
 
-/* Returns whether the last measurements of --eval-every, `patience` or more, were not better; false for patience 0. */
+/* Returns whether the last `patience` or more measurements of --eval-every were no better than an earlier one; false for patience 0. */
 bool best_is_old(const best_measure *b, uint32_t patience);

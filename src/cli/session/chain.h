@@ -11,8 +11,8 @@ typedef enum chain_scheme { CHAIN_ANY, CHAIN_IOB1, CHAIN_IOB2, CHAIN_IOBES } cha
 vpps_status chain_open(tag_chain *ch, uint32_t classes);
 void chain_close(tag_chain *ch);
 
-/* Sets scores to -inf for successive tags that the scheme forbids. Fails with ARGUMENT where tags do not mark chunks, O is missing, or a tag fits
- * only another scheme, so that no sentence may have it: B-x with IOBES but without E-x; E-x or S-x without IOBES. Fails with MEMORY. */
+/* Sets scores to -inf for successive tags that the scheme forbids. Fails with ARGUMENT where tags do not mark chunks, where O is missing,
+ * or where a tag fits only another scheme: E-x and S-x fit only IOBES, in which B-x needs a tag E-x. Fails with MEMORY. */
 vpps_status chain_forbid(tag_chain *ch, chain_scheme scheme, const vpps_vocab *tags);
 
 /* Checks that the network's tags fit the tag scheme, such as IOB2. Fails with ARGUMENT where tags do not mark chunks, O is missing, or a

@@ -13,5 +13,5 @@ typedef struct tag_chain {
 /* Sets tags[0 .. n) to the likeliest tags of n words together (Viterbi 1967), given each word's logits. Fails with MEMORY. */
 vpps_status chain_decode(const tag_chain *ch, uint32_t n, const float *const *logits, int32_t *tags);
 
-/* Sets log_p[k * classes + i] to the log of the marginal probability of tag i at word k; log_p may be where the logits are. Fails with MEMORY. */
+/* Sets log_p[k * classes + i] to the log of tag i's marginal probability at word k. log_p may be the array of logits. Fails with MEMORY. */
 vpps_status chain_marginals(const tag_chain *ch, uint32_t n, const float *const *logits, float *log_p);

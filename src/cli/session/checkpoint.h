@@ -12,7 +12,7 @@ typedef struct position {
     uint64_t trained; /* number of examples trained on since the network's training began */
     double loss_sum;  /* sum of the current epoch's n_losses finite losses */
     uint32_t n_losses;
-    /* --train-accuracy: numbers of words or nodes in the current epoch: classified right; labelled */
+    /* --train-accuracy: numbers of correctly classified, and of labelled, words or nodes in the current epoch */
     uint64_t right, labelled;
     best_measure best; /* the best measurements of dev */
     uint32_t lr_drops; /* number of times that --lr-schedule plateau has lowered the learning rate */

@@ -18,7 +18,7 @@ typedef struct decoder {
     const network *net;
     void *instance;
     uint32_t classes, end_word;
-    /* Decoder states and attention's memory go to the host between words; else they stay on the device while they fit. */
+    /* true: between words, decoder states and the encoder's vectors are copied to the host; false: they stay on the device if they fit */
     bool by_host;
     decoder_options options;
 } decoder;

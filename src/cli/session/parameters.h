@@ -26,8 +26,8 @@ bool vectors_wanted(const settings *s);
  * made. Fails with IO, FORMAT, MEMORY, ARGUMENT (another size is given). */
 vpps_status vectors_set_size(settings *s);
 
-/* Sets the embeddings of words that the file has, and x->vectors; freezes them if s says so. Call it after the network
- * is made and before its handle is. Fails with IO, FORMAT, MEMORY. */
+/* Sets the embeddings of words that the file of --vectors has, and counts these words in x->vectors. Freezes the embeddings with
+ * --freeze-vectors. Call it after the network is made and before its handle is. Fails with IO, FORMAT, MEMORY. */
 vpps_status vectors_load(session *x, const corpus *c);
 
 /* Writes a line such as "glove.txt: vectors of 81.2 % of the words, ...". */

@@ -29,7 +29,7 @@ typedef struct session {
     void *log_context;
     void *net;
     net_scores scores; /* graph nodes of the batch's scores, one per position (word, node or whole example) */
-    vpps_node *costs;  /* losses of whole examples, in networks that have them (net_scores) */
+    vpps_node *costs; /* further loss terms of whole examples, such as the cost of computation time (net_scores.cost) */
     uint32_t n_costs;
     uint32_t n_positions;          /* number of scores */
     vpps_param class_weights;      /* --class-weights: the parameter, one weight per class */

@@ -10,7 +10,7 @@ typedef struct team {
     uint32_t rank, size;
     uint32_t cores; /* cores that each process may use; processes on the same cores divide them */
     bool agreed;    /* whether the latest failure was common to all processes */
-    /* Whether --save, --save-best are given in the first process: then every process writes its rows of divided tables. */
+    /* Whether --save, --save-best are given with --shard-tables: each process then writes the rows of lookup tables that it stores. */
     bool saves, saves_best;
 } team;
 
@@ -18,7 +18,7 @@ typedef struct team {
  * first call of the process. */
 void team_guard(const settings *s);
 
-/* Joins the processes that the launcher started together, unless s forbids it; they count as busy (team_busy). Fails as
+/* Joins the processes that the launcher started together, unless s forbids it. Marks this process as busy (team_busy). Fails as
  * vpps_communicator_open does. */
 vpps_status team_open(team *t, const settings *s);
 void team_close(team *t);
@@ -29,7 +29,7 @@ uint32_t team_vps(const team *t, const settings *s);
 /* While a process is busy reading, saving or measuring, the watchdog lets the other processes wait for it. */
 void team_busy(const team *t, bool busy);
 
-/* Makes every process but the first write no files and print nothing. */
+/* Turns off output files and messages in all processes except the first one. */
 void team_quieten(team *t, settings *s);
 
 /* Checks that `option`, which needs a single process, is used in one; t NULL: there is one. Fails with ARGUMENT. */
@@ -41,7 +41,7 @@ vpps_status team_agree(team *t, vpps_status status);
 /* Waits until all processes have called team_meet. */
 vpps_status team_meet(team *t);
 
-/* Checks that all processes have equal options, data and parameters before training. Fails with ARGUMENT in all. */
+/* Checks before training that all processes have equal options, data and parameters. Otherwise fails with ARGUMENT in all processes. */
 vpps_status team_compare(team *t, const char *options, const corpus *c, vpps_model *model);
 
 /* Returns the options that team_compare compares, one per line, which the caller frees. NULL: out of memory. */

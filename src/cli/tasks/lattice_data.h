@@ -1,4 +1,4 @@
-/* lattice_data.h - what the tasks on lattices share: ids of characters and of the words on arcs. */
+/* lattice_data.h - functions for all tasks on lattices: making lattices, and the ids of characters and of the words on arcs. */
 #pragma once
 
 #include "cli/input/task.h"
