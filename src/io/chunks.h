@@ -23,7 +23,7 @@ static inline bool vpps_chunk_tag_read(const char *text, vpps_chunk_tag *tag) {
 }
 
 /* Returns whether two neighbouring tags of one type, given by their letters, belong to the same chunk. If not, a chunk ends after the first
- * tag and another begins at the second one; O is in no chunk. The rule is conlleval's (Tjong Kim Sang and Buchholz 2000). */
+ * tag and another begins at the second one; O is in no chunk. The scorer conlleval has this rule (Tjong Kim Sang and Buchholz 2000). */
 static inline bool vpps_chunk_goes_on(char before, char now) {
     return (before == 'B' || before == 'I') && (now == 'I' || now == 'E');
 }

@@ -1,4 +1,4 @@
-/* constituents.h - the struct that holds constituent trees with any number of children, for the files that fill it. */
+/* constituents.h - the struct that holds constituent trees with any number of children, for the source files that fill it. */
 #pragma once
 
 #include "vocab.h"

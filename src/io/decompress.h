@@ -15,8 +15,8 @@ typedef struct vpps_codec {
     bool (*begins)(const unsigned char *bytes, size_t n);
     /* Returns a new decompression state, NULL when out of memory. */
     void *(*open)(void);
-    /* Decompresses from `in` to `out` until one buffer is used up. *inside tells whether compressed data must follow; the caller passes it to the
-     * next step unchanged. `name` is the file's name for messages. Fails with FORMAT, MEMORY. */
+    /* Decompresses from `in` to `out` until one buffer is used up. Sets *inside to whether the data so far are incomplete, so that more must
+     * follow; the caller passes *inside to the next step unchanged. `name` is the file's name for messages. Fails with FORMAT, MEMORY. */
     vpps_status (*step)(void *state, const char *name, vpps_pieces *pieces, bool *inside);
     void (*close)(void *state);
 } vpps_codec;

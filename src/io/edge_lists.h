@@ -46,7 +46,7 @@ typedef enum vpps_edge_labels { VPPS_NODE_LABELS, VPPS_GRAPH_LABELS, VPPS_NO_LAB
 vpps_status vpps_edge_lists_read_text(vpps_edge_lists *e, vpps_sentences *nodes, const char *name, const char *text,
                                       size_t len, vpps_edge_labels labels);
 
-/* Finds the label of a node or graph in its line: *at .. *label_end, which is empty where the line has no label.
- * Returns false for a line that can have no such label. */
+/* Finds the label in a line that begins with "node" (VPPS_NODE_LABELS) or "graph" (other `labels`): *at .. *label_end, an empty range if
+ * the line has no label. Returns false for any other line. */
 bool vpps_edge_lists_label(const char *begin, const char *end, vpps_edge_labels labels, const char **at,
                            const char **label_end);

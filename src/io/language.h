@@ -1,8 +1,8 @@
 /* language.h - the vocabulary and the grammar of the generated language; only language.c includes this file. */
 #pragma once
 
-/* Word lists, called classes, with frequent words first. A name's class is made of lists of syllables, separated by '|': every choice
- * of one from each list is a name. A word may be in several classes. No word ends in u, which marks translated words. */
+/* Word lists, called classes, with frequent words first. The last N_NAMES classes are lists of syllables, separated by '|'; each word joins
+ * one syllable of every list. A word may be in several classes. No word ends in u, which marks translated words. */
 static const struct {
     const char *name, *words;
 } classes[] = {
@@ -54,9 +54,9 @@ static const struct {
     {"SHARED_NAME", SYLLABLES "en is"},
 };
 
-/* Phrases of the grammar, with rules. A rule has a weight and the classes and phrases that it expands to; the symbol after '>' goes to the
- * phrase's end in the translation. No phrase begins with itself: a word precedes each recursion, which ends when the sentence is too long.
- * tag: chunk tag of a name's first word, an index of tag_names; 0: no name. */
+/* Phrases of the grammar. Each of a phrase's rules has a weight and the classes and phrases that replace the phrase. In the translation,
+ * the symbol after '>' moves to the end. No phrase begins with itself: a word precedes each recursion, which ends when the sentence is too
+ * long. tag: chunk tag of a name's first word, an index of tag_names; 0: no name. */
 static const struct {
     const char *name, *rules;
     int tag;

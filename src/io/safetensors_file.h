@@ -1,4 +1,4 @@
-/* safetensors_file.h - the struct of an open safetensors file, for the files that read it. */
+/* safetensors_file.h - the struct of an open safetensors file, for the source files that read such files. */
 #pragma once
 
 #include "json.h"
@@ -26,8 +26,8 @@ struct vpps_safetensors {
 vpps_status vpps_safetensors_header_length(const char *path, const unsigned char first[8], uint64_t file_bytes,
                                            uint64_t *header_bytes);
 
-/* Parses the header and fills all of *file but path and data; data_bytes is the number of bytes after the header. After
- * OK the tensors tile these bytes in the order of infos; every `bytes` is still NULL. Fails with FORMAT, MEMORY. */
+/* Parses the header and fills all of *file but path and data; data_bytes is the number of bytes after the header. After OK the tensors in
+ * `infos` fill these bytes one after the other; their pointers `bytes` are still NULL. Fails with FORMAT, MEMORY. */
 vpps_status vpps_safetensors_parse_header(vpps_safetensors *file, const char *header, size_t header_bytes,
                                           uint64_t data_bytes);
 

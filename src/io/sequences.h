@@ -24,7 +24,7 @@ struct vpps_sentences {
     bool has_heads;           /* whether the sentences, once there is one, are dependency trees */
 };
 
-/* Sizes of a vpps_sentences at one time, to which a reader that fails cuts the sentences back. */
+/* Sizes of a vpps_sentences before a text is read; if reading fails, vpps_sentences_restore goes back to these sizes. */
 typedef struct vpps_sentences_mark {
     size_t n_words;
     uint32_t n_sentences, vocab, tag_vocab;
@@ -54,7 +54,7 @@ vpps_status vpps_sentences_add_line(vpps_sentences *s, const vpps_line *line, co
 /* The form of tokens such as word|TAG or word|POS|TAG: n characters '|' separate n + 1 columns. Where a token has more
  * '|', the surplus ones belong to its first column. */
 typedef struct vpps_bars {
-    uint32_t n, word, tag; /* n: number of '|' in a token; word, tag: numbers of their columns, from 1 */
+    uint32_t n, word, tag; /* n: number of '|' in a token; word, tag: numbers of the word's and tag's columns, from 1 */
 } vpps_bars;
 
 /* Reads tagged sentences as vpps_sentences_read_tagged_text does, but a word has `bars->n` '|', which separate n + 1 columns; bars tells
@@ -64,18 +64,18 @@ vpps_status vpps_sentences_read_barred_text(vpps_sentences *s, const char *name,
 
 /* Observations of a reader of columns that a user may want to know. Lines count from 1; 0: there is no such line. */
 typedef struct vpps_columns_seen {
-    /* number of the first line read as a word that may be a comment: it begins with '#', and only lines with '#' have its tag */
+    /* number of the first line that begins with '#' and was read as a word, but may be a comment: only such lines have its tag */
     uint32_t odd;
-    /* comments between words of a sentence: inside: line of the first; n_inside: how many there are */
+    /* comment lines between words of a sentence. inside: number of the first such line; n_inside: how many there are */
     uint32_t inside, n_inside;
     uint32_t tag;     /* number of the tags' column, from 1; 0: no line had columns */
     uint32_t columns; /* number of columns of the latest sentence; 0: not known */
     char separator;   /* the byte between columns; a space: any white space */
 } vpps_columns_seen;
 
-/* Reads sentences as vpps_sentences_read_columns_text does, and sets *seen. `records`: the text is a record of its own, not a file, so that -DOCSTART-
- * is a word, not a mark between documents. Before the call, seen->columns is a preceding text's number of columns, or 0; if all lines begin with '#',
- * those with as many columns are words, the others comments. */
+/* Reads sentences as vpps_sentences_read_columns_text does, and sets *seen. `records`: the text is from a record, not a file, so that
+ * -DOCSTART- is a word, not a mark between documents. The caller sets seen->columns to a preceding text's number of columns; 0: not known.
+ * If all lines begin with '#', lines with this number of columns (0: all) are words, the others comments. */
 vpps_status vpps_sentences_read_columns_seen(vpps_sentences *s, const char *name, const char *text, size_t len,
                                              const vpps_columns *columns, bool records, vpps_columns_seen *seen);
 

@@ -41,8 +41,8 @@ vpps_status vpps_text_check_encoding(const vpps_text *t);
  * CR LF are the only line ends. */
 vpps_status vpps_text_check(const vpps_text *t);
 
-/* A line of a text, without its line end (LF or CR LF) and without a byte order mark at its beginning, which joined files have in their
- * middle. A vpps_line whose members are all 0 stands before the first line. */
+/* A line of a text, without its line end (LF or CR LF) and without a byte order mark at its beginning (joined files have such marks
+ * inside). A vpps_line whose members are all 0 stands before the first line. */
 typedef struct vpps_line {
     const char *begin, *end, *next;
     uint32_t number; /* the line's number, from 1; saturates at 2^32 - 1 */

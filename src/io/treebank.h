@@ -15,7 +15,7 @@ struct vpps_treebank {
     uint32_t classes;
 };
 
-/* Sizes of a vpps_treebank at one time, to which a reader or generator that fails cuts the trees back. */
+/* Sizes of a vpps_treebank before trees are added; after a failure, vpps_treebank_restore goes back to these sizes. */
 typedef struct vpps_treebank_mark {
     size_t n_nodes;
     uint32_t n_trees, n_words, classes;
@@ -37,6 +37,6 @@ void vpps_treebank_set_line(vpps_treebank *tb, uint32_t first, uint32_t line);
 
 /* Prints a label: its name; with `names` NULL, or without a name, its number. */
 void vpps_tree_print_label(FILE *file, int32_t label, const vpps_vocab *names);
-/* Prints a tree in brackets, with other labels than its own unless `labels` is NULL. Fails with MEMORY. */
+/* Prints a tree in brackets. labels[k]: label of node k in place of its own; NULL: nodes have their own labels. Fails with MEMORY. */
 vpps_status vpps_tree_print(FILE *file, vpps_tree tree, const vpps_vocab *words, const int32_t *labels,
                             const vpps_vocab *names);
