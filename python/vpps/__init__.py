@@ -8,8 +8,7 @@
             loss = ...
             trainer.step(loss)           forward, backward, update
 
-The names are those of the C library without their prefix.
-"""
+The names are those of the C library without their prefix."""
 
 from . import data, nn, ops
 from ._arrays import ragged

@@ -57,49 +57,16 @@ class Stats:
     kept_values, kept_bytes, keep_bytes    number and memory of the values of `keep`; the most memory they may take
     wall_ns, gap_ns         time from the end of the preceding batch to the end of this one; the device's idle time in it
     gradients               what made the gradients of matrices: "kernel", "cublas" or "cublas-tf32"
-    gpu                     on cuda the number of the GPU, as in DLPack and PyTorch's cuda:0; else 0
-    """
+    gpu                     on cuda the number of the GPU, as in DLPack and PyTorch's cuda:0; else 0"""
 
-    batches: int
-    skipped: int
-    nodes: int
-    levels: int
-    phases: int
-    steps: int
-    instructions: int
-    script_bytes: int
-    pool_bytes: int
-    live_bytes: int
-    host_ns: int
-    device_ns: int
-    total_nodes: int
-    total_host_ns: int
-    total_device_ns: int
-    peak_pool_bytes: int
-    vps: int
-    groups: int
-    waves: int
-    slices: int
-    caller_works: bool
-    decides: bool
-    precision: Optional[str]
-    precision_unit: Optional[str]
-    device: Optional[str]
-    policy: Optional[str]
-    rank: int
-    processes: int
-    total_exchange_ns: int
-    total_sent_bytes: int
-    imbalance: float
-    kept_values: int
-    kept_bytes: int
-    keep_bytes: int
-    wall_ns: int
-    gap_ns: int
-    total_wall_ns: int
-    total_gap_ns: int
-    gradients: Optional[str]
-    gpu: int
+    batches: int; skipped: int
+    nodes: int; levels: int; phases: int; steps: int; instructions: int; script_bytes: int; pool_bytes: int; live_bytes: int
+    host_ns: int; device_ns: int; total_nodes: int; total_host_ns: int; total_device_ns: int; peak_pool_bytes: int
+    vps: int; groups: int; waves: int; slices: int; caller_works: bool; decides: bool
+    precision: Optional[str]; precision_unit: Optional[str]; device: Optional[str]; policy: Optional[str]
+    rank: int; processes: int; total_exchange_ns: int; total_sent_bytes: int; imbalance: float
+    kept_values: int; kept_bytes: int; keep_bytes: int; wall_ns: int; gap_ns: int; total_wall_ns: int; total_gap_ns: int
+    gradients: Optional[str]; gpu: int
 
     def __repr__(self) -> str:
         return "Stats\n" + "\n".join(f"  {f.name:18}{_human(f.name, getattr(self, f.name))}" for f in fields(self))

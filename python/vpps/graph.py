@@ -57,8 +57,7 @@ class Cost(NamedTuple):
     product_flops     2 for each multiplication in W @ x and a @ b, and 2 more for each factor that has a gradient
     other_flops       operations other than products
     parameter_bytes   parameters, of tables the entries used: each element is read and written once, a frozen element only read
-    value_bytes       each value and each gradient of a value is written once and read once
-    """
+    value_bytes       each value and each gradient of a value is written once and read once"""
 
     nodes: int
     product_flops: int
@@ -151,8 +150,7 @@ class Graph(Builder):
             trainer.step(loss)
 
     One graph object serves all batches and keeps its memory. A graph belongs to one thread at a time: while a trainer reads it, other threads'
-    calls on it raise StateError. After a failed call it must be cleared.
-    """
+    calls on it raise StateError. After a failed call it must be cleared."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -271,8 +269,7 @@ class Graph(Builder):
         pull_lists  for each `pull_list` in the cell, the nodes of its members, of all vertices together.
         n           number of vertices; only needed if no other argument tells it.
 
-        Arrays of one column may have one dimension. Arrays of uint32 are used as they are, others are converted.
-        """
+        Arrays of one column may have one dimension. Arrays of uint32 are used as they are, others are converted."""
         e, of_cell = self._epoch, self._cell(cell)
         n = None if n is None else whole(n, "apply: n")
         columns_of: list[U32 | None] = []

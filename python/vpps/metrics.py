@@ -19,8 +19,7 @@ class Metrics(Closing):
 
         trainer = vpps.Trainer(model, on_step=vpps.Metrics("runs/1"))
 
-    The columns of the CSV file are those of the first row; other numbers are in the event files only. An existing file is continued.
-    """
+    The columns of the CSV file are those of the first row; other numbers are in the event files only. An existing file is continued."""
 
     def __init__(self, folder: Path, *, every: int = 1, tensorboard: bool | None = None) -> None:
         """every: writes the numbers of every batch (1), every second batch (2), and so on."""

@@ -345,8 +345,7 @@ class Model(Hinting):
             @model.cell
             def rnn(c: vpps.Recorder) -> None:
                 h = vpps.tanh(Wx @ words[c.pull_index()] + Wh @ c.gather(0, 0, HIDDEN) + b)
-                c.scatter(h)
-        """
+                c.scatter(h)"""
         return self.named_cell(getattr(function, "__name__", "cell"))(function)
 
     def named_cell(self, name: str) -> Callable[[Callable[[Recorder], None]], Cell]:

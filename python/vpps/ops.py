@@ -2,8 +2,7 @@
 parameter is a node wherever one is expected.
 
 In a cell an operation on a list (see `Recorder.gather_list`) is mapped over its members; `sum`, `average`, `max_of` and `min_of` of
-a list give one value.
-"""
+a list give one value."""
 
 from __future__ import annotations
 
@@ -279,8 +278,7 @@ def cross_entropy(x: Value, label: Index, weights: Value | None = None, label_sm
 
     `weights`, a vector with an element for each class, and `label_smoothing`, from 0 to 1, are those of PyTorch's CrossEntropyLoss for
     one example: -sum over k of q[k] log softmax(x)[k], with q as `smooth_label` has it. An average of losses is over examples;
-    PyTorch's reduction="mean" divides by the sum of weights[label] instead. Weights that are a parameter are trained unless it is frozen.
-    """
+    PyTorch's reduction="mean" divides by the sum of weights[label] instead. Weights that are a parameter are trained unless it is frozen."""
     nodes = same_graph((x,) if weights is None else (x, weights), "cross_entropy")
     a = nodes[0]
     number = index_of(label, a._e, "cross_entropy: label")

@@ -12,8 +12,7 @@ engine updates its own parameters.
     y = layer(torch.randn(5, 8))                # 5 x 16, with a grad_fn
     y.square().sum().backward()                 # gradients of W and b, as of any nn.Parameter
 
-PyTorch is imported by this module alone; `import vpps.torch` does it.
-"""
+PyTorch is imported by this module alone; `import vpps.torch` does it."""
 
 from __future__ import annotations
 
@@ -283,8 +282,7 @@ class Module(nn.Module):
     In `train()` dropout is on, with masks by PyTorch's generator; in `eval()` it is off. Several calls may come before backward: the engine keeps
     the records of the latest call, and backward through an earlier one runs its forward again, with the same masks. `torch.compile` of a network
     leaves the module as it is. Backward runs once through a call, and there is no second derivative: both raise RuntimeError. The module stays on
-    the CPU in float32; its `device` is an option.
-    """
+    the CPU in float32; its `device` is an option."""
 
     def __init__(self, model: Model, function: Callable[..., Any], *, sparse: bool = False,
                  recipe: tuple[Callable[..., tuple[Model, Callable[..., Any]]], tuple[Any, ...]] | None = None, **options: Any) -> None:

@@ -66,26 +66,12 @@ class Trial:
     rpw, threads, registers, load_seconds    GPU: rows of one virtual processor, threads of a CTA, registers of a thread, time to make or
                             load the kernel
     state, batches, ns_per_node    how far the trial is, batches measured, the median of their device time per node
-    gradients               GPU: what computed the gradients of matrices
-    """
+    gradients               GPU: what computed the gradients of matrices"""
 
-    groups: int
-    policy: Optional[str]
-    split: Optional[str]
-    product: Optional[str]
-    unit: Optional[str]
-    precision: Optional[str]
-    vectors: int
-    far: bool
-    ns_per_vector: float
-    rpw: int
-    threads: int
-    state: str
-    batches: int
-    ns_per_node: float
-    registers: int
-    load_seconds: float
-    gradients: str
+    groups: int; policy: Optional[str]; split: Optional[str]
+    product: Optional[str]; unit: Optional[str]; precision: Optional[str]; vectors: int; far: bool; ns_per_vector: float
+    rpw: int; threads: int; state: str; batches: int; ns_per_node: float
+    registers: int; load_seconds: float; gradients: str
 
 
 class Communicator(Closing):
@@ -151,8 +137,7 @@ class Trainer(Engine):
     the model), its loss and its learning rate, when the next batch begins or `loss()` waits for this one; see `vpps.Metrics`.
 
     A model has one trainer at a time. Calls from several threads wait for each other; another thread may build another graph
-    meanwhile. While a batch is scheduled and runs, Python's other threads run.
-    """
+    meanwhile. While a batch is scheduled and runs, Python's other threads run."""
 
     _what = "trainer"
 
@@ -422,8 +407,7 @@ class Inference(Engine):
     as they were when this engine was made, later as they were at the latest `Trainer.publish_parameters`. They change between two
     calls of `forward`, never within one. Threads share the cores, so `vps` is best set. Each thread builds a graph of its own.
 
-    An inference engine is made by the thread that has the trainer; the trainer may be closed first.
-    """
+    An inference engine is made by the thread that has the trainer; the trainer may be closed first."""
 
     _what = "inference"
 

@@ -12,8 +12,7 @@ as vertices, of which they read output 0, or as an array of n x rows; for a tupl
 table as the entries' numbers. `name` and a dot stand before the names of a layer's parameters; a model has each name once.
 
 `head` is a function (recorder, h) that is recorded in the layer's cell, with what the cell says of its vertex, to push more: scores,
-losses. Numbers that it pulls are given in `indices`: n x (how many it pulls).
-"""
+losses. Numbers that it pulls are given in `indices`: n x (how many it pulls)."""
 
 from .graphs import GAT, GGNN, GIN, AttentionPooling, GATv2, graph, pool
 from .layer import MLP, Layer, Linear

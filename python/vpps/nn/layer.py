@@ -125,8 +125,7 @@ class MLP(Layer):
 
     sizes       rows of the input, of each hidden layer, and of the output
     activation  a function of a node, as vpps.tanh
-    dropout     after each activation
-    """
+    dropout     after each activation"""
 
     def __init__(self, model: Model, sizes: Sequence[int], name: str = "", *, activation: Callable[[Node], Node] = ops.relu,
                  dropout: float = 0.0) -> None:

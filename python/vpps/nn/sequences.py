@@ -21,8 +21,7 @@ class Recurrent(Layer):
     """Base class of cells that read sequences step by step. A subclass sets `begin` and `gates`, and defines `step`.
 
     hidden      rows of each state; the first state is the layer's output
-    suffix      end of the parameters' names, which are PyTorch's names: weight_ih_l0
-    """
+    suffix      end of the parameters' names, which are PyTorch's names: weight_ih_l0"""
 
     gates = 1  # number of gates: weight_ih has gates * hidden rows
     begin: tuple[float, ...] = (0.0,)  # the value of each state's elements before the first step
@@ -142,8 +141,7 @@ def chain(layer: Recurrent, x: Any, lengths: ArrayLike, *, start: Sequence[Any] 
 
     lengths     length of each sequence; the sum of all lengths is the number of inputs
     start       states before the first step. For each kind of state (h, c): nodes, vertices or rows of an array, one per sequence; None: zeros
-    reverse     whether each sequence is read from its last element to its first
-    """
+    reverse     whether each sequence is read from its last element to its first"""
     return chain_and_ends(layer, x, lengths, start=start, reverse=reverse, indices=indices)[0]
 
 
