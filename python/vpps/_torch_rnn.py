@@ -26,14 +26,8 @@ T = TypeVar("T", bound="Recurrent")
 class Config(NamedTuple):
     """The arguments of the constructors of PyTorch's layers."""
 
-    cell: type[nn.Recurrent]
-    input_size: int
-    hidden_size: int
-    num_layers: int
-    bias: bool
-    batch_first: bool
-    dropout: float
-    bidirectional: bool
+    cell: type[nn.Recurrent]; input_size: int; hidden_size: int; num_layers: int
+    bias: bool; batch_first: bool; dropout: float; bidirectional: bool
 
 
 def make(o: Config) -> tuple[Model, Callable[..., Any]]:

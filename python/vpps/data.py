@@ -146,17 +146,13 @@ def characters(text: str) -> list[str]:
 class VectorsInfo(NamedTuple):
     """What a file of word vectors contains. `words`: number of vectors, 0 if the format does not tell the number."""
 
-    form: str
-    words: int
-    size: int
+    form: str; words: int; size: int
 
 
 class VectorsFound(NamedTuple):
     """How many of a vocabulary's words have a vector in a file, and how many a vector made of n-grams."""
 
-    words: int
-    found: int
-    composed: int
+    words: int; found: int; composed: int
 
 
 FORMS = {lib.VPPS_VECTORS_TEXT: "text", lib.VPPS_VECTORS_GLOVE: "glove", lib.VPPS_VECTORS_WORD2VEC: "word2vec",
@@ -234,11 +230,7 @@ class Trees:
     """Many binary trees as arrays over all their nodes, children before parents: tree i is nodes first[i] to first[i + 1] - 1, its
     root the last one. -1 stands for no label, no child, no word."""
 
-    first: I64
-    label: NDArray[np.int32]
-    left: I64
-    right: I64
-    word: I64
+    first: I64; label: NDArray[np.int32]; left: I64; right: I64; word: I64
 
     def __len__(self) -> int:
         return len(self.first) - 1
@@ -486,11 +478,7 @@ class Lattice(NamedTuple):
     """A lattice of characters and words: the arcs into node i are first_arc[i] to first_arc[i + 1] - 1. Each arc comes from an earlier
     node, and is a character or a word. `tags` has one tag for each node."""
 
-    tags: U32
-    first_arc: U32
-    source: U32
-    id: U32
-    is_character: NDArray[np.bool_]
+    tags: U32; first_arc: U32; source: U32; id: U32; is_character: NDArray[np.bool_]
 
 
 class Lattices(_OfOneFormat, Sequence[Lattice]):
@@ -537,9 +525,7 @@ def read_lexicon_text(text: Text, words: Vocab, name: str = "<text>") -> None:
 class Counts(NamedTuple):
     """Numbers of chunks; `precision`, `recall` and `f1` go from 0 to 1."""
 
-    gold: int
-    predicted: int
-    correct: int
+    gold: int; predicted: int; correct: int
 
     def _c(self) -> Any:
         return ffi.new("vpps_f1_counts *", tuple(self))[0]

@@ -314,10 +314,8 @@ class Engine(Hinting, Closing):
 
     @overload
     def forward(self, nodes: Node | Dense | Nodes) -> F32: ...
-
     @overload
     def forward(self, nodes: Sequence[Node]) -> list[F32]: ...
-
     def forward(self, nodes: Node | Dense | Nodes | Sequence[Node]) -> F32 | list[F32]:
         """Values of nodes, without dropout and without an update: of a node an array of shape (), (rows,) or (rows, cols); of n `Nodes` of
         equal shapes one array, n being its first dimension; of a list of nodes a list of arrays. Waits for the batch in flight."""

@@ -59,11 +59,7 @@ class Cost(NamedTuple):
     parameter_bytes   parameters, of tables the entries used: each element is read and written once, a frozen element only read
     value_bytes       each value and each gradient of a value is written once and read once"""
 
-    nodes: int
-    product_flops: int
-    other_flops: int
-    parameter_bytes: int
-    value_bytes: int
+    nodes: int; product_flops: int; other_flops: int; parameter_bytes: int; value_bytes: int
 
 
 class Builder(Uncopied):
@@ -125,14 +121,10 @@ class Builder(Uncopied):
             raise ArgumentError(self._not_own)
         return n
 
-    def _push_current(self) -> None:
-        _current.stack.append(self)
-
     def _pop_current(self) -> None:
-        if _current.stack and _current.stack[-1] is self:
-            _current.stack.pop()
-        else:
-            _current.stack.remove(self)
+        """Removes the latest entry of this builder, which need not be the last one: `with` blocks of generators may end in any order."""
+        stack = _current.stack
+        del stack[-1 - stack[::-1].index(self)]
 
     def __len__(self) -> int:
         """The number of nodes so far, those inside applied cells included."""
@@ -160,7 +152,7 @@ class Graph(Builder):
 
     def __enter__(self) -> Graph:
         self.clear()
-        self._push_current()
+        _current.stack.append(self)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -382,11 +374,7 @@ class Cell(Uncopied):
     `rnn(before, indices=[word])`."""
 
     def __init__(self, model: Model, id: int, name: str, lists: int, pull_list_of: list[int]) -> None:
-        self.model = model
-        self.id = id
-        self.name = name
-        self.lists = lists
-        self.pull_list_of = pull_list_of
+        self.model, self.id, self.name, self.lists, self.pull_list_of = model, id, name, lists, pull_list_of
 
     def __call__(self, *children: Vertex, pulls: Sequence[Node] = (), indices: Numbers = (),
                  pull_lists: Sequence[Sequence[Node]] = (), list_members: Numbers = ()) -> Vertex:
@@ -475,6 +463,3 @@ class Recorder(Builder):
         """As `scatter`: outputs x where the condition holds, elsewhere `otherwise`, an input (of `gather` or `pull`) of x's shape, or zeros."""
         other = NO_NODE if otherwise is None else self._own(otherwise).id
         check(lib.vpps_scatter_else(self._p, self._own(x).id, other))
-
-    def _finish(self) -> Cell:
-        return Cell(self.model, result(lib.vpps_cell_end, self._epoch.end()), self.name, self._lists, self._pull_list_of)

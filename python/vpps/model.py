@@ -11,7 +11,7 @@ import numpy as np
 from ._arrays import F32, U32, Floats, Path, as_f32, encode, fill, keeping, path_bytes, real, whole
 from ._vpps import ffi, lib
 from .errors import ArgumentError, FormatError, Hinting, check, result, sized, written
-from .graph import Builder, Cell, Graph, Recorder, current
+from .graph import Builder, Cell, Graph, Recorder, _current, current
 from .node import NO_PARAM, Affine, Epoch, Index, Node, made, node_of
 
 if TYPE_CHECKING:
@@ -68,8 +68,7 @@ class Parameter(Hinting):
         "T": "vpps.transpose(p) is a node"}
 
     def __init__(self, model: Model, id: int) -> None:
-        self.model = model
-        self.id = id
+        self.model, self.id = model, id
 
     def _of(self, model: Model) -> int:
         """Returns the parameter's number; fails if it is not a parameter of this model."""
@@ -353,7 +352,7 @@ class Model(Hinting):
 
         def record(function: Callable[[Recorder], None]) -> Cell:
             recorder = Recorder(self, name)
-            recorder._push_current()
+            _current.stack.append(recorder)
             try:
                 returned: object = function(recorder)  # type: ignore[func-returns-value]
                 if returned is not None:
@@ -363,7 +362,7 @@ class Model(Hinting):
                 raise
             finally:
                 recorder._pop_current()
-            return recorder._finish()
+            return Cell(self, result(lib.vpps_cell_end, recorder._epoch.end()), name, recorder._lists, recorder._pull_list_of)
 
         return record
 

@@ -36,9 +36,7 @@ class Epoch(Uncopied):
 
     def __init__(self, p: Any, model: Model, keeps: Any = None) -> None:
         self.p, self.at = p, int(ffi.cast("uintptr_t", p))
-        self.model = model
-        self.keeps = keeps
-        self.running = False
+        self.model, self.keeps, self.running = model, keeps, False
         self.values: list[Any] = []  # values on the device, kept for this graph's nodes only
 
     def end(self) -> Any:
@@ -61,9 +59,7 @@ class Epoch(Uncopied):
 
 def made(e: Epoch, x: int) -> Node:
     """Returns the node x that a C call made; raises the exception for the call's failure if there is none."""
-    if x == NO_NODE:
-        raise e.failure()
-    return Node(e, x)
+    return Node(e, x if x != NO_NODE else made_id(e, x))
 
 
 class PulledIndex(Uncopied):
@@ -128,8 +124,7 @@ class Node(Hinting):
     __array_ufunc__ = None  # NumPy's arrays leave operators to nodes, which refuse them
 
     def __init__(self, e: Epoch, id: int) -> None:
-        self._e = e
-        self.id = id
+        self._e, self.id = e, id
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -244,9 +239,7 @@ class Affine(Node):
     __slots__ = ("_terms", "_bias", "_made")
 
     def __init__(self, e: Epoch, terms: tuple[tuple[Matrix, Node], ...], bias: Vector | None = None) -> None:
-        self._e = e
-        self._terms = terms
-        self._bias = bias
+        self._e, self._terms, self._bias = e, terms, bias
         self._made: int | None = None
 
     @property
@@ -324,8 +317,7 @@ class Vertex(Uncopied):
     __slots__ = ("_e", "id")
 
     def __init__(self, e: Epoch, id: int) -> None:
-        self._e = e
-        self.id = id
+        self._e, self.id = e, id
 
     def scattered(self, k: int = 0) -> Node:
         """Output number k of the vertex, as a node. The vertex's cell made the output by `scatter`, for other vertices to read."""
@@ -346,18 +338,15 @@ class Many(Uncopied, Generic[One]):
     _one: type[One]
 
     def __init__(self, e: Epoch, ids: U32) -> None:
-        self._e = e
-        self.ids = ids
+        self._e, self.ids = e, ids
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @overload
     def __getitem__(self, i: int) -> One: ...
-
     @overload
     def __getitem__(self: Some, i: slice | ArrayLike) -> Some: ...
-
     def __getitem__(self, i: Any) -> Any:
         got = picked(self.ids, i, type(self).__name__.lower())
         return self._one(self._e, int(got)) if np.ndim(got) == 0 else type(self)(self._e, np.ascontiguousarray(got))
@@ -407,8 +396,7 @@ def ids_of(x: Any, e: Epoch, what: str, kinds: tuple[type, ...]) -> U32:
             raise ArgumentError(f"{what}: of another graph, or of a graph before it was cleared")
         return x.ids if isinstance(x, (Nodes, Vertices)) else np.array([x.id], np.uint32)
     if isinstance(x, (list, tuple)) and x and isinstance(x[0], (Node, Vertex, Nodes, Vertices, list, tuple)):
-        return np.stack([ids_of(y, e, what, kinds) for y in x]) if not isinstance(x[0], (Node, Vertex)) else np.concatenate(
-            [ids_of(y, e, what, kinds) for y in x])
+        return (np.concatenate if isinstance(x[0], (Node, Vertex)) else np.stack)([ids_of(y, e, what, kinds) for y in x])
     return as_u32(x, what)
 
 

@@ -61,48 +61,32 @@ def _many(xs: Many, call: Any, what: str) -> Node:
 class _Unary(Protocol):
     def __call__(self, x: Value) -> Node: ...
 
-
 class _Binary(Protocol):
     def __call__(self, a: Value, b: Value) -> Node: ...
-
 
 class _Several(Protocol):
     def __call__(self, xs: Many) -> Node: ...
 
 
-def _named(function: Any, name: str, doc: str) -> Any:
-    function.__name__, function.__qualname__, function.__doc__ = name, name, doc
+def _named(function: Any, form: Any, name: str, doc: str) -> Any:
+    """The function with a name, a docstring, and the annotations of the protocol `form`."""
+    function.__name__, function.__qualname__, function.__doc__, function.__annotations__ = name, name, doc, form.__call__.__annotations__
     return function
 
 
 def _unary(name: str, doc: str) -> _Unary:
     """Returns the operation on one node that vpps_`name` adds to the node's graph."""
-    call = "vpps_" + name
-
-    def operation(x: Value) -> Node:
-        return _one(x, getattr(lib, call))
-
-    return _named(operation, name, doc)
+    return _named(lambda x: _one(x, getattr(lib, "vpps_" + name)), _Unary, name, doc)
 
 
 def _binary(name: str, doc: str) -> _Binary:
     """Returns the operation on two nodes that vpps_`name` adds."""
-    call = "vpps_" + name
-
-    def operation(a: Value, b: Value) -> Node:
-        return _two(a, b, getattr(lib, call))
-
-    return _named(operation, name, doc)
+    return _named(lambda a, b: _two(a, b, getattr(lib, "vpps_" + name)), _Binary, name, doc)
 
 
 def _several(name: str, doc: str) -> _Several:
     """Returns the operation on any number of nodes that vpps_`name` adds."""
-    call = "vpps_" + name
-
-    def operation(xs: Many) -> Node:
-        return _many(xs, getattr(lib, call), name)
-
-    return _named(operation, name, doc)
+    return _named(lambda xs: _many(xs, getattr(lib, "vpps_" + name), name), _Several, name, doc)
 
 
 # ---------------------------------------------------------------- products

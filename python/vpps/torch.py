@@ -131,17 +131,14 @@ class _Call:
     """One call of a module: the arguments that its graph is built from, and its open step, as long as no other call needs the engine."""
 
     def __init__(self, module: Module, arguments: Any, wanted: list[bool]) -> None:
-        self.module = module
-        self.arguments = arguments
+        self.module, self.arguments = module, arguments
         self.wanted = wanted  # for each tensor, whether its gradient is asked for
-        self.updates = module._updates
-        self.training = module.training
+        self.updates, self.training = module._updates, module.training
         self.trained = [p.requires_grad for p in module._shared]
         self.trains = True  # parameters get gradients
         self.draw = 0  # seed of the dropout masks; 0: not drawn yet
         self.step: Optional[Step] = None
-        self.single = True
-        self.done = False
+        self.single, self.done = True, False
         self.outputs: list[tuple[int, bool]] = []  # for each, how many nodes it is, and whether they are `Nodes`
         self.memory: Optional[_Memory] = None
 
@@ -289,9 +286,6 @@ class Module(nn.Module):
         super().__init__()
         self.model, self.function, self.sparse = model, function, sparse
         self._recipe, self._options = recipe, {"caller": "works", **options}  # the calling thread computes, since it waits for the values anyway
-        self._start()
-
-    def _start(self) -> None:
         self._lock = threading.RLock()
         self._graph = self.model.graph()
         self._of: list[Parameter] = self.model.parameters

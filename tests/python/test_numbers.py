@@ -41,7 +41,7 @@ class World(Small):
 
         self.pairs, self.lists, self.repeat = pairs, lists, repeat
         self.train()
-        self.graph._push_current()
+        self.graph.__enter__()
         self.begin()
 
     def begin(self):
