@@ -9,8 +9,6 @@
 
 const char *glue_version(void) { return VPPS_VERSION; }
 
-/* ---------------------------------------------------------------- lifetimes */
-
 vpps_status glue_model_create(uint64_t seed, glue_model **out) {
     glue_model made = {.users = 1};
     const vpps_status status = vpps_model_create(&made.model, seed);
@@ -58,8 +56,6 @@ void glue_user_destroy(void *p) {
     free(u);
 }
 
-/* ---------------------------------------------------------------- graphs */
-
 uint64_t glue_shape(const vpps_graph *g, vpps_node x) {
     uint32_t rows, cols;
     return vpps_node_shape(g, x, &rows, &cols) == VPPS_OK ? (uint64_t)rows << 32 | cols : 0;
@@ -81,8 +77,6 @@ vpps_vertex glue_sources(vpps_graph *g, uint32_t n, uint32_t n_nodes, const vpps
     }
     return last - (n - 1);
 }
-
-/* ---------------------------------------------------------------- steps */
 
 void glue_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, glue_answer *out) {
     out->status = vpps_fb(h, g, loss, &out->stale_loss);

@@ -22,38 +22,31 @@ def shaped(columns: Any) -> Any:
     return columns.reshape(columns.shape[:-2]) if rows == cols == 1 else columns[..., 0, :] if cols == 1 else columns.swapaxes(-1, -2)
 
 
-class Host:
-    """Makes NumPy arrays as memory for C's results. A class with the same functions can make another library's tensors instead."""
-
-    @staticmethod
-    def empty(*shape: int) -> Any:
-        return np.empty(shape, np.float32)
-
-    @staticmethod
-    def address(a: Any) -> int:
-        return a.ctypes.data
+def host(*shape: int) -> Any:
+    """Makes a NumPy array as memory for C's results. A function that makes PyTorch's tensors can stand in its place."""
+    return np.empty(shape, np.float32)
 
 
 class Places:
     """Memory for the values of `n` nodes: `ids` and `outs` are C's arrays, `result` is what Python sees. The arrays live as long as this
     object."""
 
-    def __init__(self, nodes: Any, what: str, memory: Any = Host) -> None:
+    def __init__(self, nodes: Any, what: str, memory: Any = host) -> None:
         """`nodes` of one graph: one node, a list of nodes of any shapes, or `Nodes`. `what` names them in messages; `memory` allocates arrays."""
         self.many = isinstance(nodes, Nodes)
         if self.many:
             self.epoch, ids = nodes._e, nodes.ids
             cols, rows = self._cols_and_rows(ids, what) if len(ids) else (1, 1)
-            out = memory.empty(len(ids), cols, rows)
+            out = memory(len(ids), cols, rows)
             self.result: Any = shaped(out)
-            addresses = addresses_of(memory.address(out), 4 * cols * rows * len(ids), len(ids))
+            addresses = addresses_of(_address(out), 4 * cols * rows * len(ids), len(ids))
         else:
             one = not isinstance(nodes, (list, tuple))
             made = same_graph([nodes] if one else nodes, what) if one or nodes else []
-            arrays = [memory.empty(cols, rows) for rows, cols in [x.shape for x in made]]
+            arrays = [memory(cols, rows) for rows, cols in [x.shape for x in made]]
             self.epoch, ids = made[0]._e if made else None, np.array([x.id for x in made], np.uint32)
             self.result = shaped(arrays[0]) if one else [shaped(a) for a in arrays]
-            addresses = np.array([memory.address(a) for a in arrays], np.uintp)
+            addresses = np.array([_address(a) for a in arrays], np.uintp)
         self._point(ids, addresses)
 
     def _point(self, ids: U32, addresses: NDArray[np.uintp]) -> None:
@@ -70,6 +63,10 @@ class Places:
         return int(shapes[0]) & 0xFFFFFFFF, int(shapes[0]) >> 32
 
 
+def _address(a: Any) -> int:
+    return a.ctypes.data if isinstance(a, np.ndarray) else a.data_ptr()
+
+
 def columns_of(a: Any, many: bool) -> Any:
     """The value of a node, or of several (`many`), with a matrix's elements in the library's order: column after column."""
     return a.swapaxes(-1, -2) if a.ndim == 2 + many else a
@@ -83,7 +80,7 @@ def addresses_of(address: int, size: int, n: int) -> NDArray[np.uintp]:
 class Joined(Places):
     """Several nodes (each a `Node`, or `Nodes` of a graph) whose values one call reads; `result` has an array for each."""
 
-    def __init__(self, nodes: Sequence[Any], what: str, memory: Any = Host) -> None:
+    def __init__(self, nodes: Sequence[Any], what: str, memory: Any = host) -> None:
         self.parts = [Places(x, what, memory) for x in nodes]
         self.many, self.result = False, [p.result for p in self.parts]
         self.epoch = self.parts[0].epoch if self.parts else None

@@ -22,8 +22,7 @@ NO_WORD = 2**32 - 1
 
 def _new(create: Any, destroy: Any, *arguments: Any) -> Any:
     """The object that create(out, ...) makes; freed when it is no longer used."""
-    kind = ffi.typeof(create).args[0].cname
-    out = ffi.new(kind)
+    out = ffi.new(ffi.typeof(create).args[0].cname)
     check(create(out, *arguments))
     return ffi.gc(out[0], destroy)
 
@@ -37,8 +36,10 @@ def _copy_u32(p: Any, n: int) -> U32:
     return np.frombuffer(ffi.buffer(p, 4 * n), np.uint32).copy() if n else np.empty(0, np.uint32)
 
 
-def _text(text: Text) -> bytes:
-    return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+def _text(text: Text) -> tuple[bytes, int]:
+    """A text as C takes it: its bytes, and their number."""
+    data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+    return data, len(data)
 
 
 # ---------------------------------------------------------------- vocabularies
@@ -58,8 +59,7 @@ class Vocab:
     @classmethod
     def _of(cls, c: Any, owner: object = None) -> Vocab:
         v = cls.__new__(cls)
-        v._c = c
-        v._owner = owner  # the C object that holds the vocabulary
+        v._c, v._owner = c, owner  # the C object that holds the vocabulary
         return v
 
     @classmethod
@@ -75,13 +75,11 @@ class Vocab:
         """The id of a word, which is added when it is new."""
         if self._owner is not None:
             raise ArgumentError("add: the vocabulary belongs to data that were read; see cut")
-        data = _text(word)
-        return result(lib.vpps_vocab_add, self._c, data, len(data))
+        return result(lib.vpps_vocab_add, self._c, *_text(word))
 
     def find(self, word: str) -> int | None:
         """The id of a word, or None."""
-        data = _text(word)
-        id: int = lib.vpps_vocab_find(self._c, data, len(data))
+        id: int = lib.vpps_vocab_find(self._c, *_text(word))
         return None if id == NO_WORD else id
 
     def word(self, id: int) -> str:
@@ -134,10 +132,9 @@ class Spellings(Uncopied):
 
 def characters(text: str) -> list[str]:
     """The characters of a text, split as `Spellings` splits words."""
-    data, out = _text(text), []
-    at = 0
-    while at < len(data):
-        n: int = lib.vpps_utf8_character(data[at:at + 4], len(data) - at)
+    (data, size), at, out = _text(text), 0, []
+    while at < size:
+        n: int = lib.vpps_utf8_character(data[at:at + 4], size - at)
         out.append(data[at:at + n].decode("utf-8", "surrogateescape"))
         at += n
     return out
@@ -194,8 +191,7 @@ class _Data(Uncopied):
         return self
 
     def _from(self: Read, function: str, text: Text, name: str, *options: Any) -> Read:
-        data = _text(text)
-        check(self._call(function)(self._c, encode(name, "name"), data, len(data), *options))
+        check(self._call(function)(self._c, encode(name, "name"), *_text(text), *options))
         return self
 
     def __len__(self) -> int:
@@ -271,14 +267,12 @@ class Treebank(_OfOneFormat, _OfWords):
     def generate_listops(self, n: int, seed: int = 1, *, max_depth: int = 0, max_arguments: int = 0, min_leaves: int = 0,
                          max_leaves: int = 0) -> Treebank:
         """Appends n trees of ListOps (Nangia and Bowman 2018), labelled with their values; 0 stands for a default."""
-        o = struct("vpps_listops", locals())
-        check(lib.vpps_treebank_generate_listops(self._c, o, n))
+        check(lib.vpps_treebank_generate_listops(self._c, struct("vpps_listops", locals()), n))
         return self
 
     def generate_complete(self, n: int, seed: int = 1, *, leaves: int = 0) -> Treebank:
         """Appends n complete binary trees."""
-        o = struct("vpps_complete_trees", locals())
-        check(lib.vpps_treebank_generate_complete(self._c, o, n))
+        check(lib.vpps_treebank_generate_complete(self._c, struct("vpps_complete_trees", locals()), n))
         return self
 
     @property
@@ -385,14 +379,12 @@ class Sentences(_OfWords, Sequence[Sentence]):
         (word) and the last (tag)."""
         return self._file("read_columns_file", path, struct("vpps_columns", locals()))
 
-    def read_columns_text(self, text: Text, name: str = "<text>", *, word: int = 0, tag: int = 0, tabs: bool = False,
-                          comments: bool = False, conllu: bool = False, word_name: str | None = None,
-                          tag_name: str | None = None) -> Sentences:
+    def read_columns_text(self, text: Text, name: str = "<text>", *, word: int = 0, tag: int = 0, tabs: bool = False, comments: bool = False,
+                          conllu: bool = False, word_name: str | None = None, tag_name: str | None = None) -> Sentences:
         """Appends CoNLL's columns from a text as `read_columns` does; `name` stands for the file in messages."""
         return self._from("read_columns_text", text, name, struct("vpps_columns", locals()))
 
-    def read_dependencies(self, path: Path, *, cut_subtypes: bool = False, heads_only: bool = False,
-                          label: str | None = None) -> Sentences:
+    def read_dependencies(self, path: Path, *, cut_subtypes: bool = False, heads_only: bool = False, label: str | None = None) -> Sentences:
         """Appends the dependency trees of a CoNLL-U file. Tags are relations, with `cut_subtypes` without their subtypes. With `label`,
         sentences have labels from their comments "# LABEL = ..." instead of tags; with `heads_only` they have neither."""
         return self._file("read_dependencies_file", path, struct("vpps_dependencies", locals()))
@@ -411,8 +403,7 @@ class Sentences(_OfWords, Sequence[Sentence]):
         """Appends plain text, a sentence a line; `end_word` is appended to each."""
         return self._file("read_lines_file", path, struct("vpps_lines", locals()))
 
-    def read_lines_text(self, text: Text, name: str = "<text>", *, end_word: str | None = None,
-                        keep_empty: bool = False) -> Sentences:
+    def read_lines_text(self, text: Text, name: str = "<text>", *, end_word: str | None = None, keep_empty: bool = False) -> Sentences:
         """Appends plain text as `read_lines` does; `name` stands for the file in messages."""
         return self._from("read_lines_text", text, name, struct("vpps_lines", locals()))
 
@@ -457,13 +448,11 @@ def read_parallel_texts(source_text: Text, target_text: Text, source: Sentences,
                         end_word: str | None = None, skip_empty: bool = False) -> None:
     """Appends the lines of two texts as pairs, as `read_parallel` does; names stand for the files in messages."""
     o = struct("vpps_parallel", locals())
-    a, b = _text(source_text), _text(target_text)
-    check(lib.vpps_sentences_read_parallel_texts(source._c, target._c, b"<source>", a, len(a), b"<target>", b, len(b), o))
+    check(lib.vpps_sentences_read_parallel_texts(source._c, target._c, b"<source>", *_text(source_text), b"<target>", *_text(target_text), o))
 
 
-def generate_language(n: int, seed: int = 1, *, characters: bool = False, tags: bool = False, labels: bool = False,
-                      end_word: str | None = None, translation: Sentences | None = None,
-                      lexicon: Vocab | None = None) -> Sentences:
+def generate_language(n: int, seed: int = 1, *, characters: bool = False, tags: bool = False, labels: bool = False, end_word: str | None = None,
+                      translation: Sentences | None = None, lexicon: Vocab | None = None) -> Sentences:
     """Returns n sentences of a small generated language with names in them; their translations are appended to `translation`, all words of
     the language to `lexicon`."""
     s, o = Sentences(), struct("vpps_language", locals())
@@ -516,8 +505,7 @@ def read_lexicon(path: Path, words: Vocab) -> None:
 
 def read_lexicon_text(text: Text, words: Vocab, name: str = "<text>") -> None:
     """Adds the words of a lexicon from a text; `name` stands for the file in messages."""
-    data = _text(text)
-    check(lib.vpps_lexicon_read_text(words._c, encode(name, "name"), data, len(data)))
+    check(lib.vpps_lexicon_read_text(words._c, encode(name, "name"), *_text(text)))
 
 
 # ---------------------------------------------------------------- metrics

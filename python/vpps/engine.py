@@ -79,15 +79,14 @@ T = TypeVar("T")
 
 def _fields(of: type[T], c: Any) -> T:
     """A dataclass filled from a C struct's fields of the same names."""
-    values: dict[str, Any] = {}
-    for f in fields(of):  # type: ignore[arg-type]
-        v = getattr(c, f.name)
+
+    def member(name: str) -> Any:
+        v = getattr(c, name)
         if isinstance(v, ffi.CData):
-            v = ffi.string(v).decode() if v else None
-        elif f.name in NAMES:
-            v = NAMES[f.name][v]
-        values[f.name] = v
-    return of(**values)
+            return ffi.string(v).decode() if v else None
+        return NAMES[name][v] if name in NAMES else v
+
+    return of(**{f.name: member(f.name) for f in fields(of)})  # type: ignore[arg-type]
 
 
 @ffi.def_extern()  # type: ignore[untyped-decorator]
@@ -97,11 +96,7 @@ def glue_log(context: Any, line: Any) -> None:
 
 ENUMS: dict[str, dict[str, int]] = {
     "optimizer": {n: getattr(lib, f"VPPS_{n.upper()}") for n in ("sgd", "momentum", "adagrad", "adam", "adamw")},
-    "gradients": _names("VPPS_GRADIENTS_"),
-    "nonfinite": _names("VPPS_NONFINITE_"),
-    "caller": _names("VPPS_CALLER_"),
-    "precision": _names("VPPS_PRECISION_"),
-}
+    **{name: _names(f"VPPS_{name.upper()}_") for name in ("gradients", "nonfinite", "caller", "precision")}}
 
 
 def _options(given: Mapping[str, Any]) -> tuple[Any, Any]:

@@ -105,8 +105,7 @@ class Parameter(Hinting):
         """A NumPy array on the library's memory, which has matrices column by column; `own`: how many entries of a table this process holds."""
         flat: F32 = np.frombuffer(ffi.buffer(values, 4 * own * info.rows * info.cols), np.float32)
         entry = (info.rows,) if info.cols == 1 else (info.cols, info.rows)
-        shape: tuple[int, ...] = {lib.VPPS_MATRIX: (info.rows, info.cols), lib.VPPS_VECTOR: (info.rows,)}.get(
-            info.kind, (own, *entry))
+        shape: tuple[int, ...] = {lib.VPPS_MATRIX: (info.rows, info.cols), lib.VPPS_VECTOR: (info.rows,)}.get(info.kind, (own, *entry))
         values_of = flat.reshape(shape)
         return values_of.transpose(0, 2, 1) if values_of.ndim == 3 else values_of
 

@@ -22,14 +22,14 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from ._arrays import F32
-from ._values import Host, Joined, addresses_of, columns_of
+from ._values import Joined, addresses_of, columns_of, host
 from ._vpps import lib
 from .engine import ENUMS
 from .errors import ShapeError, check
@@ -74,17 +74,13 @@ def _taken_out(x: Any, tensors: list[Tensor], gpu: int | None, what: str) -> Any
     return _Place(len(tensors) - 1)
 
 
-class _Memory:
-    """Makes tensors in the memory of the engine's device; `stream` is a GPU's, and None if the engine takes NumPy's arrays."""
+class _Memory(NamedTuple):
+    """Makes tensors in the memory of the engine's device, a GPU with this CUDA stream, or (stream 0) the simulated one in the host's memory."""
 
-    def __init__(self, device: torch.device, stream: int) -> None:
-        self.device, self.stream = device, stream
+    device: torch.device; stream: int
 
-    def empty(self, *shape: int) -> Tensor:
+    def __call__(self, *shape: int) -> Tensor:
         return torch.empty(shape, dtype=torch.float32, device=self.device)
-
-    def address(self, x: Tensor) -> int:
-        return x.data_ptr()
 
 
 try:
@@ -155,7 +151,7 @@ class _Call:
             if not isinstance(x, (Node, Nodes, Dense)):
                 raise TypeError(f"the module's function returned {type(x).__name__}; expected a node, Nodes, or a tuple or list of these")
         _rest_threads(m.trainer)
-        return Joined([x.node() if isinstance(x, Dense) else x for x in outputs], "outputs", self.memory or Host), nodes
+        return Joined([x.node() if isinstance(x, Dense) else x for x in outputs], "outputs", self.memory or host), nodes
 
     @property
     def stream(self) -> Optional[int]:
@@ -178,7 +174,7 @@ class _Call:
 
     def open(self, places: Joined, nodes: list[Any]) -> None:
         m = self.module
-        asked = Joined(nodes, "inputs", self.memory or Host)
+        asked = Joined(nodes, "inputs", self.memory or host)
         if not self.draw:  # drawn by PyTorch's generator, so that torch.manual_seed and torch.utils.checkpoint determine the masks
             self.draw = int(torch.randint(1, 2**62, ())) if m.model._drops and self.training else 1
         request = request_of(places, asked if asked.n else None, self.trains, self.training)

@@ -144,14 +144,14 @@ class Trainer(Engine):
     def __init__(
             self, model: Model, *, optimizer: Literal["sgd", "momentum", "adagrad", "adam", "adamw"] = "sgd", lr: float | None = None,
             momentum: float | None = None, beta1: float | None = None, beta2: float | None = None, epsilon: float | None = None,
-            weight_decay: float | None = None, clip: float | None = None, device: str = "cpu", vps: int = 0, groups: int = 0,
-            waves: int = 0, slices: int = 0, policy: str | None = None, pool_bytes: int = 0, keep_bytes: int = 0,
+            weight_decay: float | None = None, clip: float | None = None, device: str = "cpu", vps: int = 0, groups: int = 0, waves: int = 0,
+            slices: int = 0, policy: str | None = None, pool_bytes: int = 0, keep_bytes: int = 0,
             gradients: Literal["deferred", "accumulate", "cublas", "auto", "cublas_tf32"] | None = None,
             nonfinite: Literal["stop", "skip", "ignore"] | None = None, caller: Literal["auto", "works", "free"] | None = None,
-            watchdog_ms: int = 0, seed: int | None = None, precision: Literal["fp32", "bf16x3", "bf16", "auto"] | None = None,
-            batch: int = 0, communicator: Communicator | None = None, portable: bool = False, verify: bool = False, rpw: int = 0,
-            threads: int = 0, trace_events: int = 0, no_tuning: bool = False, tune: bool = False,
-            log: Callable[[str], None] | None = None, on_step: StepCallback | None = None) -> None:
+            watchdog_ms: int = 0, seed: int | None = None, precision: Literal["fp32", "bf16x3", "bf16", "auto"] | None = None, batch: int = 0,
+            communicator: Communicator | None = None, portable: bool = False, verify: bool = False, rpw: int = 0, threads: int = 0,
+            trace_events: int = 0, no_tuning: bool = False, tune: bool = False, log: Callable[[str], None] | None = None,
+            on_step: StepCallback | None = None) -> None:
         if not isinstance(model, Model):
             raise TypeError(f"a trainer of {type(model).__name__}; expected a model")
         given = dict(locals())
