@@ -34,7 +34,7 @@ void vpps_arena_free(vpps_arena *a);
 #define VPPS_TAKE(arena, array, n) (((array) = vpps_arena_take((arena), (n), sizeof *(array))) != NULL)
 #define VPPS_TAKE_ZEROS(arena, array, n) (((array) = vpps_arena_zeros((arena), (n), sizeof *(array))) != NULL)
 
-/* Moves an array of the arena to a copy with room for at least `needed` elements, of at least twice the capacity. False: out of memory. */
+/* Moves the array at *array to a copy of at least twice the capacity, with room for `needed` elements. False: out of memory. */
 bool vpps_arena_grow(vpps_arena *a, void *array, size_t *capacity, size_t needed, size_t element_bytes);
 #define VPPS_TAKE_MORE(arena, array, capacity, needed)                                                                 \
     ((needed) <= (capacity) || vpps_arena_grow((arena), &(array), &(capacity), (needed), sizeof *(array)))

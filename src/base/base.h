@@ -7,10 +7,10 @@
 #include <string.h>
 #include <time.h>
 
-/* Sets the thread's error message and returns `status`, so that `return vpps_fail(...)` is all that a failing function does. An
- * argument may be vpps_error_message(). */
+/* Sets the thread's error message and returns `status`: a function that fails ends with `return vpps_fail(...)`. An argument may be
+ * vpps_error_message(), the message that the call replaces. */
 vpps_status vpps_fail(vpps_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
-#ifdef __clang_analyzer__ /* clang's analyzer cannot see which status is returned */
+#ifdef __clang_analyzer__ /* shows clang's analyzer that the call returns `status` */
 #define vpps_fail(status, ...) (vpps_fail(status, __VA_ARGS__), (status))
 #endif
 
@@ -60,11 +60,11 @@ static inline vpps_status vpps_need(const char *function, const char *names, con
         }                                                                                                              \
     } while (0)
 
-/* Copy a public struct that begins with `size`, which differs between versions of the library. `own` is this version's struct, of
- * own_bytes; `least`: size of the struct's first version; `name`: for messages. vpps_take_struct copies the caller's struct into own and
- * leaves own's further members; vpps_give_struct copies own into the caller's struct, as far as there is room, and sets the caller's
- * further members to zero. Fail with ARGUMENT: a size less than the first version's or above 4,096, or members set that this version does
- * not know. */
+/* Copy a public struct whose first member is `size`: versions of the library differ in the number of members. `own` is this version's
+ * struct, of own_bytes; `least`: size of the struct's first version; `name`: for messages. vpps_take_struct copies the caller's struct into
+ * own; members that the caller's struct lacks are unchanged in own. vpps_give_struct copies own into the caller's struct, as far as its
+ * size allows, and zeroes members that own lacks. Fail with ARGUMENT: a size less than the first version's or above 4,096; or the caller
+ * has set a member that this version does not know. */
 vpps_status vpps_take_struct(void *own, size_t own_bytes, size_t least, const void *given, const char *name);
 vpps_status vpps_give_struct(void *to, const void *own, size_t own_bytes, size_t least, const char *name);
 
@@ -89,7 +89,7 @@ static inline float vpps_bits_float(uint32_t bits) {
     return f;
 }
 
-/* Comparison functions for qsort: vpps_by_number of 64-bit numbers, vpps_by_word of structs that begin with a uint32_t, vpps_by_text of strings. */
+/* Comparison functions for qsort. They sort 64-bit numbers, structs whose first member is a uint32_t, and strings. */
 int vpps_by_number(const void *a, const void *b);
 int vpps_by_word(const void *a, const void *b);
 int vpps_by_text(const void *a, const void *b);
@@ -109,16 +109,16 @@ void vpps_free_arrays(void *const *arrays, size_t n);
 #define VPPS_FREE(...) vpps_free_all((void *[]){__VA_ARGS__}, VPPS_COUNT(((void *[]){__VA_ARGS__})))
 void vpps_free_all(void *const *pointers, size_t n);
 
-/* VPPS_FREED marks a pointer variable whose memory is freed at the end of the variable's scope; VPPS_CLOSED_BY(close) a variable for which
- * close(&variable) is called there. clang's analyzer ignores both and reports malloc's memory as leaked, but not that of vpps_scratch. */
+/* VPPS_FREED: the pointer variable's memory is freed at the end of the variable's scope. VPPS_CLOSED_BY(close): close(&variable) is called
+ * there. clang's analyzer ignores both; it reports leaks of malloc's memory, but none of vpps_scratch's memory. */
 #define VPPS_FREED VPPS_CLOSED_BY(vpps_free_at)
 #define VPPS_CLOSED_BY(close) __attribute__((cleanup(close)))
 void vpps_free_at(void *pointer);
 /* Returns zeroed memory, which free() frees; NULL: out of memory. */
 void *vpps_scratch(size_t bytes);
 
-/* Closes the stream of open_memstream (NULL: it failed) that wrote *text, which must begin as NULL. Returns `status`, or MEMORY if that is
- * OK and the text is not whole. After a failure *text is freed and NULL. */
+/* Closes f, a stream of open_memstream that writes *text; NULL: open_memstream failed. *text must be NULL when the stream is opened.
+ * Returns `status`, or MEMORY if `status` is OK but the text is incomplete. After a failure *text is freed and NULL. */
 vpps_status vpps_text_end(FILE *f, vpps_status status, char **text);
 
 /* Reads a whole number up to `most` that consists of decimal digits. False: the text is no such number, and *out is unchanged. */

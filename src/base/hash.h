@@ -18,8 +18,8 @@ typedef struct vpps_hash {
 void vpps_hash_begin(vpps_hash *h, uint64_t seed);
 /* Adds n bytes to a hash. The result does not depend on how the bytes are divided into calls. */
 void vpps_hash_add(vpps_hash *h, const void *bytes, size_t n);
-/* Returns the hash (digest) of all bytes so far. There are two digests, number 0 and number 1. */
+/* Returns a 64-bit hash of all bytes so far. Numbers 0 and 1 give two independent hashes, together 128 bits. */
 uint64_t vpps_hash_digest(const vpps_hash *h, unsigned number);
 
-/* Returns the hash of n bytes: the first of the two digests (64-bit results). */
+/* Returns hash number 0 of n bytes. */
 uint64_t vpps_hash_bytes(const void *bytes, size_t n, uint64_t seed);

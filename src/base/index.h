@@ -21,7 +21,7 @@ static inline uint32_t vpps_index_next(const vpps_index *x, uint64_t hash, uint3
     return UINT32_MAX;
 }
 
-/* Stores a number below UINT32_MAX under a hash. False: out of memory. After a clear, as many numbers as before fit without fail. */
+/* Stores a number below UINT32_MAX under a hash. False: out of memory. After a clear, storing as many numbers as before cannot fail. */
 bool vpps_index_add(vpps_index *x, uint64_t hash, uint32_t number);
 
 /* vpps_index_clear removes all numbers and keeps the table's memory; vpps_index_free removes them and frees the memory. */

@@ -18,15 +18,15 @@ typedef struct vpps_library {
     char message[VPPS_MESSAGE_BYTES];
 } vpps_library;
 
-/* Sets the major version of the driver's CUDA; to be called before the first library is opened. Of several libraries, the one of this
- * version is opened, else the latest earlier one, else the earliest later one, since a driver runs code of its own and of earlier versions
- * (CUDA Compatibility, "Minor Version Compatibility"). Thread-safe. */
+/* Sets the major CUDA version of the GPU's driver; call it before the first library is opened. If several versions of a library are
+ * installed, the driver's version is opened, else the latest earlier version, else the earliest later version: a driver runs code for its
+ * own version and for earlier ones (CUDA Compatibility, "Minor Version Compatibility"). Thread-safe. */
 void vpps_library_prefer(int major);
 
-/* Opens the library that the environment variable names, else one that the loader finds, or that lies in lib64 of $CUDA_HOME, $CUDA_PATH or
- * /usr/local/cuda. If there are several, vpps_library_prefer decides. The library stays open; later calls return the result of the
- * process's first call. Thread-safe. Fails with DEVICE (the message names the library), and as `take` does. */
+/* Opens the library file that the environment variable names, else one that the dynamic loader finds, or one in lib64 of $CUDA_HOME,
+ * $CUDA_PATH or /usr/local/cuda. vpps_library_prefer chooses among several. The library stays open; later calls return the first call's
+ * result. Thread-safe. Fails with DEVICE (the message names the library), or as library->take fails. */
 vpps_status vpps_library_open(vpps_library *library);
 
-/* Sets *function to the function of this name in an open library. Fails with DEVICE: it has none. `title`: the library, in messages. */
+/* Sets *function to the function `name` of an open library. Fails with DEVICE if it is missing. `title`: the library's name in messages. */
 vpps_status vpps_library_find(const char *title, void *handle, const char *name, void *function);

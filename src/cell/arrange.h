@@ -12,19 +12,19 @@ typedef struct vpps_layout_batch {
 
 /* The copies that batches need for one order of all values in memory. An operand is copied once, or not at all. */
 typedef struct vpps_layout_copies {
-    /* operands (gathers) and results (scatters) that are copied, since their values do not lie side by side in the operations' order */
+    /* number of operands (gathers) and results (scatters) that are copied, since their values are not adjacent in the operations' order */
     uint32_t gathers, scatters;
-    /* number of operands that contain a value twice, so that no order of the values avoids the copy */
+    /* number of operands with a value that occurs twice; such an operand is copied in any order of the values */
     uint32_t broadcasts;
     uint64_t gathered, scattered, broadcast; /* words copied by gathers, scatters and broadcasts */
 } vpps_layout_copies;
 
-/* Counts the copies that batches need if n values lie in this order in memory. words[v]: size of value v; `place`: scratch for n. */
+/* Counts the copies that batches need if n values lie in this order in memory. words[v]: size of value v; `place`: scratch, n elements. */
 void vpps_count_copies(uint32_t n, const uint32_t *order, const vpps_layout_batch *batches, uint32_t n_batches,
                        const uint32_t *words, uint32_t *place, vpps_layout_copies *out);
 
-/* Finds an order of n values in memory for which few words are copied: value order[p] lies at place p. The first n_forward batches, which
- * belong to forward, count most. Equal arguments give equal orders. False: out of memory. */
+/* Finds an order of n values in memory for which few words are copied; order[p] is the number of the value at place p. Copies in the first
+ * n_forward batches (forward) count most. Equal arguments give equal orders. False: out of memory. */
 bool vpps_plan_layout(uint32_t n, const vpps_layout_batch *batches, uint32_t n_batches, uint32_t n_forward,
                       const uint32_t *words, uint32_t *order);
 

@@ -1,9 +1,9 @@
 /* cell.h - compiled cells: the form of a vertex function in which devices run it, made before any batch is seen.
  *
  *   lower.c          makes values, and the operations that make them, of a recorded cell or a single op
- *   differentiate.c  adds the backward operations, where reading and giving change places (Cavs, section 3.1)
+ *   differentiate.c  adds the backward operations, in which reads become sums of gradients (Cavs, section 3.1)
  *   simplify.c       merges equal values and drops unread ones; algebra.c: rules for constants and algebra
- *   split.c          chooses passes (eager, main, lazy: Cavs, section 3.4), stages, and the places of kept values
+ *   split.c          divides the work into passes (eager, main, lazy: Cavs, section 3.4) and stages, and places kept values
  *   order.c          finds the stages that must wait for other virtual processors (VPs)
  *   program.c        makes each stage's program, step by step: program.h; in_place.c: removes copies
  *   segments.c       divides a program into segments, between which a GPU's CTA has barriers: segments.h
@@ -19,11 +19,9 @@
 
 /* The kind of a compiled cell's value: where the value comes from, or the operation that makes it. */
 typedef enum vpps_cell_kind {
-    /* an input, read from another vertex; the batch's program (script) tells where the input lies */
-    VPPS_VALUE_INPUT,
-    VPPS_VALUE_LOOKUP, /* an entry of a lookup table; the batch's program (script) has the entry's number */
-    /* numbers that the caller gives (input op); they are part of the batch's program (script) */
-    VPPS_VALUE_DATA,
+    VPPS_VALUE_INPUT,     /* an input, read from another vertex; the script (the batch's program) tells where it lies */
+    VPPS_VALUE_LOOKUP,    /* an entry of a lookup table; the batch's program (script) has the entry's number */
+    VPPS_VALUE_DATA,      /* numbers that the caller gives (input op), which are part of the script */
     VPPS_VALUE_PARAMETER, /* a parameter vector of the model */
     /* gradient of an output: the sum of the gradients that the vertices reading the output compute */
     VPPS_VALUE_GRADIENT,
@@ -43,14 +41,14 @@ typedef enum vpps_split {
     VPPS_SPLIT_OFF       /* no stage computes the value (it is an input, a table entry, a parameter) */
 } vpps_split;
 
-/* Numbers of the records, the areas of memory in which a vertex keeps values. There is one record for each axis (vertex; members of each
- * list input), and there are two for values that only their own vertex reads and only in one pass, forward or backward. The latter two take
- * memory only while that pass runs. */
+/* Numbers of the records. A record is an area of memory in which a vertex keeps values: records 0 to VPPS_AXES - 1 have the values of one
+ * axis (0: the vertex; d: members of list input d - 1). The other two have values that only their own vertex reads, and only in forward or
+ * only in backward; they take memory only during that time. */
 enum { VPPS_RECORD_FORWARD = VPPS_AXES, VPPS_RECORD_BACKWARD, VPPS_RECORDS };
 
 static inline bool vpps_is_pass_record(uint32_t record) { return record >= VPPS_AXES; }
 
-/* Returns the axis of a record (area of memory): 0 if it holds values of vertices, d if it holds values for the members of list d - 1. */
+/* Returns the axis of a record's values: 0 if they belong to the vertex, d if they belong to the members of its list input d - 1. */
 static inline uint32_t vpps_axis_of(uint32_t record) { return vpps_is_pass_record(record) ? 0 : record; }
 
 /* The passes of a cell's work, in the order in which they run. The main passes run level by level (a level's vertices have finished
@@ -95,10 +93,10 @@ typedef enum vpps_number_kind {
     VPPS_NUMBER_CONSTANT,
     /* the operand is number `word` of the integers that the script (the batch's program) has for the vertex */
     VPPS_NUMBER_WORD,
-    VPPS_NUMBER_INVERSE, /* the operand is the float 1 / count, or 0 if the field `count` is 0 */
-    /* the operand is the field `count` + the number of the list member (its position in the list) */
+    VPPS_NUMBER_INVERSE, /* the operand is the float 1 / count, or 0 if `count` is 0 */
+    /* the operand is `count` + the position of the list member in its list */
     VPPS_NUMBER_POSITION,
-    /* the operand numbers a value's first element, for dropout: vertex's integer `word` + `count` + member's number * value's elements */
+    /* for dropout, the first element's number: the vertex's integer `word` + `count` + member's position * elements of a member */
     VPPS_NUMBER_ELEMENT
 } vpps_number_kind;
 
@@ -120,29 +118,25 @@ static inline vpps_cell_number vpps_whole_number(uint32_t u) {
 typedef struct vpps_cell_run {
     uint8_t opcode; /* the instruction, a row of isa.def */
     uint8_t op;     /* the graph's op (vpps_op) that a forward instruction computes */
-    /* Whether the instruction takes all members of a list input at once: SOFTMAX of the members' scalars, and its gradient; WEIGHTED_SUM,
-     * with a weight for each member; STACK of all members' vectors, with zeros in the rows that are left over; SLICE, which
-     * takes one member's rows of such a stack. */
+    /* Whether the instruction takes all members of a list input at once: SOFTMAX of one scalar per member, and its gradient; WEIGHTED_SUM,
+     * with a weight per member; STACK, the members' values on top of each other, then zeros; SLICE, one member's rows of a stack. */
     bool over_list;
     bool recompute;        /* whether backward recomputes the value by this instruction instead of keeping it */
     vpps_param table;      /* ENTRY instruction: the lookup table; MATRIX instruction: the matrix */
-    vpps_cell_number f, u; /* operands that are no values: f: the float; u: the integer */
+    vpps_cell_number f, u; /* operands that are numbers: f: the float; u: the integer */
 } vpps_cell_run;
 
 typedef struct vpps_cell_value {
-    uint8_t kind;  /* a vpps_cell_kind, which tells which member of the union is in use */
-    uint8_t axis;  /* 0: one value for each vertex; d: one value for each member of list input d - 1 */
-    uint8_t split; /* vpps_split */
-    uint8_t pass;  /* vpps_pass */
-    bool kept;     /* whether the value is kept in memory for another stage, another vertex or the host */
-    /* number of the area of memory (record) that holds a kept value: its axis, or VPPS_RECORD_FORWARD or ..._BACKWARD */
-    uint8_t record;
+    uint8_t kind;   /* a vpps_cell_kind, which tells which member of the union is in use */
+    uint8_t axis;   /* 0: one value for each vertex; d: one value for each member of list input d - 1 */
+    uint8_t split;  /* vpps_split */
+    uint8_t pass;   /* vpps_pass */
+    bool kept;      /* whether the value is kept in memory for another stage, another vertex or the host */
+    uint8_t record; /* area of memory (record) of a kept value: its axis, or VPPS_RECORD_FORWARD or ..._BACKWARD */
     uint32_t rows, cols;
-    /* arguments: n_args elements of the cell's `args`, from number first_arg on; of a RUN, in the order of the operands in isa.def */
-    uint32_t first_arg, n_args;
-    /* number of the stage (part of the cell's program) that makes the value; VPPS_NONE: none */
-    uint32_t stage;
-    uint32_t offset; /* number of a kept value's first word in its record (area of memory) */
+    uint32_t first_arg, n_args; /* args[first_arg] to args[first_arg + n_args - 1]; of a RUN: in isa.def's order */
+    uint32_t stage;             /* number of the stage (part of the program) that makes the value; VPPS_NONE: none */
+    uint32_t offset;            /* number of a kept value's first word in its record (area of memory) */
     union {
         uint32_t input;    /* INPUT: its number */
         uint32_t lookup;   /* LOOKUP: its number */
@@ -155,19 +149,21 @@ typedef struct vpps_cell_value {
     };
 } vpps_cell_value;
 
-/* A contribution: a gradient that a vertex computes for an input or a table's entry. The gradients from all readers are added up. */
+/* A contribution: the gradient that a vertex computes for a value that it reads through an input or a lookup. A value's gradient is the sum
+ * of the contributions of all its readers. */
 typedef struct vpps_cell_contribution {
     bool lookup;
-    uint32_t index; /* number of the input or lookup that gets the gradient */
+    uint32_t index; /* number of the input or lookup through which the vertex reads the value */
     uint32_t value;
-    bool partial; /* whether each virtual processor of the group computes a partial sum of the gradient */
-    /* Whether the gradient is stored as two factors, a vector of the vertex (`vector`) and a scalar of each list member (`scalar`), which
-     * are multiplied when gradients are added up. */
+    bool partial; /* whether each virtual processor of the group computes a partial sum of the contribution */
+    /* Whether the contribution is stored as two factors: a value of the vertex (`vector`) and a scalar for each list member (`scalar`).
+     * They are multiplied when contributions are added up. */
     bool scaled;
     uint32_t vector, scalar;
 } vpps_cell_contribution;
 
-/* A parameter's gradient, a sum over all vertices: of dy x^T; if x is VPPS_NONE: of dy for a matrix, of dy's columns for a vector. */
+/* The gradient of a parameter: a sum over all vertices. The summand is dy x^T; if x is VPPS_NONE, the summand is dy for a matrix, and the
+ * sum of dy's columns for a vector. */
 typedef struct vpps_cell_outer {
     vpps_param param;
     uint32_t dy, x;
@@ -181,7 +177,7 @@ typedef struct vpps_stage_set {
 typedef struct vpps_cell_stage {
     uint8_t pass, split;
     bool backward;
-    bool uses_pass_record; /* whether the stage accesses memory that holds values in one pass only (pass record) */
+    bool uses_pass_record; /* whether the stage uses a record that has values only in forward or backward */
     /* Relative costs, by which processors divide the vertices: [0] per vertex, [d] per member of list d - 1. All are 0 without lists. */
     uint32_t work[VPPS_AXES];
     uint32_t owner;    /* if one virtual processor alone runs the stage: 1 + the processor's number; else 0 */
@@ -194,8 +190,8 @@ typedef struct vpps_cell_stage {
     vpps_stage_set gradients, contributions;
 } vpps_cell_stage;
 
-/* The rows of a matrix or vector that a virtual processor (VP) owns: consecutive blocks of row_block rows. All matrices and vectors with
- * equally many rows are divided alike, so a VP's work on its own rows never waits for other VPs. */
+/* The rows of a matrix or vector that a virtual processor (VP) owns: consecutive blocks of row_block rows. Matrices and vectors with
+ * equally many rows are divided alike, so that elementwise operations on a VP's own rows use only what the VP itself computed. */
 typedef struct vpps_rows {
     uint32_t first, end;
 } vpps_rows;
@@ -210,19 +206,19 @@ static inline vpps_rows vpps_rows_of(uint32_t rows, uint32_t row_block, uint32_t
 /* How a device divides the rows of a cell's matrices among its virtual processors (VPs: CTAs of a GPU, threads of a CPU). */
 typedef struct vpps_row_rule {
     uint32_t unit; /* number of rows in a block; each virtual processor owns whole blocks */
-    /* a matrix is divided among processors if it has at least `least` rows; if `least` is 0: at least `unit` rows for each processor */
+    /* If `least` is not 0: a matrix is divided among processors if it has at least `least` rows. */
     uint32_t least;
-    /* used if `least` is 0: a matrix with at least `enough` rows is divided, too; not used if `enough` is 0 */
+    /* If `least` is 0: it is divided if it has at least `unit` rows per processor or, unless `enough` is 0, at least `enough` rows. */
     uint32_t enough;
-    uint32_t columns; /* whether processors own columns of matrices too, so that transposed products need no sums */
-    /* if a cell's matrices have fewer elements than this in all: processors divide the vertices, not the rows of matrices */
+    uint32_t columns; /* whether processors own matrix columns too; transposed products then need no partial sums */
+    /* if all matrices of a cell together have fewer elements than this, processors divide the vertices instead of the rows of matrices */
     uint32_t split_elems;
     /* wide_elems replaces the limit split_elems in levels of the graph with at least `wide` (not 0) vertices per processor */
     uint32_t wide, wide_elems;
 } vpps_row_rule;
 
-/* What a batch needs of a cell. A recorded cell is compiled once for each combination of needs that occurs. Without padding between the
- * members, so that memcmp compares two. */
+/* What a batch needs of a cell. A recorded cell is compiled once for each combination of needs that occurs. The struct has no padding, so
+ * that memcmp can compare two combinations. */
 typedef struct vpps_cell_needs {
     uint64_t frozen;       /* hash of the set of the cell's parameters that are frozen */
     uint64_t gradient_in;  /* bit i: input i's gradient is wanted, since the vertex that gives the input can use it */
@@ -231,21 +227,21 @@ typedef struct vpps_cell_needs {
     uint64_t recurrent_in; /* bit i: input i comes from a cell that reads this cell, directly or not (recurrence) */
     uint64_t recurrent_out;
     uint64_t asked_gradients; /* bit k: the caller asked for the gradient of output k */
-    uint32_t training, drops; /* whether the batch trains, and whether dropout is on */
+    uint32_t training, drops; /* training: whether the batch trains; drops: whether dropout is on */
     uint32_t fixed;           /* whether the parameters are fixed: none gets a gradient */
     /* whether the device supports gradients stored as two factors (vpps_cell_contribution.scaled) */
     uint32_t scales;
-    uint32_t in_place; /* whether the device's instructions can read inputs and write results in memory (in_place.c) */
-    uint32_t group;    /* number of virtual processors (VPs) of a group; if 1, it owns all rows */
-    /* 1 + number of the one processor of a group that runs all stages of the main passes; 0: all processors run them */
+    uint32_t in_place; /* whether instructions can read and write values in memory, without buffers (in_place.c) */
+    uint32_t group;    /* number of virtual processors (VPs) of a group */
+    /* 0: all processors of a group run the stages of the main passes; else one processor runs them all: 1 + its number */
     uint32_t owner;
     vpps_row_rule rows; /* the device's rule */
 } vpps_cell_needs;
 _Static_assert(sizeof(vpps_cell_needs) == 7 * sizeof(uint64_t) + 14 * sizeof(uint32_t), "no padding");
 
-/* The meaning of an integer that the batch's program (script) has for each vertex of a cell, beside the places of the vertex's inputs. */
+/* The meaning of an integer that the batch's program (script) has for each vertex of a cell, besides the offsets of the inputs. */
 typedef enum vpps_word_kind {
-    VPPS_WORD_INDEX, /* index number vpps_cell_word.value that the caller gave for the vertex (vpps_pull_index) */
+    VPPS_WORD_INDEX, /* number `value` (of vpps_cell_word) of the indices that the caller gives for the vertex */
     VPPS_WORD_IMM,   /* for a vertex that is one op: the op's integer, such as a class, or the bits of the op's float */
     /* under dropout, whose mask depends on an element's number in the batch: the number of the vertex's first element */
     VPPS_WORD_DROPOUT
@@ -257,18 +253,18 @@ typedef struct vpps_cell_word {
 } vpps_cell_word;
 
 typedef struct vpps_cell_lookup {
-    /* the table; VPPS_NO_PARAM: the entry is a value kept by vpps_keep, and its number is the value's offset in the pool */
+    /* the table; VPPS_NO_PARAM: the entry is a value kept by vpps_keep, and its number is its offset in the pool of device memory */
     vpps_param table;
-    /* VPPS_WORD_DROPOUT: `value` is the entry's number; other kinds: the script has the number, as the vertex's integer of this kind */
+    /* VPPS_WORD_DROPOUT: all vertices look up entry number `value`. Other kinds: the number is the vertex's integer of that kind. */
     uint8_t kind;
     uint32_t value;
 } vpps_cell_lookup;
 
-/* An output of the cell. `value`: number of the compiled cell's value that the output is; VPPS_NONE: no vertex reads the output. */
+/* An output of the cell. `value`: number of its value in the compiled cell; VPPS_NONE: no vertex reads the output. */
 typedef struct vpps_cell_output {
     uint32_t value;
     uint32_t node; /* the output's node in the recorded cell */
-    /* In a cell with a condition: number of the input that is the output where the condition does not hold; VPPS_NONE: zero. */
+    /* If the cell has a condition: number of the input that replaces the output where the condition does not hold; VPPS_NONE: zeros do. */
     uint32_t otherwise;
 } vpps_cell_output;
 
@@ -279,16 +275,15 @@ typedef struct vpps_compiled_cell {
     uint32_t n_values;
     vpps_cell_arg *args;
     uint32_t n_args;
-    /* number of forward values, which come first in `values`; all other values belong to backward */
-    uint32_t n_forward;
+    uint32_t n_forward; /* number of forward values, the first in `values`; all others belong to backward */
     /* the cell's outputs: nodes of the recorded cell that other vertices may read */
     vpps_cell_output outputs[VPPS_CELL_MOST];
     vpps_cell_lookup lookups[VPPS_CELL_MOST];
     vpps_cell_word words[VPPS_CELL_MOST];
-    /* inputs of the recorded cell; for a cell that is one op: its arguments (`pulled` is set, `child` is the argument's number) */
+    /* the recorded cell's inputs; if the cell is a single op: its arguments, marked as `pulled`, with their numbers in `child` */
     vpps_cell_input inputs[VPPS_CELL_MOST];
     uint8_t input_axis[VPPS_CELL_MOST];
-    /* for each output: number of the value that is the output's gradient, if the host reads that gradient; else VPPS_NONE */
+    /* for each output: number of the value that is its gradient; VPPS_NONE: the host does not read the gradient */
     uint32_t gradient_of[VPPS_CELL_MOST];
     uint32_t n_outputs, n_inputs, n_lookups, n_words;
     uint32_t n_lists;
@@ -316,7 +311,7 @@ typedef struct vpps_compiled_cell {
     void (*device_free)(void *program);
 } vpps_compiled_cell;
 
-/* Returns the number of the memory area (record) for values that only the stage's pass uses: forward's or backward's. */
+/* Returns the number of the record (memory area) for values that are used only in forward or only in backward, as the stage is. */
 static inline uint32_t vpps_pass_record(const vpps_compiled_cell *c, uint32_t stage) {
     return c->stages[stage].backward ? VPPS_RECORD_BACKWARD : VPPS_RECORD_FORWARD;
 }
@@ -355,7 +350,7 @@ static inline bool vpps_is_output(const vpps_compiled_cell *c, uint32_t value) {
 
 static inline uint32_t vpps_value_words(const vpps_cell_value *v) { return v->rows * v->cols; }
 
-/* Returns whether the rows of values with this many rows are divided among the virtual processors of a group. */
+/* Returns whether values with this many rows are divided by rows among the virtual processors of a group. */
 static inline bool vpps_rows_dealt(const vpps_cell_needs *needs, uint32_t rows) {
     const vpps_row_rule *r = &needs->rows;
     if (r->least) return rows >= r->least;
@@ -375,7 +370,7 @@ static inline bool vpps_condition_holds(const vpps_condition_data *condition, fl
     return off < 0.5f && off > -0.5f;
 }
 
-/* Returns the words of a value that processor m of a group owns: its rows of a vector; all words if rows are not divided. */
+/* Returns the range of a value's words that processor m of a group owns: its rows of a vector or, if rows are not divided, all words. */
 static inline vpps_rows vpps_own_rows(const vpps_cell_needs *needs, uint32_t rows, uint32_t cols, uint32_t m) {
     if (!vpps_rows_dealt(needs, rows)) return (vpps_rows){0, rows * cols};
     return vpps_rows_of(rows, needs->rows.unit, needs->group, m);
@@ -391,48 +386,48 @@ static inline bool vpps_is_made(const vpps_cell_value *v) {
     return v->kind != VPPS_VALUE_INPUT && v->kind != VPPS_VALUE_LOOKUP && v->kind != VPPS_VALUE_PARAMETER;
 }
 
-/* Returns whether the value is a sum of partial sums, one of each virtual processor of a group, from the rows that it owns. */
+/* Returns whether each virtual processor of a group computes a partial sum of the value, from the rows of a matrix that it owns. */
 static inline bool vpps_makes_shares(const vpps_cell_value *v) {
     return v->kind == VPPS_VALUE_PRODUCT_T && v->split == VPPS_SPLIT_ROWS && !v->by_columns;
 }
 
-/* Returns the number of partial sums whose sum is the value; 1: one virtual processor computes all of it. */
+/* Returns the number of partial sums that are added up to the value; 1: there are no partial sums. */
 static inline uint32_t vpps_shares_of(const vpps_compiled_cell *c, const vpps_cell_value *v) {
     return vpps_makes_shares(v) ? c->needs.group : 1;
 }
 
-/* Returns the words from the beginning of one partial sum of a value to the beginning of the next; `words`: words of the value. */
+/* Returns the distance in words between the beginnings of two successive partial sums of a value of `words` words. */
 static inline uint32_t vpps_share_words(uint32_t words) { return words < 16 ? words : (words + 15) & ~15u; }
 
-/* Returns the number of words that a kept value takes in its record (area of memory), with all of its partial sums. */
+/* Returns the number of words that a kept value takes in its record (memory area), all partial sums included. */
 static inline uint32_t vpps_place_words(const vpps_compiled_cell *c, const vpps_cell_value *v) {
     return vpps_share_words(vpps_value_words(v)) * vpps_shares_of(c, v);
 }
 
-/* Returns whether the places of two kept values in their record (area of memory) overlap. */
+/* Returns whether two kept values overlap in memory: they have one record (memory area), and common words there. */
 static inline bool vpps_places_meet(const vpps_compiled_cell *c, uint32_t u, uint32_t v) {
     const vpps_cell_value *a = &c->values[u], *b = &c->values[v];
     return a->kept && b->kept && a->record == b->record && a->offset < b->offset + vpps_place_words(c, b) &&
            b->offset < a->offset + vpps_place_words(c, a);
 }
 
-/* Make a compiled cell with its forward values: vpps_lower_cell from a recorded cell; vpps_lower_op from one op with n arguments, which
- * have the given shapes (pairs of rows, cols) and, for the op affine, s->n_matrices matrices. `drops`: whether dropout is on. `as_list`:
- * the op's arguments are the members of one list. */
+/* Make a compiled cell that has only forward values. vpps_lower_cell: from a recorded cell. vpps_lower_op: from one op with signature s and
+ * n arguments, whose shapes are pairs (rows, cols); `matrices`: for the op affine; as_list: whether the arguments are members of one list.
+ * `drops`: whether dropout is on. */
 vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool drops, vpps_compiled_cell **out);
 vpps_status vpps_lower_op(const vpps_signature *s, const vpps_param *matrices, uint32_t n, const uint32_t *shapes,
                           bool as_list, uint32_t imm, bool drops, vpps_compiled_cell **out);
 
-/* Compiles a cell that was made by lower.c, in place: runs all further passes. */
+/* Compiles, in place, a cell that vpps_lower_cell or vpps_lower_op made. */
 vpps_status vpps_compile_cell(const vpps_model *model, vpps_compiled_cell *c, const vpps_cell_needs *needs);
 void vpps_compiled_cell_free(vpps_compiled_cell *c);
 
 /* ---- functions that the compiler's passes call */
 
-/* vpps_cell_add appends a value to the cell, vpps_cell_add_arg an argument to the last value. VPPS_NONE, false: out of memory. */
+/* vpps_cell_add appends a value to the cell; vpps_cell_add_arg appends an argument to the last value. VPPS_NONE, false: out of memory. */
 uint32_t vpps_cell_add(vpps_compiled_cell *c, vpps_cell_value v);
 bool vpps_cell_add_arg(vpps_compiled_cell *c, uint32_t value, uint32_t element, vpps_param matrix);
-/* Simplifies a new value v, whose arguments are values of c. Returns the value of c to which v is equal by algebra; VPPS_NONE: none. */
+/* Simplifies a new value v, whose arguments are values of c. Returns a value of c that is equal to v by algebra; VPPS_NONE: none is. */
 uint32_t vpps_simplify_value(const vpps_compiled_cell *c, vpps_cell_value *v, vpps_cell_arg *args);
 vpps_status vpps_separate_eager(vpps_compiled_cell *c);
 /* Marks the forward values that depend on a recurrent input (an output of a cell that reads this cell, directly or not), and the backward

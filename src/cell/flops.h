@@ -3,8 +3,8 @@
 
 #include "cell/program.h"
 
-/* Floating-point operations: [0] per vertex, [d] per member of list input d - 1, counted as in vpps_cost: a copy or change of sign is free.
- * Adding up the terms of a gradient is not counted, since their number varies. */
+/* Floating-point operations, counted as in vpps_cost (copies and changes of sign are free): [0] per vertex, [d] per member of list input d
+ * - 1. Adding up a gradient's terms is not counted, since their number varies. */
 typedef struct vpps_cell_flops {
     uint64_t products[VPPS_AXES], other[VPPS_AXES];
 } vpps_cell_flops;
@@ -15,8 +15,8 @@ typedef struct vpps_cell_cost {
     vpps_cell_flops parameters; /* flops of computing parameter gradients */
 } vpps_cell_cost;
 
-/* A stack: products of one stage that multiply the same operands. A device runs a stack as one product, with one matrix: the products'
- * matrices on top of each other. A product alone is a stack of one. */
+/* A stack: products of one stage that multiply the same operands. A device runs a stack as one product; its matrix is the products'
+ * matrices on top of each other. A product with operands of its own is a stack of one. */
 typedef struct vpps_cell_stack {
     /* first: number of the cell's value that is the stack's first product; n: number of products */
     uint32_t first, n;

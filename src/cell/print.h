@@ -12,7 +12,7 @@ char *vpps_input_text(const vpps_compiled_cell *c, uint32_t input);
 /* Returns the text of a parameter's gradient: "U_i += t30 in0^T". */
 char *vpps_outer_text(const vpps_model *model, const vpps_compiled_cell *c, uint32_t i);
 
-/* vpps_pass_name: a pass of a cell's work ("eager"). vpps_split_name: what virtual processors divide in a stage ("rows", "vertices"). */
+/* Return names: of a pass of a cell's work ("eager"), and of what virtual processors divide in a stage ("rows", "vertices"). */
 const char *vpps_pass_name(uint32_t pass);
 const char *vpps_split_name(uint32_t split);
 

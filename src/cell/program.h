@@ -1,8 +1,8 @@
 /* program.h - the program of each stage of a compiled cell, and of its parameters' gradients, as steps. The CPU runs the steps over
  * tiles of vertices, a GPU's kernel is printed from them, verify executes them as formulas, and `vpps cell` shows them.
  *
- * A step runs over items: the vertices that a task names, or the members of one of their lists (its list axis). Values that a stage
- * makes or loads are in slots. A slot has room for one value of each item; the device decides where that is: in cache, in registers or
+ * A step runs over items: the vertices of a task (axis 0), or the members of their list input d - 1 (axis d). Values that a stage
+ * makes or loads are in slots. A slot has room for one value of each item; the device decides where slots are: in cache, in registers or
  * in shared memory. */
 #pragma once
 
@@ -68,7 +68,8 @@ typedef struct vpps_program_step {
         uint32_t output; /* step GRADIENT: number of the output whose gradient the step sums up */
         struct {
             vpps_cell_run of;
-            /* how many operands are tensors, scalars, vectors of weights (t, s, v in isa.def), in this order; the rest: list members */
+            /* how many operands are tensors, scalars, vectors of weights (t, s, v in isa.def), in this order; operands of letter *
+             * follow */
             uint8_t tensors, scalars, weights;
             /* whether one call may compute all vertices or list members: each operand is read element by element like the result
              * (VPPS_ACCESS_OWN), and the instruction's float and integer are equal for all */
@@ -100,9 +101,9 @@ typedef struct vpps_program {
     vpps_operand *operands;
     uint32_t n, n_operands;
     vpps_slots slots;
-    /* true: each processor computes the rows it owns, for all vertices; false: all rows of its vertices */
+    /* true: each processor computes the rows that it owns, for all vertices; false: all rows, for the vertices that it owns */
     bool rows;
-    /* numbers of rows of the values whose rows are divided among processors, each number once */
+    /* the numbers of rows that values with divided rows have, each number once */
     uint32_t *dealt;
     uint32_t n_dealt;
 } vpps_program;
@@ -113,13 +114,13 @@ void vpps_free_programs(vpps_compiled_cell *c);
 
 /* ---- functions of in_place.c, for devices that set in_place in vpps_cell_needs */
 
-/* Makes steps read operands and write results in memory instead of slots (buffers), where they can. Unused slots become empty. */
+/* Makes steps read operands and write results in memory instead of slots (buffers), where they can. Slots without use get size 0. */
 void vpps_place_in_memory(vpps_program *p);
 /* Return whether step s can read operand o in memory, and whether it can write its result to the place s->to in memory. */
 bool vpps_reads_in_place(const vpps_program *p, const vpps_program_step *s, const vpps_operand *o);
 bool vpps_writes_in_place(const vpps_program *p, const vpps_program_step *s);
 
-/* Returns whether element e of the step's result needs only element e of tensors: the result may then be stored over one of the tensors. */
+/* Returns whether element e of a step's result depends only on element e of its tensors, so that the result may overwrite a tensor. */
 static inline bool vpps_goes_by_elements(const vpps_program_step *s) {
     return s->kind == VPPS_STEP_RUN && vpps_instructions[s->run.of.opcode].form == VPPS_FORM_EW && !s->run.weights;
 }
@@ -130,7 +131,7 @@ static inline void vpps_release_slot(vpps_slots *slots, uint32_t slot) {
     if (slots->at) slots->at[slot].taken = false;
 }
 
-/* Returns the rows that virtual processor m of a group owns, of a value whose operand's field `dealt` is the argument `dealt`. */
+/* Returns the rows of a value that virtual processor m of a group owns. `dealt`: field of the value's operand, not 0. */
 static inline vpps_rows vpps_dealt_rows(const vpps_compiled_cell *c, const vpps_program *p, uint32_t dealt,
                                         uint32_t m) {
     return vpps_rows_of(p->dealt[dealt - 1], c->needs.rows.unit, c->needs.group, m);
@@ -152,7 +153,7 @@ vpps_operand vpps_finished_operand(const vpps_compiled_cell *c, uint32_t v);
 
 static inline uint32_t vpps_n_outers(const vpps_compiled_cell *c) { return c->programs[c->n_stages].n; }
 
-/* vpps_outer_of returns a cell's OUTER step (gradient += dy x^T) number i; vpps_outer_product_of one that certainly has an x. */
+/* Return a cell's OUTER step number i (a gradient += dy x^T). vpps_outer_product_of is for steps that are known to have an x. */
 static inline vpps_outer vpps_outer_of(const vpps_compiled_cell *c, uint32_t i) {
     const vpps_program *p = &c->programs[c->n_stages];
     const vpps_operand *dy = &p->operands[p->steps[i].first];
@@ -166,8 +167,8 @@ static inline vpps_outer vpps_outer_product_of(const vpps_compiled_cell *c, uint
 
 static inline uint32_t vpps_operand_words(const vpps_operand *o) { return o->rows * o->cols; }
 
-/* Returns how many columns a step computes one by one. By the instruction's form in isa.def: ROW: the columns of the result; REDUCE: one
- * for each element of the result; all others: 1. */
+/* Returns how many columns an instruction computes separately. ROW (form in isa.def): each column of the result; REDUCE: a column for each
+ * element of the result; other forms: 1, all at once. */
 static inline uint32_t vpps_step_columns(const vpps_program_step *s) {
     const vpps_form form = vpps_instructions[s->run.of.opcode].form;
     return form == VPPS_FORM_ROW ? s->to.cols : form == VPPS_FORM_REDUCE ? vpps_operand_words(&s->to) : 1;

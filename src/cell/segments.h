@@ -1,4 +1,4 @@
-/* segments.h - divides a stage's program into segments of steps. A barrier of the CTA separates a segment from the ones that it waits for.
+/* segments.h - divides a stage's program into segments of steps. A barrier of the CTA lies between a segment and the segments it waits for.
  *
  * A stage processes its vertices in tiles. An item is a vertex of the tile or a member of a vertex's list. In an elementwise segment a
  * thread takes one element of one item and computes all values of the segment in registers. A value that another thread or segment reads is
@@ -9,7 +9,7 @@
 #include "cell/program.h"
 
 typedef enum vpps_segment_kind {
-    VPPS_SEGMENT_ELEMENTS, /* elementwise steps: a thread computes one element of each of the segment's values */
+    VPPS_SEGMENT_ELEMENTS, /* elementwise steps: a thread computes one element of every value of the segment */
     VPPS_SEGMENT_PRODUCTS, /* products of vectors with the matrix rows that the virtual processor owns */
     /* instructions that sum over whole vectors (REDUCE, ROW), one warp per vertex or list member */
     VPPS_SEGMENT_WHOLE,
@@ -35,7 +35,7 @@ typedef struct vpps_segment {
     bool dealt;        /* ELEMENTS: whether the CTA computes only the rows of vectors that it owns */
     uint32_t words;    /* ELEMENTS: number of elements of each value per item (vertex or list member) */
     uint32_t first, n; /* the segment's steps: n of them, from vpps_segments.steps[first] on */
-    uint32_t barriers; /* how many barriers of the CTA precede it in the stage; segments with equal numbers commute */
+    uint32_t barriers; /* barriers of the CTA before the segment; segments with equal numbers may run in any order */
 } vpps_segment;
 
 typedef struct vpps_segments {
@@ -45,16 +45,13 @@ typedef struct vpps_segments {
     vpps_segment *list;
     vpps_segment_step *steps;
     uint32_t n, n_steps;
-    /* For each value: an operand that gives the value's place in memory; NULL if no step reads the value there. */
+    /* for each value: an operand with the value's place in memory; NULL: no step reads the value there */
     const vpps_operand **memory;
     const vpps_program_step **made_by; /* for each value: the step that computes it; NULL: none */
-    /* for each value: number of the segment (list of steps) that computes or loads it; VPPS_NONE: none */
-    uint32_t *made_in;
-    /* for each value: offset of its slot (buffer) among the floats of a vertex; VPPS_NONE: no slot */
-    uint32_t *slot;
-    /* for each value with a slot (buffer): 1 + number of the last segment (list of steps) that reads it */
-    uint32_t *last_read;
-    /* for each value: whether it is stored in memory after the barrier that follows its computation, not before */
+    uint32_t *made_in;   /* for each value: number of the segment that computes or loads it; VPPS_NONE: none */
+    uint32_t *slot;      /* for each value: offset of its slot (buffer) among a vertex's floats; VPPS_NONE: no slot */
+    uint32_t *last_read; /* for each value with a slot: 1 + number of the last segment that reads it */
+    /* for each value: whether it is stored in memory only after the barrier that follows its computation */
     uint8_t *late;
     /* number of floats that all slots (buffers) take: [0] per vertex, [d] per member of list d - 1 */
     uint32_t floats[VPPS_AXES];
@@ -68,7 +65,8 @@ vpps_status vpps_segments_make(vpps_segments *out, const vpps_compiled_cell *c, 
  * reader. No step may overwrite a value before it is read or while other threads read it. Fails with SCRIPT: an error of the compiler. */
 vpps_status vpps_segments_check(const vpps_segments *s);
 
-/* Returns whether a segment (list of steps) overwrites value u in memory, by its results or by stores of earlier products. */
+/* Returns whether a segment (list of steps), which also stores the results of a preceding products segment, overwrites value u in
+ * memory. */
 bool vpps_segment_stores_over(const vpps_segments *s, uint32_t segment, uint32_t u);
 void vpps_segments_free(vpps_segments *s);
 
@@ -78,7 +76,7 @@ bool vpps_only_products_read(const vpps_compiled_cell *c, uint32_t v);
 /* Returns how many rows of a value with `rows` rows are owned by the virtual processor that owns most. */
 uint32_t vpps_most_rows(const vpps_cell_needs *needs, uint32_t rows);
 
-/* Returns the most elements of a value that a virtual processor computes per vertex or list member: only own rows if rows are divided. */
+/* Returns how many elements of a value one virtual processor computes at most per vertex or list member (own rows, if rows are divided). */
 uint32_t vpps_segment_width(const vpps_segments *s, uint32_t v);
 
 static inline bool vpps_is_dealt(const vpps_segments *s, uint32_t v) {
@@ -90,13 +88,13 @@ static inline const vpps_operand *vpps_operand_of(const vpps_segments *s, const 
     return &s->p->operands[step->first + i];
 }
 
-/* Returns the operand that is added to a product; NULL: nothing, or a bias vector. */
+/* Returns the value that is added to a product; NULL: nothing, or a bias vector, is added. */
 static inline const vpps_operand *vpps_start_of(const vpps_program_step *product) {
     const vpps_operand *start = &product->product.start;
     return start->place && start->value != product->to.value ? start : NULL;
 }
 
-/* Returns operand number i that a step reads: the step's own operands, then the operand that is added to a product; NULL: there is none. */
+/* Returns operand number i of all that a step reads: its own, then the value that is added to a product; NULL: there is no such operand. */
 static inline const vpps_operand *vpps_read_of(const vpps_segments *s, const vpps_program_step *step, uint32_t i) {
     if (step->kind < VPPS_STEP_RUN || i > step->n) return NULL;
     if (i < step->n) return vpps_operand_of(s, step, i);
@@ -108,7 +106,7 @@ static inline vpps_param vpps_bias_param(const vpps_program_step *product) {
     return product->product.start.place && !vpps_start_of(product) ? product->product.start.at : VPPS_NO_PARAM;
 }
 
-/* Returns whether a thread of an elementwise step reads the operand only at the element and vertex (or list member) that it computes. */
+/* Returns whether an elementwise step, to compute an element of a vertex or list member, reads only the operand's same element there. */
 static inline bool vpps_reads_alike(const vpps_program_step *step, const vpps_operand *o) {
     const uint32_t words = vpps_operand_words(o);
     const bool scalar = o->access == VPPS_ACCESS_SCALAR && !o->element && words == 1;
