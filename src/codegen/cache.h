@@ -11,13 +11,13 @@
  * *bytes NULL if the entry is missing or damaged, or if other users may write to it or to the folder. Fails with MEMORY. */
 vpps_status vpps_cache_read(const vpps_cache_key *key, void **bytes, size_t *size);
 
-/* Writes an entry. Removes the least recently used entries if the cache is too large, and temporary files of killed processes. Fails with
- * IO (the message names the path; also if the entry exceeds the cache's limit), ARGUMENT if VPPS_CACHE_BYTES is no number, or MEMORY; a
- * caller may ignore the failure. */
+/* Writes an entry. Removes temporary files of killed processes and, if the cache is too large, the least recently used entries. Fails with
+ * IO (the message names the path) if writing fails or the entry exceeds the cache's limit, with ARGUMENT if VPPS_CACHE_BYTES is no number,
+ * and with MEMORY. A caller may ignore the failure. */
 vpps_status vpps_cache_write(const vpps_cache_key *key, const void *bytes, size_t size);
 
 /* Takes the lock on the cache, so that two processes or threads do not compile the same missing entry twice. Waits at most most_ms. Returns
- * the lock for vpps_cache_unlock, or -1 if the lock is still held or cannot exist; the caller then goes on without it. */
+ * the lock for vpps_cache_unlock, or -1 if another still holds it or locking failed; the caller then works without the lock. */
 int vpps_cache_lock(uint64_t most_ms);
 void vpps_cache_unlock(int lock);
 

@@ -35,7 +35,7 @@ void vpps_entry_hash_key(const vpps_cache_key *key, char digits[VPPS_ENTRY_DIGIT
 vpps_status vpps_entry_encode(const vpps_cache_key *key, const char *digits, const void *payload, size_t payload_bytes,
                               char **header, size_t *header_bytes);
 
-/* Parses a whole file of n bytes, and replaces its text's line breaks by zeros. False: the file is no undamaged entry of this version. */
+/* Parses a file of n bytes, and replaces line breaks of its text by zeros. False: the file is damaged, or not an entry of this version. */
 bool vpps_entry_decode(char *file, size_t n, vpps_entry *out);
 
 /* Returns whether a file of this name is a cache entry. */

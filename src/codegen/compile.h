@@ -6,7 +6,7 @@
 /* Resource use of a compiled kernel, as ptxas tells it in the compiler's log, and how it was compiled. */
 typedef struct vpps_cubin_report {
     uint32_t registers; /* registers per thread */
-    /* bytes of stack of a thread, with callees: spilled registers, run-time indexed arrays. vpps_specialise rejects more than 0, with two exceptions. */
+    /* bytes of a thread's stack, callees included: spilled registers and arrays indexed at run time; vpps_specialise looks for 0 */
     uint32_t frame_bytes;
     uint32_t shared_bytes; /* static shared memory of a CTA, without the bytes that the system reserves */
     uint32_t cubin_bytes;
@@ -16,9 +16,9 @@ typedef struct vpps_cubin_report {
 
 /* Compiles `source` for an architecture, or takes the CUBIN from the disk cache. `entry` names the kernel's function. *cubin is malloc'd
  * and owned by the caller. Fails with DEVICE if there is no NVRTC, the architecture is unknown or the source does not compile (the message
- * has the compiler's first error line), with FORMAT if the log tells no registers of a kernel of that name, and with MEMORY. A stack frame
- * is reported, but is no failure, nor is an unusable cache. `description` is one line kept in the cache entry. Without use_cache, the cache
- * is neither read nor written. Thread-safe. */
+ * has the compiler's first error line), with FORMAT if the compiler's log lacks the kernel's number of registers, and with MEMORY. A kernel
+ * with a stack frame (see *report) and an unusable cache are no failures. `description` is one line kept in the cache entry. Without
+ * use_cache, the cache is neither read nor written. Thread-safe. */
 vpps_status vpps_compile(const char *source, const char *entry, uint32_t arch, const char *description, bool use_cache,
                          void **cubin, size_t *cubin_bytes, vpps_cubin_report *report);
 

@@ -2,14 +2,14 @@
  * eight rows by 16 columns.
  *
  * The result rows of a segment's matrix products are grouped into tiles of eight rows. A tile has one fragment for each vector that its
- * products multiply: the eight rows of weights that multiply the vector. A fragment's blocks of 16 columns are dealt to the CTA's warps. */
+ * products multiply: the eight rows of weights that multiply the vector. The CTA's warps divide a fragment's blocks of 16 columns. */
 #pragma once
 
 #include "cell/segments.h"
 
 enum { VPPS_FRAGMENT_ROWS = 8, VPPS_FRAGMENT_DEPTH = 16 };
 
-/* One row of a product's result, which this kernel's VP (virtual processor, a CTA) computes. */
+/* One row of a product's result, computed by the VP (virtual processor, a CTA) that runs the kernel. */
 typedef struct vpps_product_row {
     const vpps_program_step *product; /* the step that computes the product; NULL: the row is padding */
     uint32_t row;                     /* number of the row among those that the virtual processor owns */
@@ -29,7 +29,7 @@ typedef struct vpps_weight_row {
 typedef struct vpps_fragment {
     vpps_weight_row rows[VPPS_FRAGMENT_ROWS];
     uint32_t length; /* number of columns */
-    uint32_t steps;  /* number of blocks of 16 columns that each warp multiplies */
+    uint32_t steps;  /* number of the fragment's blocks of 16 columns that each warp multiplies */
     uint8_t level;   /* where the fragment is stored while the kernel runs: a vpps_resident_level */
     /* place of the fragment's weights in each thread: number of the first register, or of the first word of shared or device memory */
     uint32_t at;
@@ -38,8 +38,8 @@ typedef struct vpps_fragment {
 /* Returns how many words of a fragment (eight rows of weights) each thread holds, if a weight is the sum of `parts` bf16 numbers. */
 static inline uint32_t vpps_fragment_words(const vpps_fragment *f, uint32_t parts) { return f->steps * 2 * parts; }
 
-/* Splits the result rows of the matrix products in segment g into tiles of eight rows, one product's rows after the other's. Sets *n to the
- * number of tiles. Returns an array for the caller to free, or NULL if out of memory. */
+/* Splits the result rows of the matrix products in segment g into tiles of eight rows, product after product. Sets *n to the number of
+ * tiles. Returns an array for the caller to free, or NULL if out of memory. */
 vpps_product_tile *vpps_tile_products(const vpps_segments *s, const vpps_segment *g, uint32_t *n);
 
 /* A tile is eight rows of results of matrix products. Finds the weights (a fragment, eight rows) by which the products of `tile` multiply

@@ -6,7 +6,7 @@
 
 enum {
     VPPS_MOST_OUTERS = 32,   /* most "outers" (sums of dy x^T or dy) that are computed together */
-    VPPS_OUTER_COLUMNS = 32, /* number of a matrix's columns that are dealt to a team of CTAs as one block */
+    VPPS_OUTER_COLUMNS = 32, /* columns of a matrix in a block; teams of CTAs divide the blocks */
 };
 
 /* State while a cell's gradient function is generated. Outers (sums of dy x^T or dy) are numbered as in the cell's list. */
@@ -22,17 +22,17 @@ typedef struct vpps_outer_work {
  * the gradient unless earlier cells have added to it. Returns VPPS_NONE for later outers, which always add to the gradient. */
 uint32_t vpps_outer_added_to(const vpps_outer_work *w, uint32_t outer);
 
-/* Returns whether the matrix of this outer (sum of dy x^T) has so few rows (vpps_low_rows) that its columns, not rows, are dealt to VPs. */
+/* Returns whether the matrix of this outer (sum of dy x^T) has so few rows (vpps_low_rows) that VPs divide its columns, not its rows. */
 bool vpps_outer_is_low(const vpps_outer_work *w, uint32_t outer);
 
-/* Returns how many rows of the matrix of this outer (sum of dy x^T) are computed by the virtual processor that computes most rows. */
+/* Returns the greatest number of rows, of the matrix of this outer (sum of dy x^T), that one virtual processor computes. */
 uint32_t vpps_outer_rows(const vpps_outer_work *w, uint32_t outer);
-/* Returns how many blocks of VPPS_OUTER_COLUMNS columns of the matrix of this outer (sum of dy x^T) a virtual processor has at most. */
+/* Returns the greatest number of blocks of VPPS_OUTER_COLUMNS columns, of this outer's matrix, that one virtual processor computes. */
 uint32_t vpps_outer_blocks(const vpps_outer_work *w, uint32_t outer);
 
-/* Writes code that computes gradients of n matrices in fp32: the sums of dy x^T with numbers list[0..n), n <= VPPS_MOST_OUTERS, each for
- * another matrix. All vectors dy and x belong to vertices, or all to members of one list. Returns false, without output, if a virtual
- * processor has too many rows or columns for shared memory or tables. */
+/* Writes code that computes gradients of n different matrices in fp32: the sums of dy x^T with numbers list[0..n), n <= VPPS_MOST_OUTERS.
+ * All vectors dy and x belong to vertices, or all belong to members of one list. Returns false, without output, if a virtual processor has
+ * too many rows or columns for shared memory or for the kernel's tables. */
 bool vpps_generate_outer_tiles(vpps_outer_work *w, const uint32_t *list, uint32_t n);
 /* Writes code that computes the sums of outer products dy x^T numbered list[0..n) in bf16, by strips (rows of dy times 32 columns of x). */
 void vpps_generate_outer_strips(vpps_outer_work *w, const uint32_t *list, uint32_t n);

@@ -1,8 +1,8 @@
 /* generate_stage.h - interfaces between the files that generate the code of a stage, a segment of its program (segments.h) at a time.
  *
  *   generate_places.c    expressions for elements of values and for numbers; stores
- *   generate_products.c  segments of products whose rows are dealt to VPs (virtual processors, CTAs)
- *   generate_whole.c     segments over whole vectors, and of products that one VP makes alone
+ *   generate_products.c  segments of products whose rows VPs (virtual processors, CTAs) divide
+ *   generate_whole.c     segments over whole vectors, and segments of products that one VP computes alone
  *   generate_elements.c  elementwise segments
  *   generate_stage.c     the stage's function */
 #pragma once
@@ -16,9 +16,9 @@ typedef struct vpps_stage_work {
     vpps_segments s;
     FILE *out;
     uint32_t segment, tile;
-    bool lists;          /* whether the stage has values of list members */
-    bool joined;         /* whether the segment adds up the partial sums of the preceding products */
-    bool loaded_early;   /* whether a `joined` segment's loads come before the products */
+    bool lists;          /* whether some values belong to list members */
+    bool joined;         /* whether the segment adds up the partial sums of the products before it */
+    bool loaded_early;   /* whether a `joined` segment's operands are loaded before the products run */
     uint32_t chunk;      /* number of vertices or list members that a product handles at a time */
     uint32_t part_words; /* words of shared memory for the warps' partial sums of products */
     /* Vectors that products read are copied to copy_buffers buffers in shared memory, each for VPPS_COPY_ITEMS items (vertices or list
@@ -32,7 +32,7 @@ typedef struct vpps_stage_work {
     uint32_t *item_words; /* for each segment: words of its products' partial sums, for one vertex or list member */
 } vpps_stage_work;
 
-/* Returns an operand that tells the rows and columns of value v, and whether vertices or list members have such a value (axis). */
+/* Returns an operand with the rows, columns and axis of value v (axis 0: a value per vertex; d: per member of list input d - 1). */
 static inline const vpps_operand *vpps_stage_value(const vpps_stage_work *w, uint32_t v) {
     return w->s.made_by[v] ? &w->s.made_by[v]->to : w->s.memory[v];
 }
@@ -51,11 +51,11 @@ bool vpps_made_in_loop(const vpps_stage_work *w, uint32_t v);
 
 /* ---- generate_places.c
  *
- * Names in a kernel's text. Numbers: f0 of the first vertex of the tile (vertices processed together), f1, f2 of its first member of list
- * input 0, 1; n0, n1, n2: how many vertices and members the tile has. `item`: a vertex or list member of the tile; vx: the vertex whose
- * list has the member. e: an element, among those that the VP (a CTA) owns; `element`: the same element among all of the value. ls1: array
- * with the number of each vertex's first member of list input 0. k0, k1: where kept values of vertices and members begin. s5: the buffer
- * (slot) of value 5; v5: the thread's element of value 5. */
+ * Names in a kernel's text. f0: number of the tile's first vertex (tile: vertices processed together); f1, f2: number of its first member
+ * of list input 0, 1. n0, n1, n2: how many vertices and members the tile has. `item`: a vertex or list member of the tile; vx: the vertex
+ * whose list has the member. e: number of an element among those that the VP (a CTA) owns; `element`: its number in the whole value. ls1:
+ * array with the number of each vertex's first member of list input 0. k0, k1: offsets of kept values of vertices and members. s5: the
+ * buffer (slot) of value 5; v5: the thread's element of value 5. */
 
 /* Writes a C expression for an element of a value in memory. `item` numbers the vertex or list member within the tile. */
 void vpps_put_memory(const vpps_stage_work *w, uint32_t v, const char *item, const char *element);
@@ -73,8 +73,8 @@ static inline void vpps_put_pointer(const vpps_stage_work *w, uint32_t v, const 
     vpps_put_at(w, v, item, "0u");
 }
 
-/* Returns which variable of the kernel's text numbers the vertex or list member whose operand a step reads: `item`, which the step
- * computes, or vx, the vertex whose list has the member `item`. */
+/* Returns the variable, in the kernel's text, that numbers the vertex or list member whose operand is read: `item`, for which the step
+ * computes a result, or vx, the vertex whose list has the member `item`. */
 static inline const char *vpps_item_for(uint32_t axis, const vpps_operand *o) {
     return o->axis == axis || !axis ? "item" : "vx";
 }
@@ -89,13 +89,13 @@ void vpps_put_random(const vpps_stage_work *w, const vpps_program_step *s);
 
 /* Writes code that stores the thread's element of value v in v's slot (buffer), if a later segment (after a barrier) reads the slot. */
 void vpps_store_in_slot(const vpps_stage_work *w, uint32_t v);
-/* Writes code that stores the variable `from` as an element of value V in memory: in its record and contributions (sums of gradients). */
+/* Writes code that stores the variable `from` as an element of value v in memory: in its record (kept values) and as contribution. */
 void vpps_store_in_memory(const vpps_stage_work *w, uint32_t v, const char *from);
-/* Writes code that stores the thread's element of value v in v's slot (buffer) and in memory, if later code reads v there. */
+/* Writes code that stores the thread's element of value v in v's slot (buffer) and in memory, wherever later code reads it. */
 void vpps_store_made(const vpps_stage_work *w, uint32_t v);
 
-/* Writes code that stores an element of product v, with all partial sums added up, in v's slot (buffer). Writes code that stores the
- * element in memory, too, unless a later segment (after a barrier) does. */
+/* Writes code that stores an element of product v, the total of all partial sums, in v's slot (buffer) and in memory. A later segment
+ * (after a barrier) stores a `late` value in memory instead. */
 static inline void vpps_store_finished(const vpps_stage_work *w, uint32_t v) {
     if (w->s.late[v]) {
         vpps_store_in_slot(w, v);
@@ -106,8 +106,8 @@ static inline void vpps_store_finished(const vpps_stage_work *w, uint32_t v) {
 
 /* ---- generate_elements.c */
 
-/* An elementwise segment may add up the partial sums of products that precede it. Writes code that loads the segment's other operands
- * before the products begin, if the CTA has a thread for each element. Returns whether code was written. */
+/* Writes code that loads the other operands of an elementwise segment, which adds up products' partial sums, before the products run.
+ * Writes none unless the CTA has a thread for each element. Returns whether code was written. */
 bool vpps_put_early_loads(const vpps_stage_work *w, const vpps_segment *g, uint8_t *loaded);
 
 /* Writes the code of an elementwise segment (list of steps). `loaded` is scratch memory, a byte for each value of the cell. */
@@ -124,20 +124,20 @@ void vpps_put_matrices(const vpps_stage_work *w, const vpps_program_step *s);
 
 /* ---- generate_products.c */
 
-/* Assigns shared memory to the warps' partial sums of the stage's products; short products have none. Returns false if out of memory. */
+/* Assigns shared memory to the warps' partial sums of products (a short product has no partial sums). Returns false if out of memory. */
 bool vpps_place_products(const vpps_stage_work *w);
 
 /* Assigns shared memory to copies of vectors that the matrix products of segment g (steps that run together) read. The copies for one
  * vertex, or for one member of a list input, are adjacent. */
 void vpps_place_copies(vpps_stage_work *w, const vpps_segment *g);
 
-/* Returns whether the segment after products can add up their partial sums. `segment`: number of the segment of products. Each thread of
- * the next segment, an elementwise one, must read the products only at the element that the thread computes. */
+/* Returns whether the segment after segment number `segment`, which has products, can add up the products' partial sums. It must be an
+ * elementwise segment in which each thread reads the products only at the element that it computes. */
 bool vpps_can_join(const vpps_stage_work *w, uint32_t segment);
 
 /* Writes the code of segment g, whose steps are matrix products. If `joined` is false, the code also adds up the warps' partial sums of the
  * products; otherwise the next segment does. Returns false if out of memory. */
 bool vpps_put_products(vpps_stage_work *w, const vpps_segment *g, bool joined);
 
-/* Writes declarations of variables with the results of segment `products` at the element that the thread computes, from partial sums. */
+/* Writes declarations of variables, one per product of segment `products`: the thread's element, added up from partial sums. */
 void vpps_put_joined(const vpps_stage_work *w, const vpps_segment *products);

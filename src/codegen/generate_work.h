@@ -7,7 +7,7 @@
 typedef struct vpps_generation {
     const vpps_kernel_plan *plan;
     const vpps_model *model;
-    const vpps_pool_plan *pool; /* tells the offsets of vectors and lookup tables in the pool */
+    const vpps_pool_plan *pool; /* offsets of vectors and lookup tables in the pool of device memory */
     const uint32_t *matrix_at;  /* for each parameter that is a matrix: its first word in the buffer of matrices */
     FILE *out;
 } vpps_generation;
@@ -23,8 +23,8 @@ uint32_t vpps_generate_outer(const vpps_generation *g, const vpps_compiled_cell 
 /* Writes the macros VPPS_STEP, the name of the optimiser's function (isa/steps.h), and VPPS_STEP_NUMBERS, the struct with its numbers. */
 void vpps_generate_step(FILE *out, vpps_optimizer_kind optimizer, const char *numbers);
 
-/* Writes declarations of variables that point to a task's arrays of vertices (task.h): script, pool, b, inputs inK, lookups lkK,
- * words wdK, data, lists lsD, gradients gsK, geK and gpK, kept values kD. */
+/* Writes declarations of a task's variables: script, pool, b (block of vertices), kD (offsets of kept values), and b's arrays in the script
+ * (task.h): inK (inputs), lkK (lookups), wdK (integers), data, lsD (lists), gsK, geK, gpK (gradients of outputs). */
 void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *block);
 
 /* Returns whether memory holds each element of a value as one bf16 number, or as two whose sum is the element. In bf16, values are stored
@@ -36,7 +36,7 @@ static inline bool vpps_is_kept_in_parts(const vpps_generation *g, const vpps_co
 /* Writes the name of the C++ type (products.cuh) for a matrix in memory, or for its transpose. */
 void vpps_put_matrix(const vpps_generation *g, vpps_param matrix, bool transposed);
 
-enum { VPPS_COPY_ITEMS = 4 /* VPPS_COPY_ITEMS: number of vertices or members copied together */ };
+enum { VPPS_COPY_ITEMS = 4 /* number of vertices or list members copied together */ };
 
 /* Returns whether a value is a vector of at least 16 words; records store such vectors at multiples of 16 words. */
 static inline bool vpps_is_long(const vpps_operand *x) {
@@ -47,8 +47,8 @@ static inline bool vpps_is_long(const vpps_operand *x) {
 /* Returns whether a value's vector in memory begins and ends at a multiple of four words. */
 static inline bool vpps_has_quads(const vpps_operand *x) { return vpps_is_long(x) && x->rows % 4 == 0; }
 
-/* Writes the beginning of a loop whose body, which `});` ends, runs `turns` times, with `turn` counting from 0. Writes nothing for one
- * turn, and returns false. */
+/* Writes the beginning of a loop that runs `turns` times, with `turn` counting from 0; the caller ends the loop's body with `});`. If
+ * `turns` is 1, writes nothing and returns false. */
 static inline bool vpps_begin_turns(FILE *out, uint32_t turns) {
     if (turns > 1) fprintf(out, "vpps_by_turns(0u, %uu, 1u, [&](unsigned turn) {\n", turns);
     return turns > 1;

@@ -19,7 +19,7 @@ typedef struct vpps_stage_room {
 
 typedef struct vpps_kernel_plan {
     uint32_t n_vps, group, threads;
-    uint32_t row_unit; /* number of consecutive rows of a matrix that are dealt to a virtual processor as one block */
+    uint32_t row_unit; /* number of consecutive rows of a matrix that a virtual processor gets as one block */
     /* number of teams of CTAs; each team computes some columns of matrices' gradients; CTA v belongs to team v % teams */
     uint32_t teams;
     vpps_optimizer_kind optimizer;
@@ -33,15 +33,15 @@ typedef struct vpps_kernel_plan {
     vpps_residents residents;
     uint32_t *first_stage; /* n_cells + 1 entries: the number of each cell's first stage */
     vpps_stage_room *rooms;
-    uint32_t tile_words;   /* words of shared memory for one tile (some vertices) of any stage */
+    uint32_t tile_words;   /* words of shared memory for a tile (vertices processed together) of any stage */
     uint32_t script_words; /* words of shared memory for a copy of the script; longer scripts are not copied */
-    /* Some weights that only backward needs are copied to shared memory while forward begins; a separate task moves them to registers. */
+    /* Whether weights that only backward needs are loaded while forward begins; a separate task then moves some of them to registers. */
     bool late;
     uint32_t staged_words; /* words of shared memory for weights that are copied to registers later */
 } vpps_kernel_plan;
 
-/* Returns the most rows of a "low" matrix. The columns, not the rows, of a low matrix's gradient and update are dealt to virtual
- * processors, since in bf16 one row costs as much as eight. */
+/* Returns the most rows of a "low" matrix. Virtual processors divide the columns, not the rows, of a low matrix's gradient and update: in
+ * bf16 the GPU computes eight rows at once, so dividing fewer rows saves no time. */
 static inline uint32_t vpps_low_rows(const vpps_kernel_plan *p) {
     return p->parts && p->teams > 1 ? VPPS_FRAGMENT_ROWS : 0;
 }

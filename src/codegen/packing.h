@@ -1,5 +1,5 @@
 /* packing.h - the layout of the packed vectors dy and x from which cuBLAS computes gradients of matrices, sums of dy x^T, between two
- * launches. At a task OUTER of the script, the kernel copies the vectors dy and x of the task's vertices, one after the other. A vector
+ * launches. At each OUTER task of the script, the kernel copies the vectors dy and x of the task's vertices, one after the other. A vector
  * that several matrices' gradients need is copied once. packing.cuh describes the order of elements. */
 #pragma once
 
@@ -9,7 +9,7 @@
  * which its dy or x is packed: the number of the first step with an equal operand. Returns VPPS_NONE for the gradient of a vector. */
 uint32_t vpps_packed_number(const vpps_compiled_cell *c, uint32_t outer, bool is_x);
 
-/* Returns the operand (a dy or x) with this number if its vectors are packed; NULL: a lower number has the operand, or none has. */
+/* Returns the operand (a dy or x) whose vectors are packed under this number; NULL: none, or they are packed under a lower number. */
 const vpps_operand *vpps_packed_operand(const vpps_compiled_cell *c, uint32_t number);
 
 static inline uint32_t vpps_packed_operands(const vpps_compiled_cell *c) { return 2 * vpps_n_outers(c); }

@@ -1,4 +1,4 @@
-/* resident.h - where the weight matrices that are dealt to a kernel's VPs are stored while the kernel runs.
+/* resident.h - where a running kernel keeps the weight matrices whose rows its VPs (virtual processors, CTAs) divide.
  *
  * Every warp's lanes form `blocks` blocks of adjacent lanes. Row r of the VP belongs to block r % blocks. The lanes of a block in all warps
  * together (its span) share the columns of the block's rows: thread p of a span holds columns [run * p, run * (p + 1)), then the same range
@@ -13,8 +13,8 @@
 
 #include "codegen/fragments.h"
 
-/* Limits of wide products (tiles.cuh). ITEMS: vertices or list members multiplied at once. WORDS: shared memory for buffers in fp32. TILES:
- * tiles of eight rows computed at once in bf16. REGISTERS: registers of a thread for weights in bf16. */
+/* Limits of wide products (vpps_residents.wide_words). ITEMS: vertices or list members at once. WORDS: shared memory for buffers in fp32.
+ * TILES: tiles of eight rows at once in bf16. REGISTERS: registers of a thread for weights in bf16. */
 enum { VPPS_WIDE_ITEMS = 64, VPPS_WIDE_WORDS = 24576, VPPS_WIDE_TILES = 6, VPPS_WIDE_REGISTERS = 40 };
 
 typedef enum vpps_resident_level {
@@ -26,7 +26,7 @@ typedef enum vpps_resident_level {
 typedef struct vpps_resident {
     vpps_param matrix;
     bool transposed;
-    bool is_short; /* whether the matrix multiplies only short vectors; products then read weights in device memory */
+    bool is_short; /* whether the matrix multiplies only short vectors; its weights are then read from device memory */
     uint8_t level;
     /* rows: the most rows that any virtual processor owns; columns: how many columns of each row a thread holds */
     uint32_t rows, columns;
@@ -34,7 +34,7 @@ typedef struct vpps_resident {
     uint32_t at;          /* number of a thread's first register, or shared-memory word, with weights of the matrix */
 } vpps_resident;
 
-/* The VP's rows of a start vector (a bias to which products are added), stored at the beginning of shared memory. */
+/* The rows that the VP owns of a bias vector to which products are added, stored at the beginning of shared memory. */
 typedef struct vpps_resident_vector {
     vpps_param vector;
     uint32_t rows, at;
@@ -56,8 +56,8 @@ typedef struct vpps_residents {
     vpps_resident_vector *vectors;
     uint32_t n, n_vectors, registers, shared_words;
     uint64_t memory_words; /* words of device memory of a CTA for weights in bf16 */
-    /* words of shared memory, the last of shared_words, for buffers of wide products (tiles.cuh): these multiply each weight that they read
-     * from memory with many vertices at once. 0: no product is wide. If products are wide in fp32, no weights are resident. */
+    /* words of shared memory, the last of shared_words, for buffers of wide products (tiles.cuh). These multiply each weight that they read
+     * from memory by many vertices' vectors at once. 0: no product is wide. If products are wide in fp32, no weights are resident. */
     uint32_t wide_words;
 } vpps_residents;
 
@@ -71,8 +71,8 @@ static inline uint32_t vpps_sum_words(uint32_t threads) {
     return warps < 4 ? warps : warps == 4 ? 4 : vpps_quads_up(warps) + 4;
 }
 
-/* Returns into how many blocks a warp's lanes are divided, so that different blocks multiply different rows; `rows`: number of the matrix's
- * rows that a virtual processor owns. */
+/* Returns the number of blocks into which a warp's lanes are divided, so that different blocks multiply different rows. `rows`: number of
+ * the matrix's rows that a virtual processor owns. */
 uint32_t vpps_blocks_of_rows(uint32_t rows, bool transposed, uint32_t threads);
 
 /* Returns the layout of a matrix over a CTA's threads, before registers or memory are assigned. `rows`: most rows that any VP has. */
@@ -82,19 +82,19 @@ static inline uint32_t vpps_rows_of_thread(const vpps_resident *m) { return (m->
 
 static inline uint32_t vpps_words_of_thread(const vpps_resident *m) { return vpps_rows_of_thread(m) * m->columns; }
 
-/* Adds all matrices of the cell whose rows are dealt to virtual processors, and the bias vectors of their products. Fails with MEMORY. */
+/* Adds all matrices of the cell whose rows virtual processors divide, and the bias vectors of their products. Fails with MEMORY. */
 vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const vpps_compiled_cell *c,
                                uint32_t threads);
 
 /* Assigns registers to the matrices in the order in which they were added, then shared memory to the rest. If more than half of the weights
- * would get neither, sets r->wide_words: products are then wide and, in fp32, no weights are resident. */
+ * fit in neither, products are wide (wide_words is set) and, in fp32, no weights are resident. */
 void vpps_residents_place(vpps_residents *r, const vpps_kernel_room *room);
 
 const vpps_resident_vector *vpps_resident_vector_of(const vpps_residents *r, vpps_param vector);
-/* Returns the kernel's fragment that has the same rows of weights as `weights`, or NULL. */
+/* Returns the kernel's fragment (eight rows of weights) with the same rows as `weights`, or NULL. */
 const vpps_fragment *vpps_resident_fragment(const vpps_residents *r, const vpps_fragment *weights);
 const vpps_resident *vpps_resident_of(const vpps_residents *r, vpps_param matrix, bool transposed);
 void vpps_residents_free(vpps_residents *r);
 
-/* Returns whether all vectors that the product multiplies are so short (such as class scores) that one thread computes an element. */
+/* Returns whether the product multiplies only vectors so short (such as class scores) that one thread computes an element of the result. */
 bool vpps_product_is_short(const vpps_program *p, const vpps_program_step *product);

@@ -8,7 +8,7 @@
 /* Inputs and callbacks of vpps_specialise: the model, a compiler (a GPU driver's, or NVRTC alone), and a log. */
 typedef struct vpps_specialiser {
     const vpps_model *model;
-    const vpps_pool_plan *pool; /* tells the offsets of vectors and lookup tables in the pool */
+    const vpps_pool_plan *pool; /* offsets of vectors and lookup tables in the pool of device memory */
     const uint32_t *matrix_at;  /* for each parameter that is a matrix: its first word in the buffer of matrices */
     const vpps_machine *machine;
     /* Compiles a source, keeps the binary, and fills in the report. */
@@ -20,9 +20,9 @@ typedef struct vpps_specialiser {
 } vpps_specialiser;
 
 /* Makes the kernel of a plan whose CTAs, threads and cells are filled in, and fills in the rest of the plan. *registers: in, the most
- * registers of a thread for weights (0: as many as possible); out, the number with which the kernel has no stack frame. The caller frees
- * *source (`source` may be NULL), and the plan with vpps_kernel_plan_free, also after a failure. Fails with POOL if no kernel is
- * acceptable, and as `compile` does. */
+ * registers of a thread for weights (0: as many as possible); out, the number that the accepted kernel has. The caller frees *source
+ * (`source` may be NULL), and the plan with vpps_kernel_plan_free, also after a failure. Fails with POOL if no kernel is acceptable, and as
+ * `compile` does. */
 vpps_status vpps_specialise(const vpps_specialiser *s, vpps_kernel_plan *plan, uint32_t *registers, char **source,
                             vpps_cubin_report *report);
 
