@@ -5,8 +5,8 @@
  *   export_cell.c    writes a cell's function: its arguments, their checks, its results
  *   export_steps.c   writes the function's body, a loop for each segment of the cell's stage program (cell/segments.h)
  *
- * Names in the written C: childN: values that child N scatters; listN: values of each child of list N; pullN, pullsN: pulled values; indexN:
- * a pulled index; out, pushed: the results; tN: value N; vN: its element e; nN: size of list N; m: index of a member; w_NAME: a parameter.
+ * Names in the written C: childN: values that child N scatters; listN: values of each child of list N; pullN, pullsN, indexN: values and
+ * indices from the caller; out, pushed: the results; tN: value N; vN: its element e; nN: size of list N; m: a member; w_NAME: a parameter.
  */
 #pragma once
 
@@ -37,12 +37,12 @@ typedef struct vpps_c_cell {
     const vpps_c_writer *w;
     const vpps_cell_data *cell;
     vpps_compiled_cell *c;                      /* the cell compiled for inference by one virtual processor */
-    char name[VPPS_C_NAME], upper[VPPS_C_NAME]; /* name: the C function's, without prefix; upper: in capitals */
+    char name[VPPS_C_NAME], upper[VPPS_C_NAME]; /* name: of the C function, without prefix; upper: in capitals */
     vpps_segments s;
     FILE *out;
     uint32_t segment;
     bool many;        /* true: a function for many vertices is written beside the function for one vertex */
-    uint32_t *places; /* for each output: offset in the array `out` or `pushed`; VPPS_NONE: not written */
+    uint32_t *places; /* for each output: offset in `out` or `pushed`; VPPS_NONE: not written by the function */
     uint32_t out_words, push_words;
     char *body; /* C text of the function's body; the function has only parameters that the body uses */
 } vpps_c_cell;
@@ -64,7 +64,8 @@ vpps_c_text vpps_c_given(const vpps_c_cell *x, uint32_t k);
 /* Returns a parameter's C name, e.g. "w_U", or "w_U, w_U_scale" if it has int8 scales. Marks the parameter as used. */
 vpps_c_text vpps_c_weights(const vpps_c_writer *w, vpps_param p);
 
-/* A loop over vertices in the written C. begin_vertices and end_vertices collect the loop's body in `text`. `of`: the file that gets the loop. */
+/* A loop over vertices in the written C. Between vpps_c_begin_vertices and vpps_c_end_vertices, the loop's body is collected in `text`;
+ * `of` is the file to which the loop is then written. */
 typedef struct vpps_c_block {
     FILE *of;
     char *text;
@@ -82,5 +83,5 @@ vpps_status vpps_c_write_cell(vpps_c_cell *x, FILE *declarations);
 /* Writes the parameters that the cells' functions use. Fails with ARGUMENT (a weight that is not finite), MEMORY, IO. */
 vpps_status vpps_c_write_weights(const vpps_c_writer *w);
 
-/* Rounds a parameter, in the host's copy of it, to the values that a C file of this precision holds. */
+/* Rounds a parameter's values, in the host's copy, to values that a C file of this precision can hold. */
 void vpps_c_round(const vpps_model *model, vpps_param param, vpps_c_precision precision);

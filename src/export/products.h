@@ -1,5 +1,5 @@
 /* products.h - matrix-vector products, and reads of single matrix weights. A matrix is stored in blocks of 64 rows, then blocks of 16 rows,
- * then one block of the remaining rows. The rows of a block are summed up side by side, each over the columns in rising order. */
+ * then one block of the remaining rows. The rows of a block are computed side by side, each as a sum over the columns in order. */
 
 /* Adds rows i to i + width - 1 of the products w x to y, for n vectors x and y. AT_ONCE vectors share one read of each weight. */
 VPPS_INLINE void multiply_rows(size_t i, size_t width, size_t cols, size_t n, MATRIX(w), const float *const *x,
@@ -49,7 +49,7 @@ VPPS_UNUSED static float argmax_of(size_t n, const float *x, size_t element) {
     return element ? -log_of(sum) : (float)best;
 }
 
-/* A sum is made of LANES partial sums: term k is added to number k % LANES, and sum_of_lanes adds them up in the end. */
+/* A sum has LANES partial sums: term k is added to partial sum k % LANES, and sum_of_lanes adds up the partial sums in the end. */
 enum { LANES = 16 };
 VPPS_INLINE float sum_of_lanes(const float *lanes) {
     float halves[LANES];
@@ -59,8 +59,8 @@ VPPS_INLINE float sum_of_lanes(const float *lanes) {
     return halves[0];
 }
 
-/* The totals of a sum over a vector of `length` elements. The macros EACH, SUM and HEAD_NONE to HEAD_SQUARES compute them in loops over k;
- * the macros' arguments are C expressions of element number k. */
+/* Totals over a vector of `length` elements. The macros EACH, SUM and HEAD_NONE to HEAD_SQUARES expand to loops over k that compute them; a
+ * macro's argument is a C expression of element k. */
 typedef struct totals {
     float head, sum;
     size_t length;

@@ -1,4 +1,4 @@
-/* weights_file.h - checks, by size and FNV-1a hash, that `weights` are the bytes of the file of weights that belongs to this C file. */
+/* weights_file.h - checks, by size and FNV-1a hash, that `weights` has the bytes of this C file's weights file. */
 VPPS_UNUSED static int fits(const void *weights, size_t bytes) {
     const unsigned char *at = weights;
     uint32_t hash = 2166136261u;

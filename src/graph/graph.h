@@ -2,7 +2,7 @@
  * the recorder.
  *
  * A graph is a list of records. A record is a vertex: an op, or an applied cell. A node is an output of a record: the op's result, or an
- * output of the cell. Nodes are numbered record after record, output after output, so a record's first node is known when it is made.
+ * output of the cell. Nodes are numbered record after record; the outputs of a record have consecutive numbers.
  * The values inside an applied cell have no numbers. */
 #pragma once
 
@@ -33,7 +33,7 @@ typedef enum vpps_shape_rule {
     VPPS_SHAPE_EQUAL,   /* all arguments have one shape, which the result has too */
     VPPS_SHAPE_PRODUCT, /* arguments r x k and k x c -> result r x c */
     VPPS_SHAPE_SCALED,  /* a value of any shape and a scalar -> the value's shape */
-    VPPS_SHAPE_STACKED, /* operands with equal numbers of columns -> as many rows as all have together */
+    VPPS_SHAPE_STACKED, /* matrices with equally many columns -> one matrix: all on top of each other */
     VPPS_SHAPE_SCALAR,  /* arguments of equal shapes -> a scalar (1 x 1) */
     VPPS_SHAPE_COLUMNS, /* an r x c matrix -> a c x 1 vector, with an element for each column */
     VPPS_SHAPE_TURNED,  /* an r x c matrix -> a c x r matrix (transposed) */
@@ -42,12 +42,11 @@ typedef enum vpps_shape_rule {
     VPPS_SHAPE_WEIGHTED /* an n x 1 vector of weights, and n values of one shape -> the values' shape */
 } vpps_shape_rule;
 
-/* By how many elements an op's flops per element (in ops.def) are multiplied. */
+/* The number of elements by which an op's flops per element (ops.def) are multiplied. */
 typedef enum vpps_flops_per {
-    VPPS_PER_RESULT,   /* by the number of elements of the op's result */
-    VPPS_PER_ARGUMENT, /* by the number of elements of the op's first argument */
-    /* by the number of elements of the result, times the number of list members (weights of weighted_sum do not count) */
-    VPPS_PER_MEMBER
+    VPPS_PER_RESULT,   /* elements of the op's result */
+    VPPS_PER_ARGUMENT, /* elements of the op's first argument */
+    VPPS_PER_MEMBER    /* elements of the result, times list members (weighted_sum: without the weights) */
 } vpps_flops_per;
 
 enum {
@@ -75,7 +74,7 @@ extern const vpps_op_row vpps_ops[VPPS_OP_COUNT];
 /* Returns whether the op's argument 0 is a vector of weights for its other arguments. */
 static inline bool vpps_weighs(uint32_t op) { return vpps_ops[op].operands[0] == 'v'; }
 
-/* Returns whether the op finds the position of an argument (max_of, min_of); a list must then have at least one member. */
+/* Returns whether the op finds which argument is greatest or least (max_of, min_of). A list for it must have at least one member. */
 static inline bool vpps_finds(uint32_t op) { return vpps_ops[op].operands[0] == 'i'; }
 
 /* Returns whether the op reduces all its arguments, members of lists included, to one value (as sum does). */
@@ -85,10 +84,10 @@ static inline bool vpps_takes_members(uint32_t op) { return vpps_ops[op].per == 
 typedef struct vpps_signature {
     uint8_t op;          /* vpps_op */
     uint32_t rows, cols; /* shape of the node's value */
-    /* The parameter that the node uses: lookup: the table (a kept value: VPPS_NO_PARAM); parameter: the vector; matrix: the matrix;
-     * affine: the bias; else VPPS_NO_PARAM. */
+    /* The parameter that the node uses: a lookup's table, the vector or matrix of a parameter op, the bias of affine; VPPS_NO_PARAM for all
+     * other nodes, and for a lookup of a kept value (vpps_keep). */
     vpps_param param;
-    /* affine: number of matrices, one for each argument; the first is matrices[first_matrix] of the graph or cell */
+    /* affine: number of matrices, one per argument; the first is matrices[first_matrix] of the graph or cell */
     uint32_t n_matrices;
     uint32_t first_matrix;
     float p; /* dropout: the probability; hinge: the margin */
@@ -111,7 +110,7 @@ typedef struct vpps_op_node {
 typedef struct vpps_cell_input {
     uint32_t rows, cols;
     uint32_t child, output; /* input from a child vertex: number of the child, and number of the child's output */
-    /* whether the caller gives the input when it applies the cell, as input number `child` of those; else a child vertex gives it */
+    /* true: the caller gives the input when it applies the cell, as number `child` of such inputs; false: a child vertex gives the input */
     bool pulled;
     /* 0: the input is one value; else 1 + number of the list that it reads. For a list of children, `child` is the list's first child
      * (known when recording ends). */
@@ -120,12 +119,12 @@ typedef struct vpps_cell_input {
 
 /* An output of a cell: for parent vertices (scattered), or for nodes outside cells (pushed). */
 typedef struct vpps_cell_offer {
-    /* index in the cell's `outputs`; VPPS_CELL_INPUT | an input's number: the input is passed on as output */
+    /* index in the cell's `outputs`; or VPPS_CELL_INPUT | number of an input that the cell passes on */
     uint32_t output;
     uint32_t rows, cols;
 } vpps_cell_offer;
 
-/* A cell's condition on input number `input`, a scalar. If `is` is true: the scalar is within 0.5 of `value`. Else: the scalar is > 0. */
+/* A cell's condition on its scalar input number `input`. If `is` is true: the scalar is within 0.5 of `value`. Else: the scalar is > 0. */
 typedef struct vpps_condition_data {
     bool there, is;
     uint32_t input;
@@ -137,7 +136,7 @@ typedef struct vpps_cell_data {
     vpps_signature *signatures; /* ops and shapes of the cell's nodes; until recording ends, the recorder has them */
     vpps_param *matrices;
     uint32_t n_signatures;
-    /* nodes of the cell, whose arguments are in `args`; `imm` of a lookup or loss is an integer, or the number of a caller's index */
+    /* nodes of the cell; their arguments are in `args`. `imm` of a lookup or loss: an integer, or the number of an index (imm_pulled) */
     vpps_op_node *nodes;
     /* for each node: its axis (0: one value for the vertex; l + 1: a value for each member of list input l) */
     uint8_t *axis;
@@ -147,16 +146,16 @@ typedef struct vpps_cell_data {
     uint8_t *imm_pulled;
     uint32_t *args;
     vpps_cell_input *inputs;
-    /* the outputs for parent vertices (scattered) and for nodes outside cells (pushed): numbers of nodes, or VPPS_CELL_INPUT | an input's number */
+    /* outputs for parent vertices (scattered), and for nodes outside cells (pushed): number of a node, or VPPS_CELL_INPUT | of an input */
     uint32_t *scattered, *pushed;
-    /* Set when recording ends. `outputs`: the nodes that are outputs of the cell, each once. `offers`: for each output for parent vertices,
-     * then for each output for nodes outside cells: its index in `outputs`, and its shape. */
+    /* Set when recording ends. `outputs`: numbers of the nodes that are outputs, each once. `offers`: for each scattered output, then for
+     * each pushed output: its index in `outputs`, and its shape. */
     uint32_t *outputs;
     vpps_cell_offer *offers;
     vpps_condition_data condition;
     /* the value that is greater than 0 where the condition holds: a node's number, or VPPS_CELL_INPUT | an input's number */
     uint32_t condition_node;
-    /* In a cell with a condition, for each output: the input that is the output where the condition does not hold; VPPS_NO_NODE: zeros */
+    /* If the cell has a condition, for each output: the input that replaces it where the condition does not hold; VPPS_NO_NODE: zeros do */
     uint32_t *otherwise;
     bool decides; /* whether the cell has an operation whose work depends on values (argmax, lookup_at) */
     /* for each index that the caller gives for a vertex: the number that the index must be less than */
@@ -165,10 +164,10 @@ typedef struct vpps_cell_data {
     uint32_t n_nodes, n_args, n_inputs, n_scattered, n_pushed, n_outputs, n_pulls, n_pull_lists, n_indices;
     uint32_t n_of_axis[VPPS_AXES]; /* for each axis (0: vertex; l + 1: list input l): number of the cell's nodes */
     uint32_t min_children; /* 1 + the largest number of a child vertex that the cell reads by number (vpps_gather) */
-    uint32_t n_lists;      /* number of the cell's lists; a list's members are children, or given by the caller */
-    uint32_t list_first;   /* number of the first child vertex that a list input reads */
+    uint32_t n_lists;    /* number of lists; the members of a list are child vertices, or nodes that the caller gives */
+    uint32_t list_first; /* number of the first child vertex that a list input reads */
     bool list_first_given;
-    /* For each list input (from index 1): whether it reads child vertices; its least and its greatest number of members (most 0: any number). */
+    /* For each list (from index 1): whether its members are child vertices; their least and their greatest number (most 0: any number). */
     bool gathered[VPPS_AXES];
     uint32_t min_members[VPPS_AXES], most_members[VPPS_AXES];
 } vpps_cell_data;
@@ -189,10 +188,10 @@ static inline uint64_t vpps_list_nodes(const vpps_cell_data *c, const uint32_t *
 typedef struct vpps_record {
     uint32_t cell;  /* number of the applied cell; VPPS_NODE_RECORD: the vertex is an op */
     uint32_t first; /* number of the vertex's first node; its other nodes have the following numbers */
-    /* Where the vertex's inputs are. An op: index in record_nodes. A cell: position in `words` of the vertex's data, which are in this
-     * order: number of members of each list, position in `words` of the lists' nodes (unused without lists), nodes of the single inputs,
-     * the caller's indices. The nodes of all lists lie together, one list input after the other, preceded by the child vertices that the
-     * lists read. Consecutive vertices of a cell that have the same lists share these nodes. */
+    /* Where the vertex's inputs are. An op: index in record_nodes. A cell: position in `words` of, in this order, the number of members of
+     * each list, the position in `words` of the lists' nodes (unused without lists), the nodes of the single inputs, and the caller's
+     * indices. The lists' nodes are adjacent: first the child vertices that lists read, then the nodes of each list input. Consecutive
+     * vertices of a cell that have the same lists share these nodes. */
     uint32_t at;
 } vpps_record;
 
@@ -207,10 +206,10 @@ typedef struct vpps_vertex_data {
     uint32_t first; /* number of the vertex's first node */
 } vpps_vertex_data;
 
-/* A value that stays on the device between batches (vpps_keep), and the node that reads the value or computes it. */
+/* A value that stays on the device between batches (vpps_keep), and the node that computes the value or, in a later graph, reads it. */
 typedef struct vpps_kept_node {
     vpps_value value;
-    uint32_t handle; /* number of the handle that keeps the value */
+    uint32_t handle; /* number of the handle (engine for the model on a device) that keeps the value */
     vpps_node node;
 } vpps_kept_node;
 
@@ -242,9 +241,9 @@ struct vpps_graph {
 
     bool decides; /* whether the graph has an operation whose work depends on values (argmax, lookup_at) */
 
-    vpps_kept_node *kept; /* nodes that read values kept by a handle */
+    vpps_kept_node *kept; /* nodes that read kept values */
     size_t n_kept;
-    vpps_kept_node *keeps; /* nodes of this graph whose values a handle keeps on the device after the next run */
+    vpps_kept_node *keeps; /* nodes whose values stay on the device after the next run */
     size_t n_keeps;
 
     vpps_cell_data *recording; /* the cell that is being recorded, if this graph is a recorder; else NULL */
@@ -276,7 +275,7 @@ vpps_node vpps_graph_fail(vpps_graph *g, vpps_status status, const char *format,
 #define VPPS_GRAPH_STATUS(g, ...) (vpps_graph_fail((g), __VA_ARGS__), vpps_graph_status(g))
 _Static_assert(VPPS_NO_NODE == VPPS_NO_VERTEX, "vpps_graph_fail returns both");
 
-/* Returns whether a graph may have n words, vertices or data (less than 2^32); if not, the graph has failed. */
+/* Returns whether n, a number of words, vertices or data, is below the limit 2^32 of a graph; if not, makes the graph fail. */
 static inline bool vpps_graph_holds(vpps_graph *g, uint64_t n, const char *what) {
     if (VPPS_LIKELY(vpps_need_count(n, "graph", what) == VPPS_OK)) return true;
     return VPPS_GRAPH_REFUSE(g, VPPS_ARGUMENT, "%s", vpps_error_message());
@@ -294,7 +293,7 @@ vpps_node vpps_make_op(vpps_graph *g, vpps_op op, uint32_t n, const vpps_node *a
 vpps_node vpps_make_over_list(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args, uint32_t axis,
                               uint32_t most);
 
-/* Copies the caller's struct, which another version may have defined, to *own. False: the graph has failed; `call` is for the message. */
+/* Copies the caller's struct, which may be of another library version, to *own. False: the graph has failed; `call` is for the message. */
 bool vpps_take_application(vpps_graph *g, const char *call, const vpps_application *given, vpps_application *own);
 
 /* Makes node x the recorded cell's next output for parent vertices (scattered). */
@@ -312,8 +311,8 @@ static inline const vpps_signature *vpps_plain_signature(const vpps_graph *g, vp
     return &c->signatures[c->nodes[c->outputs[x - r->first]].signature];
 }
 
-/* Finds the signature (only rows, cols and op are set) and, unless `axis` is NULL, the axis (0, or 1 + a list's number) of x, a node or an input of
- * the recorded cell. False: x is no node of this graph, and the graph fails; `what` names the op in the message. */
+/* Finds a node of the graph, or a node or input of the recorded cell. *out gets its rows, cols and op; *axis (unless NULL) gets 0, or 1 +
+ * the number of its list. False: x is none of these, and the graph fails; `what` names the op in the message. */
 bool vpps_node_signature(vpps_graph *g, const char *what, vpps_node x, vpps_signature *out, uint32_t *axis);
 
 /* Makes a node that reads a kept value (vpps_keep), which lies at word `offset` of the device's memory pool. */

@@ -17,16 +17,16 @@ typedef struct vpps_parameter_data {
     vpps_param_kind kind;
     uint32_t count, rows, cols;
     bool frozen;
-    /* For a table whose entries are divided among processes: rank of this process, number of processes (shards). Whole: 0 and 1. */
+    /* If the entries of a table are divided among processes: this process's rank, and the number of processes. Else 0 and 1. */
     uint32_t rank, shards;
-    /* count * rows * cols values; a matrix row after row, a lookup table's entry column after column. If the table is divided among processes, only
-     * the entries rank, rank + shards, ... are here, and the device trains them in place. */
+    /* count * rows * cols values: a matrix row after row, a lookup table's entry column after column. If the entries are divided among
+     * processes, only entries rank, rank + shards, ... are here, and the device trains them in this memory. */
     float *values;
     /* Optimizer state in the order of the values. NULL, which means zeros, until state is read from a device or loaded. */
     float *states[VPPS_MAX_STATES];
     uint64_t updates; /* number of updates since the optimizer's state was zero */
-    /* The host's copy of the gradient, made by the latest vpps_read_gradients, in the order of the values. For a lookup table: the gradients of the
-     * n_entries entries that have a gradient, entry after entry. */
+    /* The host's copy of the gradient, made by the latest vpps_read_gradients, in the order of the values. Of a lookup table: only the
+     * gradients of n_entries entries, one after the other. */
     float *gradient;
     uint32_t *entries; /* ascending numbers of the table entries with a gradient */
     uint32_t n_entries;
@@ -53,7 +53,7 @@ vpps_status vpps_check_name(const char *what, const char *name);
 /* Frees the model's cells. */
 void vpps_free_cells(vpps_model *model);
 
-/* Return the number of elements of a parameter, and of one entry of a parameter; a matrix or a vector is a single entry. */
+/* Return the number of elements of a parameter, and of one of its entries; a matrix or a vector has a single entry. */
 static inline size_t vpps_param_elems(const vpps_parameter_data *p) { return (size_t)p->count * p->rows * p->cols; }
 static inline size_t vpps_entry_elems(const vpps_model *m, vpps_param p) {
     return (size_t)m->params[p].rows * m->params[p].cols;
@@ -68,7 +68,7 @@ static inline size_t vpps_elems_held(const vpps_parameter_data *p) {
     return (size_t)vpps_entries_held(p) * p->rows * p->cols;
 }
 
-/* Copies the entries that this process holds to `held`, out of the n entries of a lookup table from number `first` on in `entries`. */
+/* From `entries`, the n entries of a lookup table from number `first` on, copies those that this process holds to `held`. */
 void vpps_take_entries(const vpps_parameter_data *p, const float *entries, uint32_t first, uint32_t n, float *held);
 
 /* Makes room for the host's copy of a matrix's or vector's gradient, and fills it with zeros unless has_gradient. Fails with MEMORY. */
@@ -78,11 +78,11 @@ vpps_status vpps_need_gradient(vpps_parameter_data *p, bool has_gradient);
 vpps_status vpps_take_entry_gradients(vpps_parameter_data *p, uint32_t n, const uint32_t *entries,
                                       const float *gradients);
 
-/* Returns whether the host's copy of a matrix's or vector's gradient, read from the device or written by the user, is not zero. */
+/* Returns whether a matrix or vector has a gradient that is not zero in the host's copy, read from the device or written by the user. */
 bool vpps_writes_gradient(const vpps_parameter_data *p);
 
 /* Makes `kind` the optimizer to which the parameters' state belongs, and drops the state of another optimizer. */
 void vpps_take_over_states(vpps_model *model, vpps_optimizer_kind kind);
 
-/* Gives each parameter, or only tables divided among processes, `states` arrays of optimizer state; new arrays are zero. Fails with MEMORY. */
+/* Gives every parameter, or only tables divided among processes, `states` arrays of optimizer state (zeros at first). Fails with MEMORY. */
 vpps_status vpps_need_states(vpps_model *model, uint32_t states, bool shared_out_alone);

@@ -15,7 +15,7 @@ typedef struct vpps_simt_thread {
 /* Operations that all lanes of a warp's mask execute together. */
 typedef enum vpps_simt_collective { VPPS_SIMT_SHUFFLE, VPPS_SIMT_BALLOT, VPPS_SIMT_SYNCWARP } vpps_simt_collective;
 
-/* The scheduler's functions. Another thread can run only during calls of these functions. `line` is a line of the kernel's text. */
+/* The scheduler's functions. Only during calls of these functions can another thread run. `line`: number of a line in the kernel's text. */
 typedef struct vpps_simt_hooks {
     void (*barrier)(vpps_simt_thread *self, unsigned line);
     void (*sleep)(vpps_simt_thread *self, unsigned line);
@@ -27,7 +27,7 @@ typedef struct vpps_simt_hooks {
     void (*access)(vpps_simt_thread *self, const void *at, unsigned bytes, unsigned is_write);
 } vpps_simt_hooks;
 
-/* Data that scheduler and kernel share, in the kernel's library: reading threadIdx costs no call. The scheduler writes them. */
+/* Data that the scheduler writes and the kernel reads. They lie in the kernel's library, so that reading threadIdx costs no call. */
 typedef struct vpps_simt_port {
     vpps_simt_thread *self;      /* the thread that is running */
     unsigned long long progress; /* counts atomic operations that changed memory, for the detection of deadlocks */
@@ -59,7 +59,7 @@ typedef struct vpps_simt_library {
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
 
-/* Static __shared__ variables get a section of their own; when another CTA runs, its contents are exchanged. */
+/* Static __shared__ variables get a section of their own. The scheduler exchanges the section's contents when another CTA runs. */
 #define __shared__ static __attribute__((section("vpps_shared"), used))
 #define VPPS_DYNAMIC_SHARED(name) float *const name = vpps_simt_here.self->dynamic_shared
 
@@ -73,7 +73,7 @@ template <class A> inline void vpps_simt_call(void (*kernel)(A), const void *arg
     kernel(*(const A *)arguments);
 }
 
-/* Defines the exported symbol; stands after the kernel's text. */
+/* Defines the exported symbol; must follow the kernel's text. */
 #define VPPS_SIMT_EXPORT(kernel)                                                                                       \
     static void vpps_simt_enter(const void *arguments) { vpps_simt_call(kernel, arguments); }                          \
     extern "C" __attribute__((visibility("default"), used)) const vpps_simt_library vpps_simt_exported = {             \
@@ -112,7 +112,7 @@ template <class T> static inline T vpps_simt_shuffle_xor(unsigned line, unsigned
     return vpps_simt_shuffle(line, mask, value, threadIdx.x % 32 ^ lanes);
 }
 
-/* VPPS_SIMT_WATCHED: the kernel is compiled as for ThreadSanitizer, so that it calls these functions before each memory access. */
+/* VPPS_SIMT_WATCHED: the kernel is compiled as for ThreadSanitizer and calls these functions before each memory access. */
 #if VPPS_SIMT_WATCHED
 #define VPPS_SIMT_UNWATCHED __attribute__((no_sanitize("thread")))
 #define VPPS_SIMT_ACCESS(name, bytes, is_write)                                                                        \
@@ -161,7 +161,7 @@ __attribute__((visibility("hidden"))) void __tsan_func_exit(void *) {}
 #define VPPS_SIMT_UNWATCHED
 #endif
 
-/* Changes a word as an atomic operation. It needs no lock, since all threads of all CTAs run in one thread of the host. */
+/* Changes a word as an atomic operation. No lock is needed, since all threads of all CTAs run in one thread of the host. */
 VPPS_SIMT_UNWATCHED static inline unsigned vpps_simt_change(unsigned *at, unsigned value) {
     const unsigned before = *at;
     *at = value;

@@ -11,7 +11,7 @@ VPPS_INLINE float gelu_derivative(float x) {
     return gate + t * gate * (1.0f - gate) * (1.5957691216f * (1.0f + 0.134145f * (t * t)));
 }
 
-/* The error function erf x to 1e-7, by the odd rational function of Eigen; beyond 4 it rounds to 1. A NaN gives NaN. */
+/* The error function erf x to 1e-7, by a rational function of x (Eigen's). For |x| > 4 the result is 1 or -1. A NaN gives NaN. */
 VPPS_INLINE float erf_of(float x) {
     const float below = x > 4.0f ? 4.0f : x, t = below < -4.0f ? -4.0f : below, square = t * t;
     float p = multiply_add(-2.72614225801306e-10f, square, 2.77068142495902e-08f);
@@ -28,7 +28,7 @@ VPPS_INLINE float erf_of(float x) {
     return x > 4.0f ? 1.0f : x < -4.0f ? -1.0f : y;
 }
 
-/* normal_below is the normal distribution function Phi(x); gelu_erf_derivative, after it, is the derivative of x Phi(x). */
+/* normal_below is the normal distribution function Phi(x); gelu_erf_derivative is the derivative of x Phi(x). */
 VPPS_INLINE float normal_below(float x) { return multiply_add(0.5f, erf_of(0.70710678f * x), 0.5f); }
 VPPS_INLINE float gelu_erf_derivative(float x) {
     const float below = x > 16.0f ? 16.0f : x, t = below < -16.0f ? -16.0f : below;
@@ -39,8 +39,8 @@ VPPS_INLINE float gelu_erf_derivative(float x) {
 VPPS_INLINE float over(float factor, float x) { return factor == 0.0f ? 0.0f : factor / x; }
 VPPS_INLINE float times_log(float factor, float x) { return factor == 0.0f ? 0.0f : factor * log_of(x); }
 
-/* Returns a random number in [0, 1) for element e of the batch; dropout keeps the element if the number is its probability or more. The
- * bits depend only on e and the key. Mixes by instructions that vectors and GPUs run at full speed (Wellons 2018, "lowbias32"). */
+/* Returns a random number in [0, 1) for element e of the batch, which depends only on e and the key; dropout keeps the element unless the
+ * number is below its probability. The hash runs at full speed on vectors and GPUs (Wellons 2018, "lowbias32"). */
 VPPS_INLINE float dropout_uniform(unsigned key_low, unsigned key_high, unsigned e) {
     unsigned x = e ^ key_low;
     x = (x ^ (x >> 16)) * 0x7feb352du;

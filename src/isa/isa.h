@@ -31,7 +31,7 @@ typedef struct vpps_instruction_row {
 
 extern const vpps_instruction_row vpps_instructions[VPPS_I_COUNT];
 
-/* Returns whether a backward instruction calculates with its gradient (0 may then give NaN), not only copies the gradient. */
+/* Returns whether a backward instruction computes with the result's gradient (0 may then become NaN) instead of only copying it. */
 static inline bool vpps_spoils_zeros(uint32_t opcode) {
     const vpps_instruction_row *row = &vpps_instructions[opcode];
     return (row->flops || row->form == VPPS_FORM_MATMUL) && opcode != VPPS_I_WHEN && opcode != VPPS_I_UNLESS;
