@@ -115,8 +115,12 @@ if [ ${#launchers[@]} -gt 0 ]; then
 
     # hit SIGNAL RANK FILE [guard]: and waits for the end of all; false if that takes more than 25 s.
     hit() {
-        local pid since=$SECONDS
+        local pid
         pid=$(process "$2" "$3" "${4:-}") || { echo "no process of rank $2"; cat long.err; return 1; }
+        end_by "$1" "$2" "$pid"
+    }
+    end_by() { # SIGNAL RANK PROCESS
+        local since=$SECONDS pid=$3
         kill -s "$1" "$pid"
         wait "$job"
         code=$?
@@ -152,8 +156,7 @@ if [ ${#launchers[@]} -gt 0 ]; then
         killed=$(process 1 abort.ckpt) || { echo "no process of rank 1"; return 1; }
         kill -s STOP "$killed"
         kill -s ABRT "$aborted"
-        sleep 0.2
-        hit KILL 1 abort.ckpt
+        end_by KILL 1 "$killed"
     }
     for name in "${launchers[@]}"; do
         check "$name: a run to abort a process of, and to kill another" begin abort.ckpt --watchdog-ms 30000
