@@ -43,7 +43,7 @@ static uint32_t word_of(vpps_compiled_cell *c, vpps_word_kind kind, uint32_t val
     return c->n_words++;
 }
 
-/* Adds the product of an affine op's matrices and arguments: with `all`, of all arguments; else of those with this axis. */
+/* Adds the product of an affine op's matrices and arguments: of all arguments if `all` is set, else of those with this axis (vertex or list). */
 static uint32_t product_of(const lowering *l, uint32_t axis, bool all, vpps_param bias) {
     vpps_cell_value v = value_of(l, VPPS_VALUE_PRODUCT);
     v.axis = (uint8_t)axis;

@@ -68,8 +68,8 @@ static void order_value(vpps_compiled_cell *c, uint32_t v) {
     }
 }
 
-/* Adds input or output number i of the cell to a stage's set: to set->own if a processor uses only its own rows (extent e), or if one
- * processor alone uses all rows (argument `own`); else to set->whole. */
+/* Adds input or output number i of the cell to a stage's set of inputs or outputs: to set->own if a processor uses only its own
+ * rows (extent e), or if one processor alone uses all rows (argument `own`); else to set->whole. */
 static void add(vpps_stage_set *set, bool own, extent e, uint32_t i) {
     *(own || e == EXTENT_ROWS ? &set->own : &set->whole) |= (uint64_t)1 << i;
 }

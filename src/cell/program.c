@@ -44,7 +44,7 @@ static uint16_t deal(builder *b, uint32_t rows) {
     return (uint16_t)p->n_dealt;
 }
 
-/* Returns an operand with the shape of value v; the caller sets its place. */
+/* Returns an operand with the shape of value v; the caller sets the operand's place, in a slot or in memory. */
 static vpps_operand shape_of(builder *b, uint32_t v) {
     const vpps_cell_value *x = value_at(b, v);
     vpps_operand o = {.axis = x->axis, .rows = x->rows, .cols = x->cols, .value = v, .matrix = VPPS_NO_PARAM};

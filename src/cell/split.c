@@ -144,7 +144,7 @@ bool vpps_reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *x, uin
     return false;
 }
 
-/* Divides the work on each undecided value by `split`, if an argument of the value in the same pass is divided so. */
+/* Divides each value whose division is still undecided by `split` (rows or vertices), if an argument in the same pass is divided so. */
 static void split_as_read(vpps_compiled_cell *c, vpps_split split) {
     for (uint32_t v = 0; v < c->n_values; v++) {
         vpps_cell_value *x = &c->values[v];
@@ -184,7 +184,7 @@ static void choose_splits(work *w) {
     for (uint32_t v = c->n_values; v-- > 0;)
         if (c->values[v].split == VPPS_SPLIT_ANY && read_by_rows(c, v)) c->values[v].split = VPPS_SPLIT_ROWS;
     split_as_read(c, VPPS_SPLIT_VERTICES);
-    /* a value that is still undecided is divided like a value that is computed from it */
+    /* a value whose division is still undecided is divided like a value that is computed from it */
     for (uint32_t v = c->n_values; v-- > 0;) {
         const vpps_cell_value *x = &c->values[v];
         for (uint32_t i = 0; i < x->n_args; i++) {
@@ -201,7 +201,7 @@ static void choose_splits(work *w) {
 
 /* ---------------------------------------------------------------- stages */
 
-/* Assigns each value to a stage of its pass. Stages are numbered from 0 in each pass, which has at most as many stages as values. */
+/* Assigns each value to a stage of its pass (eager, main, lazy). Stages are numbered from 0 in each pass, which has at most one for each value. */
 static bool number_stages(work *w) {
     vpps_compiled_cell *c = w->c;
     /* split_of[p * n_values + s]: how processors divide stage s of pass p: by rows, or by vertices; 0: the stage is empty */

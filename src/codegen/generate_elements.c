@@ -226,7 +226,7 @@ static void make_element(const work *w, const vpps_program_step *s) {
  * The code first loads all the numbers that say where values lie, then the values, so that no value's load waits for another value's
  * place. */
 
-/* Calls `put` for each value that segment g reads from memory at the item (vertex or list member) and element that the thread computes. */
+/* Calls `put` for each value that segment g (list of steps) reads from memory at the current item (vertex or list member) and element. */
 static void each_loaded(const work *w, const vpps_segment *g, uint8_t *loaded, void (*put)(const work *w, uint32_t v)) {
     memset(loaded, 0, w->c->n_values);
     for (uint32_t k = 0; k < g->n; k++) {
@@ -290,7 +290,7 @@ static void load_gradient(const work *w, const vpps_program_step *s) {
 
 /* ---------------------------------------------------------------- segments */
 
-/* Returns how many elements of a tile (vertices processed together) a thread computes; 0: unknown, or too many to unroll the loop. */
+/* Returns how many elements of a tile (vertices processed together) a thread computes; 0: unknown, or so many that compilers unroll no loop. */
 static uint32_t rounds_of(const work *w, const vpps_segment *g, uint32_t width) {
     enum { FEW = 4 /* most elements of a thread for which compilers unroll the loop */ };
     const uint32_t threads = w->g->plan->threads, rounds = (w->tile * width + threads - 1) / threads;
@@ -358,7 +358,7 @@ static void put_stores(const work *w, const vpps_segment *g) {
     }
 }
 
-/* Writes the code of an elementwise segment, in which all reads come before all stores. */
+/* Writes the code of an elementwise segment (list of steps), in which all reads come before all stores. */
 void vpps_put_elements(const work *w, const vpps_segment *g, uint8_t *loaded) {
     begin_elements(w, g);
     each_gradient(w, g, find_gradient);

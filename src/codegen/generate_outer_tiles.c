@@ -13,7 +13,7 @@ enum {
     AT_ONCE = 4,
     MOST_PARTS = 16,
     MOST_VECTORS = 64,
-    LEAST_TURNS = 4, /* with fewer passes no loop is written */
+    LEAST_TURNS = 4, /* with fewer passes over all vectors no loop is written */
     MOST_ROW_WORDS = VPPS_TILE_WORDS / (2 * AT_ONCE),
     WARP = 32,
     LEAST_LANES = 8,
@@ -35,9 +35,9 @@ typedef struct tiles {
     const uint32_t *outers;
     uint32_t n;
     uint32_t lanes, at_once; /* lanes of a unit (columns of an x times rows of dy); units that run at once */
-    /* x_of: for each sum, the first sum with the same x. list_of: for each x, the first x whose list has the same rows of dy. */
+    /* x_of: for each sum, the first sum with the same x. The list of an x: the rows of all its dy. list_of: the first x with an equal list. */
     uint32_t x_of[VPPS_MOST_OUTERS], list_of[VPPS_MOST_OUTERS];
-    /* slot_of: for each sum, the number of its dy's first row in the list of its x. n_slots: for each x, the number of rows of its list. */
+    /* slot_of: for each sum, the number of its first row among the rows of all dy with its x. n_slots: for each x, the number of such rows. */
     uint32_t slot_of[VPPS_MOST_OUTERS], n_slots[VPPS_MOST_OUTERS];
     uint32_t slots; /* most rows of dy per unit of work */
     unit units[MOST_UNITS];

@@ -335,7 +335,7 @@ static bool put_all_passes(const work *w, const vpps_segment *g) {
 
 /* ---------------------------------------------------------------- finishing products */
 
-/* Writes the declaration of sumV, the sum over warps of product V's element e. `item` numbers the items that are multiplied together. */
+/* Writes the declaration of sumV, the sum over warps of product V's element e. item: the written code's variable for the item's number. */
 static void put_sum(const work *w, uint32_t v, const vpps_segment *products, const char *item) {
     fprintf(w->out, "const float sum%u = vpps_product_sum<%u, %u>(part, %s, e);\n", v, w->part_at[v],
             w->item_words[products - w->s.list], item);

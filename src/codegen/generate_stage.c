@@ -3,7 +3,7 @@
 
 typedef vpps_stage_work work;
 
-/* Writes code for a segment of products. If the next segment adds up their partial sums, that segment's loads precede the products. */
+/* Writes code for a segment (list) of products. If the next segment adds up their partial sums, that segment's loads precede the products. */
 static bool put_products(work *w, const vpps_segment *g, uint8_t *loaded) {
     const bool joined = vpps_can_join(w, w->segment);
     if (joined) {

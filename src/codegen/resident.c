@@ -82,7 +82,7 @@ static bool add_fragment(vpps_residents *r, const vpps_fragment *f) {
     return true;
 }
 
-/* Adds the fragments of weights (fragments.h) that a segment's products need. */
+/* Adds the fragments of weights (fragments.h) that the products of a segment (list of steps) need. */
 static bool add_segment(vpps_residents *r, const vpps_segments *s, const vpps_segment *g, uint32_t threads) {
     uint32_t n;
     vpps_product_tile *tiles = vpps_tile_products(s, g, &n);
@@ -146,8 +146,8 @@ vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const
     return r->parts ? add_fragments(r, c, threads) : VPPS_OK;
 }
 
-/* Assigns registers, else shared memory, else device memory to `words` words of weights of each thread, and adds them to the words of their
- * level. Returns their place at that level. */
+/* Places `words` words of weights of each thread in registers, else in shared memory, else in device memory (*level), after the
+ * words that are there already. Returns the number of the first of these words. */
 static uint32_t place(vpps_residents *r, const vpps_kernel_room *room, uint32_t words, uint8_t *level,
                       uint64_t *words_at) {
     uint32_t at = 0;

@@ -419,7 +419,7 @@ static __attribute__((noinline)) bool take_children(vpps_graph *g, const vpps_ce
         if (!offer || (offer->output & VPPS_CELL_INPUT)) continue;
         const uint32_t output = offer->output;
         for (; k < end && children[k] < n_vertices && vertices[children[k]].cell == cell;
-             k++) /* further vertices of a cell need no check */
+             k++) /* outputs of one cell have one shape: one check suffices */
             *to++ = vertices[children[k]].first + output;
     }
     return true;

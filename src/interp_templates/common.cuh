@@ -53,7 +53,7 @@ struct vpps_array {
     __device__ __forceinline__ unsigned operator[](unsigned i) const { return script[at + i] + shift; }
 };
 
-/* The members of a task that a thread keeps in registers while the task runs. */
+/* The fields of a task that a thread keeps in registers while the task runs. */
 struct vpps_kernel_task {
     unsigned kind, operands[3];
     unsigned wait, signals, signal;

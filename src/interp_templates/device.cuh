@@ -137,7 +137,7 @@ __device__ __forceinline__ void vpps_wait(unsigned long long counters, unsigned 
     __syncthreads();
 }
 
-/* The counter that this CTA increments to signal, and whether this thread increments it. Both are computed before the CTA's barrier. */
+/* A CTA signals a barrier by incrementing the barrier's counter, in one thread. Address and thread are chosen before the CTA's own barrier. */
 struct vpps_signal {
     unsigned *counter;
     unsigned is_sent;

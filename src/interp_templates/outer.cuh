@@ -27,10 +27,10 @@ template <unsigned AXES, unsigned ARRAYS> struct vpps_sum_task {
     vpps_array arrays[ARRAYS + 1];
 };
 
-/* Where the vectors of a value lie: COLUMNS vectors of LENGTH elements for each item (vertex or list member). QUADS: vectors begin and end
- * at a multiple of four words. IN_PARTS: elements are stored in bf16 (vpps_in_parts). ARRAY: index of the task's array that has the items'
- * places; VPPS_NONE: an item has STRIDE words of kept values; if STRIDE is 0, all items share one vector. Functions return a pool word. The
- * caller adds OFFSET last, so that OFFSET becomes part of the load instruction. */
+/* Where the vectors of a value lie: COLUMNS vectors of LENGTH elements for each item (vertex or list member). QUADS: vectors begin
+ * and end at a multiple of four words. IN_PARTS: elements are stored in bf16 (vpps_in_parts). ARRAY: index of the task's array that
+ * has the items' places; VPPS_NONE: an item has STRIDE words of kept values; if STRIDE is 0, all items share one vector. item() and
+ * vector() return a pool word, to which the caller adds OFFSET last: OFFSET then becomes part of the load instruction. */
 template <unsigned VALUE_AXIS, unsigned ROWS, unsigned COLS, bool AT_QUADS, bool AS_PARTS, unsigned ARRAY,
           unsigned STRIDE, unsigned WORD>
 struct vpps_vectors {
@@ -264,7 +264,7 @@ struct vpps_unit {
 };
 
 /* A row of a vector dy that a unit of work multiplies with columns of x. matrix: where the gradient of the row's matrix begins; row: number
- * of the row among those of the virtual processor; height: number of rows of the matrix (0: padding); param: as in vpps_is_begun. */
+ * of the row among those of the virtual processor; height: number of rows of the matrix (0: padding); param: argument of vpps_is_begun. */
 struct vpps_unit_slot {
     unsigned matrix, row, height, param;
 };

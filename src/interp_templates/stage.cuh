@@ -1,4 +1,4 @@
-/* stage.cuh - what a generated stage's function calls: places of values; loops over tiles of vertices, over items (vertices or list
+/* stage.cuh - what a generated stage's function calls: where values lie; loops over tiles of vertices, over items (vertices or list
  * members) and over elements, which call a function for each; steps over lists; sums of gradients. */
 
 #define VPPS_STAGE_PARAMETERS                                                                                          \
@@ -90,9 +90,9 @@ __device__ __forceinline__ void vpps_tiles(unsigned begin, unsigned end, const B
     }
 }
 
-/* Calls body(item, e, element) for each of n items (vertices or list members) and each element in the range `rows` of an item's elements; e
- * is `element` minus the range's first. WIDTH: most elements in the range. ROUNDS: most calls by a thread; 0: unknown, and the compiler may
- * unroll the loop; VPPS_NONE: unknown, and it may not. */
+/* Calls body(item, e, element) for each of n items (vertices or list members) and each element in the range `rows` of an item's
+ * elements; e is `element` minus the range's first. WIDTH: most elements in the range. ROUNDS: most calls by a thread. If the
+ * number is unknown, ROUNDS is 0, so that the compiler may unroll the loop, or VPPS_NONE, so that it does not. */
 template <unsigned ROUNDS, unsigned WIDTH, class BODY>
 __device__ __forceinline__ void vpps_elements(unsigned thread, unsigned n, vpps_rows rows, const BODY &body) {
     const auto once = [&](unsigned i) {

@@ -1,5 +1,5 @@
-/* tiles.cuh - wide products: with matrices most of which fit neither registers nor shared memory. A pass multiplies each weight
- * that it reads from memory with many items (vertices or list members), and adds up the warps' sums itself. */
+/* tiles.cuh - wide products: with matrices most of which fit neither registers nor shared memory. Each weight that is read from
+ * memory is multiplied with many items (vertices or list members). A vpps_wide_pass also adds up the warps' sums. */
 #if VPPS_PARTS
 
 /* ---------------------------------------------------------------- in bf16
@@ -57,8 +57,8 @@ template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_wide_pas
  *
  * A pass copies blocks of columns of the VP's rows, and of many vectors, to shared memory. A CTA reads each weight once for up to 64 items. */
 
-/* ROWS of the rows of MATRIX (a vpps_matrix) that the virtual processor owns, from its own row number ROW on. They compute the outputs number FIRST,
- * FIRST + 1, ... of a pass. */
+/* ROWS of the rows of MATRIX (a vpps_matrix) that the virtual processor owns, from its own row number ROW on. They compute the
+ * outputs number FIRST, FIRST + 1, ... of a vpps_wide_pass. */
 template <class MATRIX, unsigned FIRST, unsigned ROWS, unsigned ROW> struct vpps_wide_rows {
     /* If one of the rows computes output o, adds the row's offset in memory to `at`, sets `words` to the words from one element of the row to the next,
      * and returns true. */

@@ -6,8 +6,8 @@ typedef struct component {
     uint64_t cost;
 } component;
 
-/* Orders connected components (sets of vertices joined by reads) for qsort, the deepest first. So components of similar depth run together;
- * a wave needs as many levels as its deepest component has. */
+/* Orders connected components (sets of vertices joined by reads) for qsort, the deepest first: a wave (part of the batch) should
+ * have components of similar depth, since it needs as many levels as its deepest component has. */
 static int deeper_first(const void *a, const void *b) {
     const component *x = a, *y = b;
     if (x->depth != y->depth) return x->depth < y->depth ? 1 : -1;

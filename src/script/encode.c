@@ -427,7 +427,7 @@ static void write_common_barrier(encoder *e, uint32_t slice, bool after) {
     vpps_write_barrier(&e->to, common_barrier(e, slice, after), e->s->batching->n_vps);
 }
 
-/* The gradient of a matrix is a sum of dy x^T. Returns whether dy and x of all the cell's matrices exist after a level's backward stages. */
+/* A gradient of a matrix is a sum of dy x^T. Returns whether all dy and x exist after backward of a level (vertices that run together). */
 static bool outers_by_level(const vpps_compiled_cell *c) {
     for (uint32_t i = 0; i < vpps_n_outers(c); i++) {
         const vpps_outer o = vpps_outer_of(c, i);

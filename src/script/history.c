@@ -8,7 +8,7 @@ static void drop_compiled(vpps_history *h, vpps_known_type *t, uint64_t last) {
     uint32_t left = 0;
     for (uint32_t k = 0; k < t->n_made; k++) {
         t->made[left] = t->made[k];
-        t->made[left].place = VPPS_CELL_LEFT_OUT; /* devices then drop all kernels: no kernel has the cell */
+        t->made[left].place = VPPS_CELL_LEFT_OUT; /* devices drop all kernels when cells are dropped */
         if (t->made[k].last_used > last)
             left++;
         else

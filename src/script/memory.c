@@ -26,13 +26,13 @@ typedef struct placer {
     uint32_t *pass_record, *contributed;
     vpps_tensor_life *lives; /* lifetimes of the tensors of the current group of virtual processors */
     uint32_t n_lives;
-    /* for each block of vertices and pass (forward, backward): whether the values that no other pass uses lie in one array for all levels */
+    /* for each block and pass (forward, backward): whether all levels (vertices that run together) have one array for the pass's own values */
     bool (*all_levels)[2];
     /* for each block (vertices of one type): whether the host reads a value or gradient of the block */
     bool *requested;
     /* for each level of each block of vertices (index: block.levels + level): the last phase (time between two barriers) of the level's backward */
     uint32_t *level_ends;
-    /* for each level of each block (index: block.levels + level): last phase (between barriers) that reads the level's input gradients */
+    /* for each level (vertices that run together), indexed like level_ends: last phase (between barriers) that reads the level's input gradients */
     uint32_t *last_reads;
     /* values that only one pass uses, by block, level (0 also for all levels) and pass (pass_record_of): offset, and index in `lives` */
     uint32_t *pass_record_at, *pass_record_life;
@@ -141,7 +141,7 @@ static void add_kept(placer *p, uint32_t block) {
 
 /* ---------------------------------------------------------------- pass records */
 
-/* Sets all_levels[block] for forward and backward: whether a stage that runs once, over all levels, uses values that no other pass uses. */
+/* Sets all_levels[block] for forward and backward: whether a stage that runs once, not level by level, uses values that no other pass uses. */
 static void find_all_levels(placer *p, uint32_t block) {
     const vpps_compiled_cell *c = cell_of(p, block);
     for (uint32_t s = 0; s < c->n_stages; s++)
@@ -189,7 +189,7 @@ static bool sums_late(const vpps_compiled_cell *c) {
     return late;
 }
 
-/* Sets level_ends, zero on entry: the last phase (time between two barriers) of backward for each level of each block of vertices. */
+/* Sets level_ends, zero on entry: for each level (vertices that run together) of each block, the last phase (between two barriers) of backward. */
 static void note_ends(placer *p) {
     for (uint32_t i = 0; i < p->tasks->n; i++) {
         const vpps_stage_task *t = &p->tasks->all[i];

@@ -103,8 +103,8 @@ static uint32_t last_level(const phases *p, uint32_t place) {
     return levels;
 }
 
-/* Adds tasks for all vertex types of the current SCC (recurrence): the stages of their cells that belong to `pass`, each over the vertices
- * of one level or, if `level` is VPPS_NONE, of all levels. */
+/* Adds tasks for all vertex types of the current SCC (recurrence): the stages of their cells that belong to `pass`, each over the
+ * vertices of one level (which run together) or, if `level` is VPPS_NONE, of all levels. */
 static void add_stages(phases *p, uint32_t place, vpps_pass pass, uint32_t level) {
     links made = {0};
     for (uint32_t i = 0; i < p->n_of_scc; i++) made = latest(made, p->types[p->of_scc[i]].made);
@@ -126,7 +126,7 @@ static void find_others(phases *p, uint32_t scc) {
         for (uint32_t u = 0; u < p->s->reading->n_types; u++) {
             links made = p->types[u].made;
             if (needs->types[u].scc == scc || !cells[u]) continue;
-            /* one processor alone runs a cell with an owner, so the others own no rows of its values */
+            /* a cell with an owner is run by one processor, so the other processors own no rows of its values */
             if (cells[t]->needs.owner || cells[u]->needs.owner)
                 made.outputs.own = made.outputs.others, made.contributions.own = made.contributions.others;
             if (vpps_reads(needs, t, u)) others->outputs = later(others->outputs, made.outputs);

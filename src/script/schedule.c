@@ -26,9 +26,9 @@ static vpps_status check_graph(const vpps_graph *g) {
     return VPPS_OK;
 }
 
-/* A batch that does not fit the pool is divided into waves, or its classifier heads into slices. Returns whether slices are better. A slice
- * costs two barriers, a wave the barriers of all its levels, so slices come first, until a slice keeps at most a quarter of the words that
- * the rest of its wave keeps: doubling the slices would then save a tenth at most. */
+/* A batch that does not fit the pool is divided into waves, or its classifier heads into slices; these parts run in turn. Returns
+ * whether slices are better. A slice costs two barriers, a wave the barriers of all its levels, so slices come first, until a slice
+ * keeps at most a quarter of the words that the rest of its wave keeps: doubling the slices would then save a tenth at most. */
 static bool wants_slices(const vpps_batching *b, uint32_t n_slices) {
     return vpps_kept_words(b, true) / n_slices > vpps_kept_words(b, false) / 4;
 }
@@ -136,7 +136,7 @@ static vpps_status make_script(search *x) {
                      least.words * 4);
 }
 
-/* Sets what the caller is told about the batch: numbers of levels, barriers' phases, steps, recurrences of several cells, words. */
+/* Sets numbers that the caller is told: of levels, phases (between two barriers), steps, recurrences of several cells, words, parts, vertices. */
 static void describe(vpps_batch *b) {
     const vpps_schedule *s = b->schedule;
     b->n_levels = s->steps.n_levels;

@@ -1,4 +1,4 @@
-/* scopes.c - makes the graphs that batching policies see, and chooses levels by a policy. */
+/* scopes.c - makes the graphs that batching policies see, and chooses levels (vertices that run together) by a policy. */
 #include "script/scopes.h"
 
 /* ---------------------------------------------------------------- classifiers inside cells */

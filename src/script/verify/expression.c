@@ -35,7 +35,7 @@ static bool same(const vpps_expressions *s, const vpps_expression *a, const vpps
            !memcmp(a->a, b->a, sizeof a->a) && (!b->n || !memcmp(s->terms + a->first, terms, b->n * sizeof *terms));
 }
 
-/* Returns the number of the expression that equals x with these terms; adds the expression if it is new. `terms` must not be in s->terms. */
+/* Returns the number of the expression that equals x with these terms; adds the expression if it is new. `terms` must not point into s->terms. */
 static uint32_t intern(vpps_expressions *s, vpps_expression x, const vpps_term *terms) {
     if (s->failed) return fail(s);
     const uint64_t h = hash(&x, terms);

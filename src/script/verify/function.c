@@ -266,7 +266,7 @@ static uint32_t if_taken(const derivative *d, uint32_t x) {
     return vpps_express_pair(d->s, VPPS_I_WHEN, of->rows, of->cols, x, value_of(d->f, d->f->holds));
 }
 
-/* Adds `part` to the gradient of an argument; if the argument is one value for the vertex, sums `part` over list members first. */
+/* Adds expression `part` to an argument's gradient; if the argument is one value for the vertex, first sums `part` over list members. */
 static void add_gradient(const derivative *d, uint32_t arg, uint32_t part) {
     vpps_function *f = d->f;
     if (!axis_of(f, arg)) part = vpps_express_over_list(d->s, part, d->node->axis);

@@ -41,7 +41,7 @@ static share share_of(const vpps_checker *c, const vpps_checked_block *b, const 
     return s;
 }
 
-/* Returns which words of a value the virtual processor handles: those of the rows that it owns, or all if rows are not dealt to processors. */
+/* Returns which words of a value the virtual processor handles: those of the rows that it owns, or all if the processors do not divide the rows. */
 static vpps_rows rows_of(const share *s, const vpps_cell_value *x) {
     return s->info->rows ? vpps_own_rows(&s->b->cell->c->needs, x->rows, x->cols, s->member)
                          : (vpps_rows){0, vpps_value_words(x)};
