@@ -1,4 +1,4 @@
-/* allocate.h - packs tensors into as few words as possible. A tensor is live from one phase (time between two barriers) of a batch to another. */
+/* allocate.h - packs tensors into as few words as possible. A tensor is live from one phase (time between two barriers) to another. */
 #pragma once
 
 #include "base/base.h"
@@ -9,9 +9,9 @@ typedef struct vpps_tensor_life {
     /* first and last phase (time between two barriers) in which the tensor is in use; last UINT32_MAX: in use until the end */
     uint32_t first, last;
     uint64_t at;      /* set by vpps_allocate: number of the tensor's first word */
-    uint32_t *offset; /* for the caller alone: where the caller stores the tensor's offset in the pool */
+    uint32_t *offset; /* not used by vpps_allocate: where the caller stores the tensor's offset in the pool */
 } vpps_tensor_life;
 
-/* Places n tensors from word 0 on. *words: number of words that the placement takes; *live: the most words in use in one phase (time
- * between two barriers), a lower bound for any placement. Returns false if out of memory. */
+/* Places n tensors in words 0 and following. *words: number of words that they take; *live: the most words in use in one phase (time
+ * between two barriers), which no placement can undercut. Returns false if out of memory. */
 bool vpps_allocate(vpps_tensor_life *all, uint32_t n, uint64_t *words, uint64_t *live);

@@ -1,13 +1,13 @@
-/* automaton.h - a learned batching policy: an automaton that chooses which type's vertices run next. The automaton's state is the set of types
- * with ready vertices (the frontier; Chen et al. 2023, "ED-Batch", sections 2.2 and 2.3). Tabular Q-learning with N-step bootstrapping on one
- * graph; the result serves all graphs with the same types, whatever their sizes. */
+/* automaton.h - a learned batching policy: an automaton that chooses which type's vertices run next. The automaton's state is the set of
+ * types with ready vertices (the frontier; Chen et al. 2023, "ED-Batch", sections 2.2 and 2.3). It is learned on one graph, by tabular
+ * Q-learning with N-step bootstrapping, and serves all graphs with the same types, whatever their sizes. */
 #pragma once
 
 #include "base/index.h"
 #include "script/walk.h"
 
-/* Ways to encode a frontier (the types with ready vertices) as a state: X(id, name, most learning trials, text). The paper proposes SORT, MAX and
- * BASE, and prefers SORT. SHARE, PHASE and RATIO are finer, for graphs where the set of types alone does not suffice (the paper's appendix A.4). */
+/* Ways to encode a frontier (the types with ready vertices) as a state: X(id, name, most learning trials, text). The paper proposes SORT,
+ * MAX and BASE, and prefers SORT. SHARE, PHASE and RATIO tell more states apart, for graphs that need it (appendix A.4). */
 #define VPPS_ENCODING_TABLE(X)                                                                                         \
     X(SORT, "sort", 350, "its types, from the one with the most vertices to the one with the fewest")                  \
     X(SHARE, "share", 200, "as sort, and how many times fewer than the most each has, in powers of 2")                 \
@@ -26,8 +26,8 @@ typedef enum vpps_encoding {
 const char *vpps_encoding_name(vpps_encoding encoding);
 const char *vpps_encoding_text(vpps_encoding encoding);
 
-/* A state of the automaton that chooses which type's vertices run next. A state is encoded as words: first the numbers of the types that have
- * ready vertices, each with its Q value, in the order of the encoding (vpps_encoding); then further numbers, if the encoding has any. */
+/* A state of the automaton, encoded as words: first the numbers of the types that have ready vertices, in the order of the encoding
+ * (vpps_encoding), each with its Q value; then further numbers, if the encoding has any. */
 typedef struct vpps_state {
     /* first: index in `words` and `q` of the state's first element; n: number of the state's vertex types */
     uint32_t first, n;
@@ -39,8 +39,7 @@ typedef struct vpps_automaton {
     uint32_t encoding; /* vpps_encoding */
     uint32_t n_types;
     uint32_t trials; /* number of learning trials (runs over the graph), summed over the tried ways to encode a state */
-    /* for the graph from which the automaton was learned: batches: number of batches into which its policy divides the graph; bound: no
-     * policy divides the graph into fewer batches than this number */
+    /* For the graph from which the automaton was learned: number of batches into which it divides the graph; lower bound for any policy. */
     uint32_t batches, bound;
     vpps_state *states;
     uint32_t n_states;
@@ -52,25 +51,25 @@ typedef struct vpps_automaton {
 
 enum {
     VPPS_LEARN_CHECK = 50, /* number of trials (runs over the graph) between two evaluations of the learned policy */
-    /* Limits learning on large graphs: the number of vertices run in all learning trials together is at most this number times the largest
-     * allowed number of trials. 1,000 trials take about 1 s on a core. */
+    /* Limits learning on large graphs: all learning trials together run at most this number of vertices times the largest allowed number of
+     * trials. 1,000 trials take about 1 s on a core. */
     VPPS_LEARN_VERTICES = 20 * 1000
 };
 
 /* Learns, for graph g, an automaton: a policy that divides a graph into batches (sets of vertices of one type that run together). Tries
  * each way of encoding a state (vpps_encoding) with its own number of learning trials; *a becomes the automaton that divides g into the
- * fewest batches. Ends when no policy can do with fewer batches, or when all trials are used up. Equal graphs give equal automata. False:
- * no memory. */
+ * fewest batches. Ends when that number reaches the lower bound (vpps_batches_bound), or when all trials are used up. Equal graphs give
+ * equal automata. False: no memory. */
 bool vpps_automaton_learn(vpps_automaton *a, const vpps_typed_graph *g);
 void vpps_automaton_free(vpps_automaton *a);
 
-/* Returns the type whose ready vertices run next: the type with the best Q value in the walk's state. If the state is unknown or `a` is NULL,
- * returns the ready type with the highest vpps_walk_ratio, a heuristic after ED-Batch's sufficient condition (section 5.3); at a tie, the first. */
+/* Returns the type whose ready vertices run next: the type with the best Q value in the walk's state. If the state is unknown or `a` is
+ * NULL: the type with the highest vpps_walk_ratio, after ED-Batch's sufficient condition (section 5.3); at a tie, the first. */
 uint32_t vpps_automaton_next(const vpps_automaton *a, vpps_walk *w);
 
 /* Returns the index, in `words` and `q`, of a state's greatest Q value; the automaton runs the vertex type words[index] next. */
 uint32_t vpps_automaton_best(const vpps_automaton *a, const vpps_state *s);
 
-/* pack: converts an automaton to malloc'd bytes (NULL: out of memory). unpack: the reverse (false: no automaton for n_types types). */
+/* pack: converts an automaton to malloc'd bytes; NULL: out of memory. unpack: the reverse; false: the bytes do not fit n_types types. */
 void *vpps_automaton_pack(const vpps_automaton *a, size_t *bytes);
 bool vpps_automaton_unpack(vpps_automaton *a, uint32_t n_types, void *packed, size_t bytes);

@@ -4,43 +4,43 @@
 #include "script/components.h"
 
 typedef struct vpps_batched_type {
-    /* [0]: number of the type's vertices that the loss or the request needs; [d]: number of nodes that they read through list input d - 1 */
+    /* [0]: number of the type's needed vertices; [d]: number of nodes that these vertices read through list input d - 1 */
     uint64_t items[VPPS_AXES];
     uint32_t n_levels; /* 1 + highest level of the type's needed vertices (vertices of one level run together) */
 } vpps_batched_type;
 
 typedef struct vpps_batching {
     const vpps_batch_needs *needs;
-    /* for each vertex: its level (vertices of one level run together), as the batching policy chose */
+    /* for each vertex: its level (vertices of one level run together), by the batching policy */
     const uint32_t *levels;
     const vpps_batched_type *types;
     const bool *heads; /* for each type: whether only the loss reads its vertices (a classifier head) */
     /* connected components (sets of vertices joined by reads); computed at first use (n 0: not yet) */
     vpps_components components;
     uint32_t n_groups, group_size, n_vps;
-    /* number of groups of virtual processors that earlier batches wanted, updated by this batch (vpps_usual_after), for the next batch */
+    /* the numbers of groups of virtual processors that batches up to this one wanted (vpps_usual_after), for the next batch */
     vpps_usual_groups usual;
-    /* time lost at each level (step in which vertices run together), as the flops that a group of virtual processors could do meanwhile */
+    /* least time of a level (vertices that run together), as flops that a group of virtual processors could do in this time */
     uint64_t level_cost;
-    /* vpps_compile_cells sets the members from here on. cells[t]: the compiled cell of type t (NULL: not needed); cell_numbers[t]: that
-     * cell's index in `kernel`. kernel: the batch's n_kernel cells or, on a device that compiles kernels, all cells of its kernel. */
+    /* Set by vpps_compile_cells. cells[t]: the compiled cell of type t (NULL: not needed); cell_numbers[t]: its index in `kernel`. kernel:
+     * the batch's n_kernel cells or, on a device that compiles kernels, all cells of the kernel that runs the batch. */
     vpps_compiled_cell **cells, **kernel;
     uint32_t *cell_numbers, n_kernel;
 } vpps_batching;
 
-/* Chooses the level of each vertex (vertices of one level run together) and the number of groups of virtual processors. Fails with MEMORY. */
+/* Chooses each vertex's level (vertices of one level run together), and the number of groups of virtual processors. Fails with MEMORY. */
 vpps_status vpps_choose_batching(const vpps_batch_needs *n, const vpps_history *history, const vpps_target *target,
                                  const vpps_batch_request *request, vpps_arena *arena, vpps_batching *out);
 
-/* Copies b to *out and adds the compiled cells; compiles those that the history lacks. Fails as vpps_compiled_for does. */
+/* Copies b to *out and adds the compiled cells: those of earlier batches (history), or new ones. Fails as vpps_compiled_for does. */
 vpps_status vpps_compile_cells(const vpps_batching *b, vpps_history *history, const vpps_target *target,
                                vpps_arena *arena, vpps_batching *out);
 
-/* Returns the number of words that vertices keep for backward: classifiers (vertices that only the loss reads) if `heads`, else all others. */
+/* Returns how many words vertices keep for backward: classifiers (vertices that only the loss reads) if `heads`, else all others. */
 uint64_t vpps_kept_words(const vpps_batching *b, bool heads);
 
 /* Returns the number of words that all vertices write: values kept for backward, and gradients for the vertices that they read. */
 uint64_t vpps_passed_words(const vpps_batching *b);
 
-/* Returns the number of flops of one vertex of the cell (axis 0; at least 1), or of one member of its list input number axis - 1 (axis > 0). */
+/* Returns the flops of one vertex of the cell (axis 0; at least 1), or of one member of its list input number axis - 1 (axis > 0). */
 static inline uint64_t vpps_cost_of_item(const vpps_compiled_cell *c, uint32_t axis) { return c->flops[axis] + !axis; }

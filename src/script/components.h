@@ -1,4 +1,4 @@
-/* components.h - the connected components of a batch's graph, usually one for each example; no component reads another. */
+/* components.h - the connected components of a batch's graph, usually one per example. No vertex reads a vertex of another component. */
 #pragma once
 
 #include "script/needs.h"

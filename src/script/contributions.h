@@ -1,16 +1,16 @@
-/* contributions.h - contributions: the gradient of a value is a sum with one term, its contribution, from each vertex that reads the value.
- * Counts the contributions to each vertex output and table entry, and lists their offsets. */
+/* contributions.h - counts and lists contributions. The gradient of a vertex output or table entry is a sum with one term, a contribution,
+ * from each vertex that reads the output or entry. */
 #pragma once
 
 #include "script/phases.h"
 #include "script/task.h"
 
-/* A mark for a row of a lookup table: the batch trains the row if `stamp` is the batch's; `entry`: index in vpps_contributions.entries. */
+/* A mark for a row of a lookup table. If `stamp` is the current batch's, the batch trains the row: vpps_contributions.entries[entry]. */
 typedef struct vpps_row_mark {
     uint32_t stamp, entry;
 } vpps_row_mark;
 
-/* Marks for all rows of all lookup tables, by which a batch counts each row once. Marks with another stamp are of earlier batches. */
+/* Marks for all rows of all lookup tables, so that a batch counts each row once. A mark with an old stamp is from an earlier batch. */
 typedef struct vpps_row_marks {
     /* for each parameter: array with a mark for each row if the parameter is a lookup table; NULL: no table, or no batch has trained it */
     vpps_row_mark **tables;
@@ -26,9 +26,9 @@ typedef struct vpps_entry {
     uint32_t number; /* the entry's number among the table's trained entries, in the order of their first use */
 } vpps_entry;
 
-/* For a block (vertices of one type in one group of virtual processors and one part of the batch): the index of its first element in two
- * arrays of vpps_contributions: in `runs`, which lists the block's tasks by stage and level (level 0 for a task over all levels), and in
- * `uses`, which lists the table entries to whose gradients the block's vertices add. */
+/* Where the data of a block (vertices of one type in one group of virtual processors and one part of the batch) begin in two arrays of
+ * vpps_contributions. runs: the block's tasks by stage and level (level 0 for a task over all levels). uses: the table entries to whose
+ * gradients the block's vertices contribute. */
 typedef struct vpps_block_uses {
     uint32_t runs, uses;
 } vpps_block_uses;
@@ -46,7 +46,7 @@ typedef struct vpps_contributions {
     const uint32_t *pairs;
     const vpps_entry *entries; /* entries of tables that the batch trains, in the order of their first use */
     const uint32_t *of_table;  /* for each parameter that is a lookup table: number of its trained entries */
-    /* for each term of the gradient of a table entry: index in `entries` of that entry; sorted by block, contribution and vertex */
+    /* for each contribution to a table entry: index of that entry in `entries`; sorted by block, cell's contribution and vertex */
     const uint32_t *uses;
     /* indices in tasks->all of the tasks that compute terms of gradients, for each block of vertices in turn */
     const uint32_t *runs;
@@ -56,20 +56,20 @@ typedef struct vpps_contributions {
     uint32_t pair_words;
 } vpps_contributions;
 
-/* Counts the terms of the gradient of every output that has one (one term for each vertex that reads the output), and finds the table entries
- * that get gradients. Returns false if out of memory. */
+/* Counts the terms of each output's gradient (one term for each vertex that reads the output), and finds the table entries that get
+ * gradients. Returns false if out of memory. */
 bool vpps_count_contributions(const vpps_tasks *t, vpps_row_marks *marks, vpps_arena *arena, vpps_contributions *out);
 
-/* Writes to the script, for each output, where the terms of its gradient lie: their offsets, from address list_at[output] on; for terms
- * that are stored as two factors, pairs (offset of a scalar, offset of a vector), from address pairs_at[output] on. Advances both
- * addresses. `placed`: offsets of the values that each block of vertices keeps. `offsets`: for each task, the offset of its gradients. */
+/* Writes to the script the offsets of the terms of each output's gradient, from address list_at[output] on. For terms that are stored as
+ * two factors, writes pairs (offset of a scalar, offset of a vector), from address pairs_at[output] on. Advances both addresses. `placed`:
+ * for each block of vertices, the offsets of its kept values. `offsets`: for each task, the offset of its gradients. */
 void vpps_write_contributions(const vpps_contributions *all, const vpps_block_memory *placed, const uint32_t *offsets,
                               uint32_t *list_at, uint32_t *pairs_at, uint32_t *words);
 
 /* The gradients that vertices of the current slice (part of the batch) compute for one table entry, to be summed up. */
 typedef struct vpps_entry_list {
     uint32_t slice; /* latest slice (part of the batch) whose vertices look up the table entry; VPPS_NONE: none yet */
-    /* number of gradients to add up in this slice (part of the batch); all earlier slices' sum counts as 1 */
+    /* number of gradients to add up in this slice (part of the batch); the sum of all earlier slices, if any, counts as one of them */
     uint32_t count;
     uint32_t at; /* address in the script for the offset of the entry's next gradient */
     bool made;   /* whether an earlier slice (part of the batch) has summed a gradient for the table entry */
@@ -85,8 +85,8 @@ typedef struct vpps_entry_lists {
 /* Allocates empty lists for all table entries that the batch trains. False: out of memory. */
 bool vpps_open_entries(const vpps_contributions *all, vpps_arena *arena, vpps_entry_lists *lists);
 
-/* Begins a slice (part of the batch): finds the table entries that the slice's vertices look up, and counts the gradients of each. With a
- * single slice the list is all entries in order, so that the virtual processor that adds up an entry's gradient also owns the entry. */
+/* Begins a slice (part of the batch): finds the table entries that the slice's vertices look up, and counts the gradients of each. The only
+ * slice of a batch finds all trained entries in order; each virtual processor then sums up gradients of entries that it also updates. */
 void vpps_touch_entries(const vpps_contributions *all, uint32_t slice, vpps_entry_lists *lists);
 
 /* Writes into the script, for the table entries that a slice (part of the batch) uses, the offsets of the gradients to be summed up. */

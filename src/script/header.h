@@ -1,4 +1,4 @@
-/* header.h - the structs of a script (a batch's program): header, tasks, blocks, tables. Host and kernel read this file, so it includes nothing. */
+/* header.h - structs of a script (a batch's program): header, tasks, blocks, tables. Host and kernel read this file; it includes nothing. */
 #ifndef VPPS_SCRIPT_HEADER_H
 #define VPPS_SCRIPT_HEADER_H
 
@@ -16,12 +16,12 @@ typedef struct vpps_task_header {
     unsigned tables, n_tables; /* tables: address of the first lookup table (vpps_table); n_tables: number of tables */
     unsigned update;           /* 0: inference, no update; else the optimizer's kind (vpps_optimizer_kind) + 1 */
     unsigned guard;            /* not 0: no update when the loss or a gradient is not finite */
-    /* Not 0: the vectors dy and x, from whose products dy x^T parameters' gradients are computed, stay in memory until the update. */
+    /* Not 0: the vectors dy and x of parameters' gradients (sums of dy x^T) stay in memory until the update. */
     unsigned lasting;
-    /* Some terms of gradients are stored as two factors. Words per element in the lists of such terms: 2, offsets of a scalar and a vector;
-     * 5, several such pairs at equal distances (vpps_pair_run); 0: there are no such terms. */
+    /* Words per element in the lists of gradients' terms that are stored as two factors. 2: offsets of a scalar and a vector; 5: a
+     * vpps_pair_run, several such pairs at equal distances; 0: there are no such terms. */
     unsigned pairs;
-    unsigned step;           /* number of the parameters' update for which the script is made, counted from 1 */
+    unsigned step;           /* number of the parameter update that the script makes, counted from 1 */
     unsigned dropout_key[2]; /* key of the dropout's random numbers: low word, high word */
     /* Adam's bias corrections: zero in a script. The device fills them in, since the device knows how often each parameter was updated. */
     float corrections[2];
@@ -48,17 +48,17 @@ typedef struct vpps_block {
     unsigned arrays; /* address in the script of arrays with data of the block's vertices */
 } vpps_block;
 
-/* A task of a group: the group's virtual processors wait for a barrier, run it, signal a barrier. Aligned to four words for GPUs. */
+/* A task of a group of virtual processors. Each processor waits for a barrier, runs the task, and signals a barrier. Aligned for GPUs. */
 typedef struct vpps_task {
-    /* Kind of the task: number of a row of tasks.def. In a GPU's copy of STAGE and OUTER tasks: number of the case in the kernel's switch. */
+    /* Kind of the task: row of tasks.def; in a GPU's copy of STAGE and OUTER tasks: number of the case in the kernel's switch. */
     unsigned kind;
     unsigned operands[3];
     /* The task waits until the barrier `wait` has been signalled `signals` times; VPPS_NO_BARRIER: it does not wait. */
     unsigned wait, signals;
     /* barrier whose counter each virtual processor increments after the task; VPPS_NO_BARRIER: none */
     unsigned signal;
-    /* For STAGE tasks: number of the stage in its cell; offset of the values that only one pass uses; offset of the gradients that the stage
-     * computes for the vertices it reads. */
+    /* STAGE tasks. stage: number of the stage in its cell; pass_record: offset of values that only forward or only backward uses;
+     * contributions: offset of the gradients that the stage computes for the vertices it reads. */
     unsigned stage, pass_record, contributions;
     unsigned address; /* the task's address in the host's script, for error messages */
     unsigned unused;

@@ -1,5 +1,5 @@
-/* history.h - what is kept from batch to batch: the types of vertices, compiled cells, guesses for the next batch, and which cells kernels have.
- * Only the functions declared here write a history. */
+/* history.h - what the scheduler keeps from batch to batch: types of vertices, compiled cells, guesses for the next batch, and which cells
+ * are in kernels. Only the functions declared here change a history. */
 #pragma once
 
 #include "base/index.h"
@@ -8,11 +8,11 @@
 /* A type of vertices: all vertices that apply one recorded cell, or one op with equal shapes and parameters. A type never changes. */
 typedef struct vpps_type {
     uint64_t hash;
-    uint32_t *key; /* words that identify the type: types are equal if their keys are */
+    uint32_t *key; /* words that identify the type; types are equal exactly if their keys are equal */
     uint32_t key_words;
-    /* the type's cell as a list of values, not compiled; tells the cell's inputs and outputs */
+    /* the type's cell, not compiled: its values, inputs and outputs */
     vpps_compiled_cell *base;
-    /* for each output: the set of inputs, and the set of lookups, that it depends on; bit i: number i */
+    /* for each output, as bits: the numbers of the inputs, and of the lookups, on which it depends */
     uint64_t reads_inputs[VPPS_CELL_MOST], reads_lookups[VPPS_CELL_MOST];
     const vpps_cell_data *cell; /* the cell as the user recorded it; NULL: the type is a single op */
     vpps_param *params;         /* parameters (tables too) that the vertex type reads */
@@ -20,8 +20,8 @@ typedef struct vpps_type {
     uint32_t n_params;
 } vpps_type;
 
-/* A guess for the next batch, from the latest one: number of the type's strongly connected component (scc); outputs that depend on a
- * trained parameter, as bits (differentiable). scc VPPS_NONE: no batch yet. */
+/* What the latest batch showed of a type, as a guess for the next one. scc: number of the type's strongly connected component; VPPS_NONE:
+ * no batch yet. differentiable: outputs, as bits, that depend on a trained parameter. */
 typedef struct vpps_type_guess {
     uint32_t scc;
     uint64_t differentiable;
@@ -33,7 +33,7 @@ typedef enum vpps_cell_place { VPPS_CELL_EXPECTED, VPPS_CELL_LOADED, VPPS_CELL_L
 
 typedef struct vpps_made_cell {
     vpps_compiled_cell *cell;
-    uint64_t last_used; /* number of the latest batch that uses the compiled cell, or will use it (compiled ahead) */
+    uint64_t last_used; /* number of the latest batch that uses the compiled cell, or for which it was compiled ahead */
     vpps_cell_place place;
 } vpps_made_cell;
 
@@ -47,12 +47,12 @@ typedef struct vpps_known_type {
     uint32_t n_made;
 } vpps_known_type;
 
-/* Numbers of batches in a row that want fewer groups of virtual processors than are in use. FEW: after more batches than this, the number of
- * groups falls. SOON: after this many, a fall is likely. */
+/* FEW_BATCHES: after more batches in a row that want fewer groups of virtual processors than are in use, the number of groups falls.
+ * SOON_BATCHES: after so many of them, a fall is likely. */
 enum { VPPS_FEW_BATCHES = 4096, VPPS_SOON_BATCHES = 16 };
 
-/* groups: the number of groups of virtual processors in use. fewer: how many of the latest batches in a row wanted fewer. wanted: the most groups
- * that one of these batches wanted. */
+/* groups: number of groups of virtual processors in use. fewer: how many batches in a row, up to the latest, wanted fewer. wanted: the most
+ * groups that one of these batches wanted. */
 typedef struct vpps_usual_groups {
     uint32_t groups, fewer, wanted;
 } vpps_usual_groups;
@@ -69,17 +69,17 @@ typedef struct vpps_history {
     uint64_t n_batches;  /* number of batches scheduled so far */
     /* number of groups of virtual processors: [0]: for inference batches; [1]: for training batches */
     vpps_usual_groups usual[2];
-    /* state after the latest vpps_has_news, for inference [0] and training [1]: n_compiled in the high 32 bits, *likely in the low 32 bits */
+    /* inference [0], training [1]: n_compiled (high 32 bits) and the result *likely (low 32 bits) of the latest vpps_has_news */
     uint64_t foreseen[2];
 } vpps_history;
 
-/* Give the index of a vertex's type and add a new type to the history. The vertex applies a cell, or is an op whose arguments have `shapes`
- * (pairs of rows, cols). Both functions fail with MEMORY, ARGUMENT (more inputs, outputs or indices than a compiled cell can have). */
+/* Give the index of a vertex's type; a new type is added to the history. The vertex applies a cell, or is an op whose arguments have
+ * `shapes` (pairs of rows, cols). Fail with MEMORY, ARGUMENT (more inputs, outputs or indices than a compiled cell can have). */
 vpps_status vpps_type_of_cell(vpps_history *h, const vpps_model *model, uint32_t cell, uint32_t *out);
 vpps_status vpps_type_of_op(vpps_history *h, const vpps_graph *g, const vpps_op_node *node, const uint32_t *shapes,
                             uint32_t *out);
 void vpps_type_free(vpps_type *type);
-/* Lowers the type's cell or op to a new vpps_compiled_cell, not compiled yet; `drops`: with dropout. Fails with MEMORY. */
+/* Makes a vpps_compiled_cell, not compiled yet, from the type's cell or op; `drops`: with dropout. Fails with MEMORY. */
 vpps_status vpps_lower_type(const vpps_type *type, bool drops, vpps_compiled_cell **out);
 
 /* Sets made[v] to 1 for each value v of a cell on which output number `output` depends. */
@@ -87,8 +87,8 @@ void vpps_mark_made(const vpps_compiled_cell *c, uint32_t output, uint8_t *made)
 
 static inline vpps_status vpps_no_memory(void) { return vpps_fail(VPPS_MEMORY, "schedule: out of memory"); }
 void vpps_history_free(vpps_history *h);
-/* vpps_history_is_full: returns whether there are more types and compiled cells than may be kept. vpps_history_drop: frees the less recently used
- * half, but no type of the latest batch or of the model's cells; indices of types and pointers to compiled cells become invalid. */
+/* vpps_history_is_full returns whether there are more types and compiled cells than may be kept. vpps_history_drop frees the less recently
+ * used half, but no type of the latest batch or of the model's cells. Indices of types and pointers to compiled cells become invalid. */
 bool vpps_history_is_full(const vpps_history *h);
 void vpps_history_drop(vpps_history *h);
 
@@ -98,27 +98,27 @@ void vpps_remember_batch(vpps_history *h, bool training, vpps_usual_groups usual
 void vpps_remember_type(vpps_history *h, uint32_t type, vpps_type_guess guess);
 
 /* Returns `usual` updated by a batch that wants `groups` groups of virtual processors; the batch runs in result.groups groups. Fewer groups
- * need another kernel, so the number falls only after VPPS_FEW_BATCHES batches in a row that want fewer: to the most that one wants. */
+ * need another kernel: only after more than VPPS_FEW_BATCHES batches in a row that want fewer, the number falls, to the most that one of
+ * them wanted. */
 vpps_usual_groups vpps_usual_after(vpps_usual_groups usual, uint32_t groups);
 
-/* Gives the type's cell compiled to compute what `needs` asks for (outputs that are read, gradients); compiles the cell at first use. If
- * `widens` is not NULL, the cell also serves the batches of the type's earlier compiled cells that differ only in which outputs are read or
- * have gradients. Further outputs get a gradient only if they are in the set *widens, and if no further parameter gets a gradient
- * by them. Fails with MEMORY. */
+/* Gives the type's cell, compiled to compute what `needs` asks for (outputs that are read, gradients); compiles it at first use. If
+ * `widens` is not NULL, the cell also computes what earlier compiled cells of the type compute if they differ only in outputs read and
+ * gradients. Gradients of further outputs are added only for outputs in the set *widens, and if no further parameter gets a gradient
+ * through them. Fails with MEMORY. */
 vpps_status vpps_compiled_for(vpps_history *h, const vpps_model *model, uint32_t type, vpps_cell_needs needs,
                               const uint64_t *widens, vpps_compiled_cell **out);
 
-/* Chooses the cells of the GPU kernel for a batch that needs the n given cells. Writes the choice, at most h->n_compiled cells, to `out`;
- * returns their number. If the kernel in use has the n cells, the choice is that kernel's cells. Else the choice is the n cells and, so
- * that one kernel serves many batches, the LOADED and EXPECTED cells (vpps_cell_place) for groups of the same size, except cells that a
- * later cell of their type replaces. If the choice has more than `most` cells, only the n cells are chosen. */
+/* Chooses the cells of the GPU kernel for a batch that needs the n given cells. Writes at most h->n_compiled cells to `out`; returns their
+ * number. If the kernel in use has the n cells, the choice is all cells of that kernel. Else it is the n cells and, so that one kernel
+ * serves many batches, the LOADED and EXPECTED cells (vpps_cell_place) for groups of the same size, except cells that a later cell of their
+ * type replaces. If these would be more than `most` cells, the choice is the n cells alone. */
 uint32_t vpps_kernel_set(const vpps_history *h, uint32_t n, vpps_compiled_cell *const *cells, uint32_t most,
                          vpps_compiled_cell **out);
 
-/* Records what became of the kernel that has these cells (from vpps_kernel_set). `made`: whether the kernel could be compiled and is in use. */
+/* Records what became of the kernel with these cells (from vpps_kernel_set). `made`: whether the kernel was compiled and is in use. */
 void vpps_remember_kernel(vpps_history *h, uint32_t n, vpps_compiled_cell *const *cells, bool made);
 
-/* If the latest batches wanted fewer groups of virtual processors than are in use, sets *likely to the number of groups that will probably
- * be used soon; else to 0. Returns whether *likely, or the number of compiled cells, has changed since the preceding call for training
- * (`training`) or for inference. */
+/* Sets *likely to the number of groups of virtual processors that will probably be used soon, if the latest batches wanted fewer than are
+ * in use; else to 0. Returns whether *likely or the number of compiled cells has changed since the preceding call with this `training`. */
 bool vpps_has_news(vpps_history *h, bool training, uint32_t *likely);

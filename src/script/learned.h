@@ -27,11 +27,10 @@ typedef struct vpps_learned_one {
 typedef struct vpps_learned {
     vpps_learned_one *all;
     uint32_t n;
-    /* functions that store automata (learned policies) between runs; NULL: nothing is stored */
-    const vpps_policy_store *store;
+    const vpps_policy_store *store; /* functions that store learned policies between runs; NULL: nothing is stored */
 } vpps_learned;
 
-/* Returns the automaton (learned policy that chooses which type's vertices run next) for a kind of graph: from memory, from the store, or learned
- * in this call from graph g. The pointer is valid until the next call. Returns NULL if out of memory. */
+/* Returns the automaton (learned policy) for a kind of graph: from memory, from the store, or learned in this call from graph g. The
+ * pointer is valid until the next call. Returns NULL if out of memory. */
 const vpps_automaton *vpps_learned_for(vpps_learned *l, const vpps_typed_graph *g, const vpps_graph_kind *kind);
 void vpps_learned_free(vpps_learned *l);

@@ -6,7 +6,7 @@
 typedef struct vpps_placement {
     const vpps_tasks *tasks;
     const vpps_block_memory *blocks;
-    /* for each task: pass_record: offset of values that only one pass uses; contributions: offset of its gradients for other vertices */
+    /* for each task: offset of values that only forward or only backward uses; offset of the gradients it computes for other vertices */
     const uint32_t *pass_record, *contributions;
     uint32_t entry_gradients; /* offset of the array with the gradients of all trained table entries */
     uint64_t end;             /* offset of the first word after all tensors */

@@ -1,5 +1,5 @@
 /* needs.h - finds the vertices and gradients that the loss or the request needs, and what the compiled cells must compute. SCC: a strongly
- * connected component of the types' graph (an edge: one type reads another). */
+ * connected component of the graph of vertex types; this graph has an edge where one type reads another. */
 #pragma once
 
 #include "script/read.h"
@@ -7,7 +7,7 @@
 typedef struct vpps_type_needs {
     uint32_t scc;    /* number of the vertex type's strongly connected component (SCC), in topological order */
     bool needed;     /* whether the loss or the request needs a vertex of the type */
-    uint64_t linked; /* outputs that other vertices read, as bits */
+    uint64_t linked; /* outputs, as bits, that other vertices read */
     /* outputs, as bits, that depend on a trained parameter or on an output whose gradient is requested */
     uint64_t differentiable;
     vpps_cell_needs cell;
@@ -17,7 +17,7 @@ typedef struct vpps_batch_needs {
     const vpps_reading *reading;
     const bool *needed;        /* for each vertex: whether the loss or the request needs it */
     const uint64_t *gradients; /* for each vertex: the set of its outputs that have a gradient, as bits */
-    /* for each vertex: its level, which is higher than the level of every vertex of the same SCC (cycle of types) that the vertex reads */
+    /* for each vertex: its level, higher than the levels of all vertices that it reads and whose types are in the same SCC */
     const uint32_t *levels;
     const vpps_type_needs *types;
     /* bit matrix with a row and a column for each vertex type: whether the row's type reads the column's type */

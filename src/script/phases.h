@@ -3,15 +3,15 @@
 
 #include "script/steps.h"
 
-/* A task: one stage of a cell (part of its program between two barriers) over n vertices of a block (of one type), from number `first` on. */
+/* A task: one stage of a cell (part of its program between two barriers) over n vertices of a block (of one type) from `first` on. */
 typedef struct vpps_stage_task {
     uint32_t group, phase;
     uint32_t block, stage, first, n;
     uint32_t level; /* level of the task's vertices (vertices of one level run together); VPPS_NONE: all levels */
 } vpps_stage_task;
 
-/* Numbers of phases (between two barriers) in which a vertex block's tasks run. first_backward: VPPS_NONE if there is no backward task.
- * slice_end: the phase after the block's slice (part of the batch), in which parameters' gradients are added up. */
+/* Numbers of the phases (times between two barriers) in which a vertex block's tasks run. first_backward: VPPS_NONE: there is no backward
+ * task. slice_end: the phase after the block's slice (part of the batch); parameters' gradients are added up in that phase. */
 typedef struct vpps_block_phases {
     uint32_t first, first_backward, last_forward, last_backward, slice_end;
 } vpps_block_phases;
@@ -21,12 +21,12 @@ typedef struct vpps_tasks {
     /* all tasks, sorted by group of virtual processors and phase (time between two barriers) */
     const vpps_stage_task *all;
     const vpps_block_phases *blocks;
-    /* for each group of virtual processors: number of its phases (times between two barriers); each slice (part of the batch) ends with one */
+    /* for each group of virtual processors: number of its phases (times between two barriers), with one more at the end of each slice */
     const uint32_t *group_phases;
     /* for each group of virtual processors: first phase (between two barriers) after the pause for the host's gradients; NULL: no pause */
     const uint32_t *pauses;
     uint32_t n;
-    /* the most phases (times between two barriers) of a group of virtual processors; those at the ends of slices are not counted */
+    /* the most phases (times between two barriers) of a group of virtual processors, without those at the ends of slices */
     uint32_t n_phases;
 } vpps_tasks;
 

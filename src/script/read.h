@@ -21,7 +21,7 @@ typedef struct vpps_vertex_lists {
     uint32_t dropout; /* number, within the batch, of the vertex's first element under dropout */
     /* index in `sources` of the first node of the vertex's list inputs: input after input, each with all its members */
     uint32_t first_source;
-    /* Whether an earlier vertex (shared), or the vertex just before (repeats), has the same lists of nodes, as when all words attend to one list. */
+    /* Whether an earlier vertex (shared), or the preceding one (repeats), has the same lists, as if all words attend to one list. */
     bool shared, repeats;
 } vpps_vertex_lists;
 
@@ -32,7 +32,7 @@ typedef struct vpps_output_ref {
 } vpps_output_ref;
 
 /* A read: vertex `reader` reads vertex `vertex`. All reads are in one array, since one long loop is faster than many short ones. If several
- * vertices have the same lists, the array has the lists' nodes once; a further vertex that reads nothing else has one read in the array. */
+ * vertices have the same lists, the array has the first vertex's reads of the lists' nodes, and at least one read of each other vertex. */
 typedef struct vpps_read {
     uint32_t vertex, reader;
 } vpps_read;
@@ -69,12 +69,12 @@ typedef struct vpps_reading {
     const vpps_vertex_lists *lists;
     /* for each vertex: its level (vertices of one level run together); valid if the types' cycles are as in the preceding batch */
     const uint32_t *levels;
-    /* All reads, by reader: first those of its single inputs, then those of its list inputs, unless an earlier vertex has the same lists */
+    /* all reads, by reader: reads of single inputs, then reads of list inputs (unless an earlier vertex has the same lists) */
     const vpps_read *sources;
     /* for each read in `sources`: the node that is read; a separate array, since loops over blocks of vertices need only the nodes */
     const vpps_node *source_outputs;
-    const vpps_output_ref *requested; /* outputs of which the request asks for the values */
-    const vpps_output_ref *asked;     /* outputs of which the request asks for the gradients */
+    const vpps_output_ref *requested; /* outputs whose values the request asks for */
+    const vpps_output_ref *asked;     /* outputs whose gradients the request asks for */
     const vpps_seed *seeds;
     const vpps_read_type *types;
     size_t n_sources;
@@ -90,7 +90,7 @@ typedef struct vpps_reading {
 vpps_status vpps_read_graph(vpps_graph *g, vpps_history *history, const vpps_batch_request *request, vpps_arena *arena,
                             vpps_reading *out);
 
-/* Iterates over the inputs of vertex v that read something: for (vpps_reader x = vpps_reads_of(r, v, lists); vpps_next_input(&x);). */
+/* Iterates over the inputs of vertex v that read any node: for (vpps_reader x = vpps_reads_of(r, v, lists); vpps_next_input(&x);). */
 typedef struct vpps_reader {
     const vpps_compiled_cell *cell;
     const uint32_t *members; /* for each list input: number of its members (nodes that it reads) */
@@ -135,14 +135,14 @@ static inline vpps_input_place vpps_place_of_input(const vpps_compiled_cell *c, 
     return place;
 }
 
-/* Returns, as bits, the inputs (reads: type.reads_inputs) or lookups (type.reads_lookups) on which the given outputs of a type's vertices depend. */
+/* Returns, as bits, the inputs (reads: reads_inputs of a type) or lookups (reads: reads_lookups) on which the given outputs depend. */
 static inline uint64_t vpps_reached(const uint64_t *reads, uint64_t outputs) {
     uint64_t reached = 0;
     for (; outputs; outputs &= outputs - 1) reached |= reads[__builtin_ctzll(outputs)];
     return reached;
 }
 
-/* Returns the root of v in a union-find forest: the first of the vertices that v is joined with. */
+/* Returns the root of v in a union-find forest: the first vertex of the set that v belongs to. */
 static inline uint32_t vpps_find_root(uint32_t *parent, uint32_t v) {
     while (parent[v] != v) v = parent[v] = parent[parent[v]];
     return v;

@@ -1,5 +1,5 @@
-/* schedule.h - the results of the steps by which a script is made from a graph (scheduling), in their order. One function makes each
- * result, and only reads the preceding results. All results lie in one arena and are valid until the next batch is scheduled. */
+/* schedule.h - the results of the steps that make a script from a graph (scheduling), in the order of the steps. One function makes each
+ * result, and only reads earlier results. All results lie in one arena and are valid until the next batch is scheduled. */
 #pragma once
 
 #include "script/encode.h"

@@ -1,4 +1,4 @@
-/* scopes.h - makes, for batching policies, a graph of some of a batch's vertices with their types (a scope): the vertices that the policy orders. */
+/* scopes.h - makes the graphs that batching policies see (scopes): some of a batch's vertices, with their types. */
 #pragma once
 
 #include "script/learned.h"
@@ -8,19 +8,19 @@ typedef struct vpps_scope {
     vpps_typed_graph graph;
     vpps_graph_kind kind;
     uint32_t *vertices; /* for each vertex of this graph: number of that vertex in the batch */
-    /* for each type of this graph: its number in the batch; VPPS_NONE: the type of vertices that were added to compute the loss */
+    /* for each type of this graph: its number in the batch; VPPS_NONE: the type of vertices added for classifiers inside cells */
     uint32_t *types;
     char *names;
     uint8_t *key;
 } vpps_scope;
 
-/* Makes the graph that a policy orders: the needed vertices of one strongly connected component (SCC) of the types' graph, numbered from 0. The
- * scope's memory is the arena's. */
+/* Makes the graph, for a policy, of the needed vertices of one strongly connected component (SCC) of the types' graph, numbered from 0. The
+ * scope's memory belongs to the arena. */
 vpps_status vpps_scope_of_scc(const vpps_batch_needs *n, uint32_t scc, vpps_arena *arena, vpps_scope *out);
 
-/* Makes the graph, for a policy, of all needed vertices that compute something in forward: no table entries, no inputs. Operations whose results
- * only the loss needs, such as a cell's classifier, are postponed: the cell's vertex has a second vertex for them. The second vertices of all
- * cells have one type. */
+/* Makes the graph, for a policy, of all needed vertices that compute something in forward (no table entries, no inputs). Operations whose
+ * results only the loss needs, such as a cell's classifier, run later: a second vertex is added for them. The second vertices of all cells
+ * have one type. */
 vpps_status vpps_scope_of_all(const vpps_batch_needs *n, vpps_arena *arena, vpps_scope *out);
 
 /* Returns the name of a type; `type` is an element of vpps_scope.types. */

@@ -8,7 +8,7 @@
  *   batching.c  chooses levels and groups of virtual processors (components.c: connected components)
  *     scopes.c    the graphs that batching policies see, and the levels that policies choose
  *     policies.c  the policies (walk.c: a walk through a graph batch by batch; automaton.c, learned.c: learned policies)
- *   cells.c     finds or compiles the batch's cells (history.c: what earlier batches leave; types.c: types of vertices)
+ *   cells.c     finds or compiles the batch's cells (history.c: cells of earlier batches; types.c: types of vertices)
  *   steps.c     sorts vertices into blocks, and inside blocks by level
  *     deal.c      assigns components to waves and groups, and heads' vertices to slices of waves
  *   phases.c    makes tasks: a stage of a block's cell over some of its vertices, in a phase
@@ -34,7 +34,7 @@ typedef enum vpps_goal {
     VPPS_GOAL_UPDATE /* the gradients' norm and the update of the parameters, from the accumulated gradients */
 } vpps_goal;
 
-/* Which tasks of a script one launch runs. NO_HALF: all, since the script has no pause. FORWARD, BACKWARD: the tasks before, or after, the pause. */
+/* Which tasks of a script one launch runs. NO_HALF: all (no pause). FORWARD: the tasks before the pause. BACKWARD: the tasks after it. */
 typedef enum vpps_half { VPPS_NO_HALF, VPPS_FORWARD_HALF, VPPS_BACKWARD_HALF } vpps_half;
 
 /* Returns whether the script changes parameters. */
@@ -45,7 +45,7 @@ typedef struct vpps_batch_request {
     vpps_node loss;           /* training: the loss; VPPS_NO_NODE: inference, or training with `halves` */
     const vpps_node *outputs; /* nodes, never the loss, whose values the host reads after the script or at its pause */
     uint32_t n_outputs;
-    /* Training in two halves: the script pauses after forward; the host writes gradients of the first n_given outputs; then comes backward. */
+    /* Training in two halves: the script pauses after forward, the host writes gradients of the first n_given outputs, backward follows. */
     bool halves;
     uint32_t n_given;
     const vpps_node *gradient_nodes; /* training: nodes whose gradients the host reads; the loss is not among them */
@@ -61,8 +61,8 @@ typedef struct vpps_batch_request {
     bool no_dropout; /* whether dropout is off in training */
     /* number of groups of virtual processors, number of waves (parts of the batch that run in turn); 0: chosen by estimated cost */
     uint32_t groups, waves;
-    bool keeps_groups;         /* false: a batch of one connected component runs in one group, whatever `groups` is */
-    uint32_t slices;           /* number of slices of a wave (parts of its classifiers) to begin with; 0: one */
+    bool keeps_groups; /* false: a batch that is one connected component runs in one group, whatever `groups` is */
+    uint32_t slices;   /* number of slices of a wave (parts of its classifiers) to try first; 0: one */
     const vpps_policy *policy; /* batching policy for recurrences of several cells; NULL: "depth" */
     vpps_learned *learned;     /* learned policies (automata), if `policy` is a learned one */
 } vpps_batch_request;
@@ -100,7 +100,7 @@ typedef struct vpps_target {
     const uint32_t *values; /* for each vector and lookup table: offset of its values in the pool (memory) */
     uint32_t batch;         /* first offset in the pool that tensors of a batch may use */
     uint32_t pool_words;    /* size of the pool (the device's memory) in words */
-    vpps_row_rule rows;     /* how rows of a cell's matrices are dealt to virtual processors */
+    vpps_row_rule rows;     /* how virtual processors divide the rows of matrices */
     /* whether the device can read gradients stored as two factors (scales), and operands in memory without a copy (in_place) */
     bool scales, in_place;
     uint32_t most_cells;  /* most cells of one compiled kernel; 0: the device compiles no kernels */
@@ -122,8 +122,8 @@ typedef struct vpps_pool_plan {
     uint32_t *gradients; /* offset of a vector's gradient; not used for tables and matrices */
     uint32_t *states[2]; /* offsets of the optimizer's states of a vector or lookup table; not used for matrices */
     uint32_t norms;      /* offset of n_vps words: each virtual processor's sum of squared gradients */
-    /* If lookup tables are sharded over processes, the offsets below `sharded` stand for table entries, as if the pool
-     * began with the whole tables; no memory belongs to these offsets. */
+    /* If lookup tables are divided among processes: offsets below `sharded` stand for table entries, as if the whole tables lay at the
+     * pool's beginning. This process has no memory at these offsets. */
     uint32_t sharded;
     uint32_t batch;      /* first offset of a batch's tensors in the pool */
     uint32_t pool_words; /* size of the pool in words */
@@ -161,7 +161,7 @@ vpps_status vpps_schedule_batch(vpps_batch *b, vpps_history *history, const vpps
 vpps_status vpps_choose_cells(vpps_batch *b, vpps_history *history, const vpps_target *target, vpps_graph *g,
                               const vpps_batch_request *request);
 
-/* Sets b->cells and b->n_groups for an inference that may follow the batch `trained`: cells for all outputs of all vertices that it needed. */
+/* Sets b->cells and b->n_groups for an inference that may follow batch `trained`: cells for all outputs of the vertices it needed. */
 vpps_status vpps_choose_inference_cells(vpps_batch *b, const vpps_batch *trained, vpps_history *history,
                                         const vpps_target *target, vpps_graph *g, const vpps_batch_request *request);
 
@@ -172,14 +172,14 @@ vpps_status vpps_schedule_update(vpps_batch *b, const vpps_target *target, const
 /* Returns the offset in the pool at which the value of the request's output i lies after the script has run. */
 uint32_t vpps_batch_output(const vpps_batch *b, uint32_t i);
 
-/* Returns the offset in the pool of the gradient of node i of the request's gradient nodes; VPPS_NONE: the loss does not depend on this node. */
+/* Returns the offset in the pool of the gradient of the request's gradient node i; VPPS_NONE: the loss does not depend on the node. */
 uint32_t vpps_batch_gradient(const vpps_batch *b, uint32_t i);
 
 /* Where the host writes a gradient while a script pauses between forward and backward: at words [at, at + words) of the array below. */
 typedef struct vpps_given {
     uint32_t at, words;
 } vpps_given;
-/* The array for n gradients: words [first, first + words) of the pool. Word 0 of the array is for the loss. */
+/* The array in which the host writes n gradients: words [first, first + words) of the pool. Word 0 of the array is for the loss. */
 typedef struct vpps_given_array {
     uint32_t first, words, n;
     const vpps_given *gradients;

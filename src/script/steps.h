@@ -1,4 +1,4 @@
-/* steps.h - sorts a batch's vertices into blocks (one type, one group of virtual processors, one part of the batch), and blocks by level. */
+/* steps.h - sorts a batch's vertices into blocks (one type, one group of virtual processors, one part of the batch) and by level. */
 #pragma once
 
 #include "script/batching.h"
@@ -15,7 +15,7 @@ typedef struct vpps_step_block {
     uint32_t members[VPPS_CELL_LISTS];
     uint64_t gradients; /* the outputs, as bits, that have a gradient in all vertices of the block */
     uint32_t first;     /* position in `order` of the block's first vertex */
-    /* index in level_starts of the block's first number; number i tells the position of the first vertex of level i */
+    /* where the block's numbers begin in level_starts: one number per level, the position of the level's first vertex */
     uint32_t levels;
 } vpps_step_block;
 
@@ -29,7 +29,7 @@ typedef struct vpps_steps {
     const vpps_batch_needs *needs; /* vertices and gradients that must be computed (batching->needs) */
     const vpps_reading *reading;
     /* For each vertex: number of its slice (deal.h) times n_groups, plus number of its group of virtual processors. Slices are numbered
-     * through all waves. Vertices that only the losses read are shared out to the slices of their wave. All other vertices have the number
+     * through all waves. Vertices that only the losses read are divided among the slices of their wave. All other vertices have the number
      * of the wave's last slice, in which their backward runs; their forward runs before all slices of the wave. */
     const uint32_t *place;
     /* blocks of vertices, sorted by strongly connected component of the types' graph, by type, by slice (part of the batch), by group */
@@ -48,8 +48,8 @@ typedef struct vpps_steps {
     uint32_t n_steps;  /* number of steps; a step is a block together with a level at which the block has vertices */
 } vpps_steps;
 
-/* Divides the batch into at most n_waves waves (parts that run in turn) of at most n_slices slices (parts) each, and these into blocks by
- * type. There are fewer waves if there are fewer connected components, fewer slices if there are fewer classifiers. False: no memory. */
+/* Divides the batch into at most n_waves waves (parts that run in turn) of at most n_slices slices, and each slice into blocks by type.
+ * There are fewer waves if there are fewer connected components, fewer slices if there are fewer classifiers. False: no memory. */
 bool vpps_choose_steps(const vpps_batching *b, uint32_t n_waves, uint32_t n_slices, vpps_arena *arena, vpps_steps *out);
 
 /* Returns the position in the block of the first vertex of a level; for level n_levels or more, the number of the block's vertices. */

@@ -1,4 +1,4 @@
-/* task.h - the layout of a script: header, blocks, tables, lists, tasks. All devices, printing and checks read it as it is.
+/* task.h - the layout of a script: header, blocks, tables, lists, tasks. All devices, the printer and the verifier read this form.
  *
  * A script is one buffer of 32-bit words; an address is an index into the script, an offset is an index into the pool of memory.
  *
@@ -8,11 +8,11 @@
  *   tasks (vpps_task), group after group
  *
  * A block is the vertices of one cell that one group of virtual processors (VPs) runs, sorted by level. A block's vertices are numbered
- * from 0. The members of all their first lists together are also numbered from 0, and so on for further lists. Arrays of a block, in order:
+ * from 0. Members of a list input are also numbered from 0, through the lists of all vertices. Arrays of a block, in order:
  *
  *   vertices[n]                      the graph's record of each vertex, for printing and checking
- *   for each input that is no list:  offsets[n]: for each vertex, where the value lies that the input reads
- *   for each lookup:                 offsets[n]: for each vertex, where the table entry lies
+ *   for each input that is no list:  offsets[n]: for each vertex, offset of the value that the input reads
+ *   for each lookup:                 offsets[n]: for each vertex, offset of the table entry
  *   for each integer of the cell:    words[n]: the integer of each vertex
  *   only for an input op:            addresses[n]: for each vertex, where its data lie in the script
  *   for each list:                   starts[n + 1]: the number of each vertex's first member; for each of its inputs: address, shift.
@@ -64,7 +64,7 @@ typedef struct vpps_block_view {
     const uint32_t *vertices;
     /* for each input: array with an offset for each vertex or list member; its value lies at the offset plus the input's shift */
     const uint32_t *inputs[VPPS_CELL_MOST];
-    /* for each input: added to the offsets in `inputs`, since inputs may share an array; 0 for inputs that are no lists */
+    /* for each input: number to add to its offsets in `inputs`, since inputs may share an array; 0 for inputs that are no lists */
     int32_t shifts[VPPS_CELL_MOST];
     const uint32_t *lookups[VPPS_CELL_MOST];
     const uint32_t *words[VPPS_CELL_MOST];
@@ -81,7 +81,7 @@ typedef struct vpps_block_view {
     uint64_t end;        /* address after the vertex block's arrays; beyond the script's end if arrays are missing */
 } vpps_block_view;
 
-/* A run of n pairs (scalar, vector) whose products are terms of a gradient: pair number i has its scalar at offset by + i * by_step, and its
+/* A run of n pairs (scalar, vector) whose products are terms of a gradient. Pair i has its scalar at offset by + i * by_step, and its
  * vector at offset of + i * of_step. */
 typedef struct vpps_pair_run {
     uint32_t by, of, by_step, of_step, n;
@@ -159,7 +159,7 @@ static inline bool vpps_sums_inside(const uint32_t *script, uint64_t words, uint
     return last < words && script[last] <= words - 1 - last;
 }
 
-/* Sets *out to pointers to a vertex block's arrays. Reads no word beyond the script's end; the pointer to an array that ends beyond it is NULL. */
+/* Sets *out to pointers to a vertex block's arrays. Reads no word beyond the script's end; an array that ends beyond it gets NULL. */
 void vpps_view_block(const uint32_t *script, const vpps_block *block, const vpps_compiled_cell *cell,
                      vpps_block_view *out);
 
@@ -172,7 +172,7 @@ static inline uint32_t vpps_input_at(const vpps_block_view *view, uint32_t input
 }
 
 /* Gives, for each axis, the items that belong to vertices [first, first + n) of a block: for axis 0 the vertices themselves, for axis d the
- * members of their list inputs number d. first_items: number of the first item; items: number of items. */
+ * members of their list input d - 1. first_items: number of the first item; items: number of items. */
 static inline void vpps_items_of(const vpps_block_view *view, uint32_t first, uint32_t n, uint32_t *first_items,
                                  uint32_t *items) {
     first_items[0] = first;
@@ -188,16 +188,16 @@ static inline void vpps_items_of(const vpps_block_view *view, uint32_t first, ui
 vpps_rows vpps_share_of_stage(const vpps_cell_stage *stage, const uint32_t *const *lists, uint32_t first, uint32_t n,
                               uint32_t group, uint32_t member);
 
-/* Contribution number j of a cell is a gradient for one of the cell's inputs. Returns the number of words that a STAGE task stores for
- * contribution j of `items` vertices (or list members), the partial sums of all virtual processors of the group included. */
+/* Contribution j of a cell is the gradient for one of the cell's inputs. Returns the number of words that a STAGE task stores for this
+ * contribution of `items` vertices or list members, partial sums of all virtual processors of the group included. */
 static inline uint64_t vpps_contribution_words(const vpps_compiled_cell *c, uint32_t items, uint32_t j) {
     const vpps_cell_contribution *to = &c->contributions[j];
     const uint64_t words = to->scaled ? 0 : (uint64_t)items * vpps_value_words(&c->values[to->value]);
     return ((words + 15) & ~(uint64_t)15) * (to->partial ? c->needs.group : 1);
 }
 
-/* A stage stores its gradients for the cell's inputs (contributions) one after the other. Returns the number of words before contribution
- * j; for j = c->n_contributions, of all contributions. items[0]: number of vertices; items[d]: of members of list input d - 1. */
+/* A stage stores its contributions (gradients for the cell's inputs) one after the other. Returns the number of words before contribution
+ * j; for j = c->n_contributions, the number of all words. items[0]: number of vertices; items[d]: of members of list input d - 1. */
 static inline uint64_t vpps_contribution_at(const vpps_compiled_cell *c, uint32_t stage, const uint32_t *items,
                                             uint32_t j) {
     uint64_t at = 0;

@@ -35,7 +35,7 @@ typedef struct vpps_walk {
     uint32_t n_left, n_batches;
 } vpps_walk;
 
-/* vpps_walk_open: begins a walk (false: out of memory). restart: begins anew, with no vertex run. close: frees the walk, also after a failed open. */
+/* vpps_walk_open begins a walk (false: no memory); restart begins anew, with no vertex run; close frees it, also after a failed open. */
 bool vpps_walk_open(vpps_walk *w, const vpps_typed_graph *g);
 void vpps_walk_restart(vpps_walk *w);
 void vpps_walk_close(vpps_walk *w);

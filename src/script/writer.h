@@ -6,11 +6,11 @@
 typedef struct vpps_writer {
     uint32_t *words;
     size_t n;
-    bool failed; /* whether memory or the 2^32 words ran out; from then on nothing is written */
+    bool failed; /* whether memory ran out, or the script got too long (2^32 words); from then on nothing is written */
     uint32_t n_tasks;
     /* From here on: the state of the group of virtual processors whose tasks are being written. */
     uint32_t last;          /* address of the latest task; 0: no task yet */
-    uint32_t wait, signals; /* the next task waits for `signals` signals of barrier `wait`, unless VPPS_NO_BARRIER */
+    uint32_t wait, signals; /* the next task waits for `signals` signals of barrier `wait`; VPPS_NO_BARRIER: for none */
 } vpps_writer;
 
 /* Appends n words, not yet set, and returns their address. Each call may reallocate w->words. */
@@ -27,5 +27,5 @@ void vpps_write_task(vpps_writer *w, vpps_task task);
 /* Appends a PAUSE task, at which the launch ends. It signals no barrier, since the tasks after it belong to another launch. */
 void vpps_write_pause(vpps_writer *w);
 
-/* Makes the latest task of the group of virtual processors signal a barrier, and its next task wait for `signals` signals of the barrier. */
+/* Makes the group's latest task signal a barrier, and its next task wait until the barrier has been signalled `signals` times. */
 void vpps_write_barrier(vpps_writer *w, uint32_t barrier, uint32_t signals);

@@ -10,10 +10,10 @@
 
 /* Which words of a value in memory a virtual processor reads or writes in a stage (part of a cell's program). */
 typedef enum vpps_extent {
-    /* the rows that the processor owns or, if a stage's vertices are divided among processors, all rows of its own vertices' values */
+    /* the rows that the processor owns; if a stage's vertices are divided among processors: all rows of the processor's vertices */
     VPPS_EXTENT_OWN,
     VPPS_EXTENT_WHOLE, /* all rows of the value; every virtual processor of the group reads all of them */
-    /* the rows that the processor owns, of the partial sums of all processors of its group; the reader adds these sums up */
+    /* of each processor's partial sum of the value, the rows that the reading processor owns; the reader adds up the partial sums */
     VPPS_EXTENT_SHARES
 } vpps_extent;
 
@@ -27,7 +27,7 @@ typedef struct vpps_stage_info {
     bool rows;         /* true: each virtual processor computes only some rows of the stage's values */
 } vpps_stage_info;
 
-/* A compiled cell, and what was proved: that the cell computes the function of a vertex (record of the graph), and so of all equal vertices. */
+/* A compiled cell, and a vertex (record of the graph) whose function it was proved to compute. The proof holds for all equal vertices. */
 typedef struct vpps_checked_cell {
     const vpps_compiled_cell *c;
     uint32_t record; /* number of the vertex (record) for which the proof was made; VPPS_NONE: there is no proof yet */
@@ -46,9 +46,9 @@ typedef struct vpps_checked_cell {
 
 /* ---- blocks */
 
-/* Kinds of tensors. A tensor is a set of values in memory: item (vertex, list member) first + i has `words` words at offset + i * stride. */
+/* Kinds of tensors. A tensor is values in memory: item (vertex, list member) first + i has `words` words at offset + i * stride. */
 typedef enum vpps_tensor_kind {
-    VPPS_TENSOR_INITIAL, /* memory before the script runs: parameters at offsets below target->batch; no values above */
+    VPPS_TENSOR_INITIAL, /* memory before the script: parameters at offsets below target->batch, else no values */
     VPPS_TENSOR_KEPT,
     VPPS_TENSOR_CONTRIBUTION,
     VPPS_TENSOR_CONSTANT,
@@ -61,8 +61,8 @@ typedef struct vpps_tensor {
     uint8_t kind;
     uint32_t offset, stride, words, items;
     uint32_t first; /* number of the tensor's first item (vertex or list member) */
-    /* index: number of the value, contribution (gradient for an input) or table; bits of a constant; of a value that the host writes
-     * (GIVEN), the number of the output or, for the loss, VPPS_NONE. share: number, in its group, of the processor with this partial sum. */
+    /* index: number of the value, contribution or table; bits of a CONSTANT; of a value that the host writes (GIVEN), number of the output,
+     * or VPPS_NONE for the loss. share: number, in its group, of the processor that stores this partial sum. */
     uint32_t block, index, share;
     /* kind CONTRIBUTION: index in `taken` of the bit for the block's first vertex or list member */
     uint64_t first_bit;
@@ -97,14 +97,14 @@ typedef struct vpps_location {
 
 typedef struct vpps_word {
     uint32_t tensor;
-    /* the last write of the word: writer: 1 + number of the virtual processor (0: none); written: number of the task, in its group's order */
+    /* the word's last write: 1 + number of the writing virtual processor (0: none), and number of the task in its group's order */
     uint32_t writer, written;
     /* number of the set (vpps_reader_sets) of processors that have read the word since it was written */
     uint32_t readers;
 } vpps_word;
 
-/* A reader or writer of memory. `unit`: the virtual processor of that number or, if unit = n_vps + group, all of a group together. `place`:
- * number of the task, in its group's order, that reads or writes. */
+/* A reader or writer of memory. `unit`: the number of a virtual processor, or n_vps + the number of a group that acts as a whole. `place`:
+ * number of the task that reads or writes, in its group's order. */
 typedef struct vpps_actor {
     uint32_t unit, group, place;
 } vpps_actor;
@@ -123,7 +123,7 @@ typedef struct vpps_reader_sets {
 } vpps_reader_sets;
 
 typedef struct vpps_term_of_loss {
-    uint32_t output; /* number of the output. The first member, since vpps_by_word sorts by the first word */
+    uint32_t output; /* number of the output; first member, because vpps_by_word sorts structs by their first word */
     vpps_node node;
     float factor;
     uint32_t given; /* if the host gives the gradient of the output `node`: the output's index in the request */
@@ -132,7 +132,7 @@ typedef struct vpps_term_of_loss {
 } vpps_term_of_loss;
 
 typedef struct vpps_stream {
-    /* script address of the next task of the group of virtual processors, and of the end; number of tasks done */
+    /* script addresses of the next task of a group of virtual processors and of its end; number of tasks done */
     uint32_t at, end, place;
     bool ended, waiting, paused, normed, updated;
     uint32_t norm_place, loss_place;
@@ -162,7 +162,7 @@ typedef struct vpps_checker {
     /* what the request needs of the graph; the arrays have an element for each record (vertex) */
     uint32_t n_records;
     uint8_t *needed;
-    uint8_t *whole;    /* whether the vertex's gradient is requested (then a sum is not split into terms of the loss) */
+    uint8_t *whole; /* whether the vertex's gradient is requested; if not, a sum in the loss is replaced by its terms */
     uint32_t *dropout; /* number of the vertex's first element under dropout, counted through all vertices */
     uint32_t *block_of, *position_of;
     vpps_term_of_loss *terms;
@@ -209,7 +209,7 @@ typedef struct vpps_checker {
     vpps_word *pool;
     uint32_t pool_words;
     vpps_reader_sets sets;
-    /* latest word that vpps_check_read checked: its contents before, its set of readers after (result); an equal word needs no check */
+    /* The latest word that vpps_check_read checked: its state before, its readers after (result). An equal word needs no check. */
     struct {
         uint32_t result;
         vpps_word word;
@@ -241,7 +241,7 @@ static inline uint64_t vpps_bit_words(uint64_t n) { return n / 64 + 1; }
 
 /* Finds the vertex (record) of which node x is an output, and the output's number. Returns false if there is no such node. */
 bool vpps_check_resolve(const vpps_graph *g, vpps_node x, uint32_t *record, uint32_t *node);
-/* The inputs of a vertex (record of the graph): nodes, indices, and numbers of nodes that list inputs read. An op's arguments count as one list. */
+/* The inputs of a vertex (record of the graph): nodes, indices, numbers of list members. The arguments of an op count as one list. */
 typedef struct vpps_record_view {
     const vpps_cell_data *cell; /* the cell that is applied; NULL: the vertex is an op */
     const vpps_op_node *op;
@@ -288,7 +288,7 @@ bool vpps_check_blocks(vpps_checker *c);
 vpps_location vpps_check_location(const vpps_checker *c, uint32_t output);
 /* Returns the number of the output that node x is; VPPS_NONE: no block of vertices has it, and the script is refused. */
 uint32_t vpps_check_output(vpps_checker *c, vpps_node x);
-/* Returns the number of the block that computes an output. *k: number of the output in its vertex; *position: of the vertex in its block. */
+/* Returns the number of the block that computes an output. *k: the output's number in its vertex; *position: the vertex's in its block. */
 uint32_t vpps_check_block_of(const vpps_checker *c, uint32_t output, uint32_t *k, uint32_t *position);
 /* Adds tensor t at this offset and returns its number; VPPS_NONE: words are outside the batch's memory, and the script is refused. */
 uint32_t vpps_check_add_tensor(vpps_checker *c, uint64_t offset, vpps_tensor t);
@@ -326,11 +326,11 @@ bool vpps_check_constants(vpps_checker *c, uint32_t address, uint32_t n);
 bool vpps_check_pause(vpps_checker *c);
 /* Returns where the value of an item (vertex or list member) of a block lies in the pool. */
 vpps_location vpps_check_operand(const vpps_checker *c, const vpps_checked_block *b, uint32_t value, uint32_t item);
-/* Marks a term of a gradient (the contribution at this offset) as used in the sum of an output's gradient or, if `output` is VPPS_NONE, of the
- * gradient of a table's entry. The term must belong to this gradient and be unused. Returns its tensor; VPPS_NONE: the script is refused. */
+/* Marks a term of a gradient (the contribution at this offset) as used in the gradient of an output or, if `output` is VPPS_NONE, of a
+ * table's entry. The term must belong to this gradient and be unused. Returns its tensor; VPPS_NONE: the script is refused. */
 uint32_t vpps_check_take(vpps_checker *c, uint32_t offset, uint32_t words, uint32_t output, uint32_t table,
                          uint32_t row);
-/* A term of a gradient can be stored as two factors. Marks such a term as used in the gradient of `output`. pair: the factors' offsets. */
+/* Marks a term that is stored as two factors as used in the gradient of `output`. pair: the factors' offsets. */
 bool vpps_check_take_pair(vpps_checker *c, const uint32_t *pair, uint32_t words, uint32_t output);
 bool vpps_check_outer(vpps_checker *c, uint32_t block, uint32_t first, uint32_t n);
 bool vpps_check_entries(vpps_checker *c, uint32_t table, uint32_t address);

@@ -12,7 +12,7 @@
 
 typedef enum vpps_expression_kind {
     VPPS_X_INPUT,  /* input number a[0] */
-    VPPS_X_LOOKUP, /* an entry of table a[0]; a[1], a[2]: vpps_operand_source and `u` of the entry's number */
+    VPPS_X_LOOKUP, /* an entry of table a[0]; a[1], a[2]: source (vpps_operand_source) and `u` of the entry's number */
     VPPS_X_DATA,
     VPPS_X_CONSTANT,  /* a constant; a[0] has the bits of the float */
     VPPS_X_PARAMETER, /* parameter number a[0]: a vector (as a bias, repeated in every column) or a matrix */
@@ -33,8 +33,8 @@ typedef enum vpps_expression_kind {
     VPPS_X_MEMBER /* the rows of one list member; the only term is a stack of all members of the list */
 } vpps_expression_kind;
 
-/* Expression x as a term of another expression. `mark`: in a sum the float (as bits) by which x is multiplied; else the number of the element
- * read, or VPPS_ALL_MEMBERS | d for all members of list input d. */
+/* Expression x as a term of another expression. `mark`: in a sum, the float (as bits) by which x is multiplied; else the number of the
+ * element read, or VPPS_ALL_MEMBERS | d for all members of list input d. */
 typedef struct vpps_term {
     uint32_t x, mark;
 } vpps_term;
@@ -110,7 +110,7 @@ uint32_t vpps_express_over_list(vpps_expressions *s, uint32_t x, uint32_t axis);
 /* Returns the slice of expression x that has `rows` rows and begins at row `first`. */
 uint32_t vpps_express_slice(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x, uint32_t first);
 uint32_t vpps_express_stack(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t n, const vpps_term *terms);
-/* vpps_express_members stacks all members of list x, with zeros up to `rows` rows. vpps_express_member takes one member's rows of a stack. */
+/* vpps_express_members stacks all members of list x, then zeros up to `rows` rows. vpps_express_member takes a member's rows of a stack. */
 uint32_t vpps_express_members(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x, uint32_t axis);
 uint32_t vpps_express_member(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x, uint32_t axis);
 uint32_t vpps_express_run(vpps_expressions *s, const vpps_run *run);

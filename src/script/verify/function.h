@@ -23,16 +23,16 @@ typedef struct vpps_function {
     bool drops, fixed; /* drops: whether dropout is on; fixed: whether no parameter is trained */
     vpps_function_input inputs[VPPS_CELL_MOST];
     uint32_t n_inputs, n_nodes;
-    /* the value, numbered as in args, by which each vertex decides whether it runs (it does if the value is > 0); VPPS_NONE: all run */
+    /* the value that decides whether a vertex runs (if it is > 0), numbered as in `args`; VPPS_NONE: all vertices run */
     uint32_t holds;
     vpps_function_node *nodes;
     uint32_t *args;  /* the nodes' arguments: number of a node, or VPPS_CELL_INPUT | number of an input */
     uint32_t *value; /* for each node: number of the expression of its value */
     uint64_t *reads; /* for each node: inputs that it depends on, as bits */
-    /* for each node: whether it depends on a trained parameter, inputs of the vertex not considered */
+    /* for each node: whether it depends on a trained parameter of the cell (not through inputs) */
     uint8_t *trained;
     uint32_t *gradient; /* for each node: expression of its gradient; VPPS_NONE: it has none */
-    /* for each node: number of elements under dropout in all nodes before: [0]: per vertex; [d]: per member of list input d */
+    /* for each node: number of elements under dropout in all preceding nodes: [0]: per vertex; [d]: per member of list input d */
     uint32_t (*dropout)[VPPS_AXES];
     /* number of elements under dropout in all nodes: [0]: per vertex; [d]: per member */
     uint64_t dropout_elems[VPPS_AXES];

@@ -13,7 +13,7 @@ typedef struct vpps_proof {
     uint64_t *gradients; /* for each value, as bits: the outputs on whose gradients the value depends */
     uint8_t *stays;      /* for each value: whether it is read after all stages of its vertex are done */
     uint8_t *stored;     /* for each value: whether a step has stored it in its vertex's memory */
-    /* for each value: whether it is in the list of its stage's values, which the scheduler uses */
+    /* for each value: whether the compiled cell lists it as a value of its stage; the scheduler uses these lists */
     uint8_t *listed;
     uint8_t *contributed; /* for each contribution (gradient for an input): whether a step has made it */
     /* for each value: 1 + number of the stage's last step that reads it from memory; 0: no step does */
@@ -50,7 +50,7 @@ static inline uint32_t vpps_proof_none(const vpps_proof *p, const char *what) {
 /* ---- operands.c: if a function, except vpps_proof_is_share, returns false, NULL or VPPS_NONE, it has refused the cell */
 
 bool vpps_proof_is_share(const vpps_proof *p, uint32_t v);
-/* Returns the parameter of the model with this number and kind; NULL: there is none (and, unlike other functions here, reports no error). */
+/* Returns the parameter with this number if it has this kind; else NULL, without an error (unlike the other functions here). */
 const vpps_parameter_data *vpps_proof_parameter(const vpps_proof *p, vpps_param param, vpps_param_kind kind);
 /* Returns the expression of the table's entry that lookup number `index` of the cell reads. */
 uint32_t vpps_proof_lookup(const vpps_proof *p, uint32_t index);

@@ -15,18 +15,17 @@
  *   verify.c      checks the header, executes the groups' tasks, and checks what must be done at the end
  *
  * The script is executed on a machine without numbers: a word of the pool holds "element e of value v of vertex i of block b". A task is
- * accepted when the words that it reads hold what the graph asks for and barriers alone order all accesses. A wait orders only when it
- * needs every signal that its barrier ever gets: so one run stands for every run.
+ * accepted when the words that it reads hold what the graph asks for and barriers alone order all accesses. A wait counts as order
+ * only if it needs every signal that its barrier ever gets: one run then stands for all orders in which processors can run.
  */
 #pragma once
 
 #include "script/script.h"
 
-/* Checks a script. In training in two halves the script pauses after forward, and the host writes gradients. `outputs`, `gradients`:
- * offsets at which the host reads the requested values (at the pause or at the end) and gradients; VPPS_NONE: the gradient is taken as
- * zero. `given`: where the host writes at the pause; NULL: no pause. `cells`: the cells of the script's blocks. OK: the script does what
- * the request asks of the graph, and no result depends on the virtual processors' timing. Fails with SCRIPT (the message names the task and
- * what was expected) or MEMORY. */
+/* Checks a script. `cells`: the cells of its blocks. `outputs`, `gradients`: offsets at which the host reads the requested values and
+ * gradients (VPPS_NONE: a gradient that is zero). In training in two halves, the script pauses after forward; `given`: where the host then
+ * writes gradients; NULL: no pause. OK: the script does what the request asks of the graph, and no result depends on the virtual
+ * processors' timing. Fails with SCRIPT (the message names the task and what was expected) or MEMORY. */
 vpps_status vpps_verify_batch(const uint32_t *script, size_t words, vpps_compiled_cell *const *cells, uint32_t n_cells,
                               const vpps_target *target, const vpps_graph *g, const vpps_batch_request *request,
                               const uint32_t *outputs, const uint32_t *gradients, const vpps_given_array *given);
