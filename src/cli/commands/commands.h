@@ -13,7 +13,7 @@ typedef struct command {
     const char *group; /* heading in help above this command; NULL: under the preceding heading */
     command_bit bit;
     operand_kind operand;
-    int most_files;          /* most file names that may follow the options */
+    int most_files;          /* largest number of file names after the options */
     const char *actions;     /* for commands with OPERAND_ACTION: their actions, such as "list|clear" */
     int (*run)(settings *s); /* runs the command and returns the process's exit code */
     const char *summary;     /* one line for the list of commands */
@@ -32,7 +32,7 @@ const command *command_find(const char *name);
 
 #define COMPLETION_SHELLS "bash|zsh"
 
-/* Each runs its command, and returns the process's exit code. */
+/* Each function runs the command that it is named after, and returns the process's exit code. */
 int command_train(settings *s);
 int command_eval(settings *s);
 int command_predict(settings *s);

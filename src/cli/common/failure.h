@@ -6,7 +6,7 @@
 /* The exit codes of every command. */
 enum { EXIT_RUNTIME = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
 
-/* Prints `vpps: MESSAGE` on stderr. */
+/* Prints `vpps: MESSAGE` to standard error: the latest error's message or, if it is empty, the name of the status. */
 void report_failure(vpps_status status);
 
 /* Returns the exit code for a status, and prints the message of a failure. */

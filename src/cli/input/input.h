@@ -14,7 +14,7 @@ vpps_status input_refuse_array(const vpps_text *t);
 bool input_is_json(const vpps_text *t);
 
 /* Finds the format of the input from its first whole lines, `first`, and tells on standard error what it concluded from them. Sets *in to
- * how examples are read, unless examples are records (JSON, CSV, TSV), which fields_begin reads. Fails with ARGUMENT where the network does
+ * how examples are read, but not for records (JSON, CSV, TSV), for which fields_begin sets it. Fails with ARGUMENT where the network does
  * not read the format. */
 vpps_status input_find_form(const corpus *c, const settings *s, const task_text *first, input_form *form,
                             input_reading *in);

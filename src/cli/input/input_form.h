@@ -3,7 +3,7 @@
 
 #include "io/sequences.h"
 
-/* The values of --input-format, in the order of the option's words. */
+/* The values of --input-format, in the order of the option's choices. */
 typedef enum input_form {
     INPUT_AUTO,
     INPUT_TEXT,     /* the network's plain format, one example per line: a sentence, or a tree in brackets */
@@ -13,7 +13,7 @@ typedef enum input_form {
     INPUT_JSONL,
     INPUT_CSV,
     INPUT_TSV,
-    INPUT_GRAPHS /* graphs as lists of nodes and edges; --input-format has no word for it */
+    INPUT_GRAPHS /* graphs as lists of nodes and edges; not a choice of --input-format */
 } input_form;
 
 /* fields_are returns whether examples are records with fields, fields_are_table whether they are rows of a table. */

@@ -3,7 +3,7 @@
 
 #include "cli/options/options.h"
 
-/* The values of --tokenizer, in the order of the option's words. */
+/* The values of --tokenizer, in the order of the option's choices. */
 enum { TOKENIZER_NONE, TOKENIZER_SIMPLE };
 
 /* Returns the text with spaces between its words, which the caller frees; NULL: out of memory. A punctuation mark, or a
@@ -15,9 +15,9 @@ char *tokenize_simple(const char *text);
 /* Returns a field's text, split into words with --tokenizer simple; the caller frees it. NULL: out of memory. */
 char *tokenize_field(const settings *s, const char *text);
 
-/* Returns a copy of a line of len bytes, which --tokenizer splits into words. If `labelled`, splits only the text after the line's first tab,
- * and nothing without a tab. The caller frees the copy. *words_len is the copy's length in bytes. A line that holds a NUL is copied
- * unchanged. NULL: out of memory. */
+/* Returns a copy of a line of len bytes, which --tokenizer splits into words. If `labelled`, splits only the text after the line's first
+ * tab, or nothing if there is no tab. The caller frees the copy. *words_len is the copy's length in bytes. A line that holds a NUL is
+ * copied unchanged. NULL: out of memory. */
 char *tokenize_line(const settings *s, bool labelled, const char *line, size_t len, size_t *words_len);
 
 /* Splits a file's text into words, line by line as tokenize_line does. Frees *text, which must be allocated, and sets it

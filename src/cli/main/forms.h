@@ -31,7 +31,7 @@ static size_t number_in(char *const *list, size_t n, const char *name) {
 
 static int is_table(form f) { return f == CSV || f == TSV; }
 
-/* Returns whether two texts are equal except for capitals. */
+/* Returns whether two texts are equal if case is ignored. */
 static int is_alike(text t, const char *other) {
     int alike = t.len == strlen(other);
     for (size_t i = 0; alike && i < t.len; i++)

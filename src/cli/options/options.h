@@ -30,7 +30,7 @@ enum { FUNCTION_TAGS_AUTO, FUNCTION_TAGS_CUT, FUNCTION_TAGS_KEEP };
 /* Room for the rows of the table of options, a network's own rows and the last row: about twice as many as there are. */
 #define OPTIONS_MAX 256
 
-/* The values of --lr-schedule, in the order of the option's words. */
+/* The values of --lr-schedule, in the order of the option's choices. */
 enum { SCHEDULE_CONSTANT, SCHEDULE_LINEAR, SCHEDULE_COSINE, SCHEDULE_STEP, SCHEDULE_PLATEAU };
 
 /* The values of all options, defaults included. */
@@ -108,8 +108,8 @@ typedef struct settings {
 /* Fills in the defaults that depend on other options; called after parsing, and again after options were read from a checkpoint. */
 void options_complete(settings *s);
 
-/* A row of the table of options. A row without a name is a heading of a group: the rows up to the next heading. A command's --help lists the groups
- * whose heading names the command in `commands`, and --help-engine lists the groups that --help leaves out. */
+/* A row of the table of options. A row without a name is a heading of the rows up to the next heading, a group. A command's --help lists
+ * the groups whose heading names the command in `commands`, and --help-engine lists the groups that --help leaves out. */
 typedef struct cli_option {
     option_row row;
     int key;           /* the option's letter; without a letter, a number larger than any character */
@@ -117,7 +117,7 @@ typedef struct cli_option {
     unsigned flags;
     bool of_network; /* whether row.offset is the offset of a member of settings.net, not of settings */
     unsigned kinds;  /* set of the networks with this option, as bits 1 << net_kind; 0: all networks have it */
-    size_t number;   /* the row's number, by which settings.given tells whether the option was given */
+    size_t number;   /* the row's index in settings.given */
 } cli_option;
 
 /* An option's flags. SAVED: kept in checkpoints. FIXED: cannot change when training is resumed, as the network's shape and the size of a
@@ -161,7 +161,7 @@ const cli_option *options_find(const settings *s, const char *name);
 /* Returns whether s names data files; else data are generated. */
 bool options_name_files(const settings *s);
 
-/* Returns whether an option is unused: about generated data while s names files, or about files while it names none. */
+/* Returns whether an option has no effect: it is about generated data while s names files, or about files while s names none. */
 bool options_unused(const settings *s, const cli_option *o);
 
 /* Returns whether --NAME was on the command line. */

@@ -4,7 +4,7 @@
 #include "cli/input/fields.h"
 #include "cli/output/answers.h"
 
-/* The values of --output-format, in the order of the option's words. */
+/* The values of --output-format, in the order of the option's choices. */
 typedef enum output_form { OUTPUT_AUTO, OUTPUT_TEXT, OUTPUT_COLUMNS, OUTPUT_JSONL, OUTPUT_CSV, OUTPUT_TSV } output_form;
 
 /* An example as it was read, for printing its answer. */

@@ -4,7 +4,7 @@
 
 #include "cli/session/chain_paths.h"
 
-/* The rules by which tags may follow each other, in the order of --scheme's words. */
+/* The rules by which tags may follow each other, in the order of --scheme's choices. */
 typedef enum chain_scheme { CHAIN_ANY, CHAIN_IOB1, CHAIN_IOB2, CHAIN_IOBES } chain_scheme;
 
 /* Makes a chain, the scores of successive tags, for `classes` tags; all scores are zero. Fails with MEMORY. Call chain_close also after a failure. */

@@ -26,9 +26,9 @@ vpps_status checkpoint_check(const settings *s, const corpus *c);
 vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const position *p, const plot *curves,
                             const carry *states);
 
-/* Takes options, classes and vocabularies from a checkpoint. Options on the command line win; when training is resumed, an option that is fixed must
- * agree. Data files may have moved: see checkpoint_check_data. `p` NULL: the checkpoint needs no training position. Call it before session_open, and
- * vpps_load afterwards. Fails with IO, FORMAT (an entry is missing), ARGUMENT (another network, another value of a fixed option), MEMORY. */
+/* Takes options, classes and vocabularies from a checkpoint. Options on the command line take precedence; when training is resumed, those that are
+ * OPTION_FIXED must equal the checkpoint's. Data files may have moved: see checkpoint_check_data. `p` NULL: no training position is needed. Call it
+ * before session_open, and vpps_load afterwards. Fails with IO, FORMAT (a missing entry), ARGUMENT (another network or fixed option), MEMORY. */
 vpps_status checkpoint_describe(const char *path, settings *s, corpus *c, position *p);
 
 /* Reads a checkpoint's learning curves into a plot without points; a checkpoint without curves adds none. */

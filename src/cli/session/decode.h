@@ -36,7 +36,7 @@ typedef struct decoded {
 typedef vpps_status decode_example(void *context, uint32_t i, net_example *x);
 
 /* Translates n sources together. Greedy search that the device can do alone (decode_by_device) takes one forward pass; otherwise one pass
- * runs all encoders, and one pass more runs for each word of all hypotheses.
+ * runs all encoders, and then each further pass computes the next word of all hypotheses.
  *
  * A hypothesis Y with log-probability log P(Y) has the score log P(Y) / lp(Y), lp(Y) = (5 + |Y|)^alpha / (5 + 1)^alpha (Wu et al. 2016,
  * "Google's Neural Machine Translation System", eq. 14 without the coverage term); |Y| counts the end word. Each step keeps the `beam` best
