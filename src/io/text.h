@@ -85,7 +85,7 @@ static inline bool vpps_word_is(vpps_word w, const char *text) {
     return w.len == strlen(text) && memcmp(w.at, text, w.len) == 0;
 }
 
-/* Returns the part without the blanks at its ends. */
+/* Returns the text begin .. end without the blanks at its ends. */
 static inline vpps_word vpps_word_trimmed(const char *begin, const char *end) {
     begin = vpps_skip_blanks(begin, end);
     return (vpps_word){begin, (size_t)(vpps_trim_blanks(begin, end) - begin)};

@@ -10,15 +10,15 @@ typedef enum operand_kind { OPERAND_NONE, OPERAND_NETWORK, OPERAND_ACTION } oper
 
 typedef struct command {
     const char *name;
-    const char *group; /* heading in help above this command; NULL: under the preceding heading */
+    const char *group; /* heading above this command in help; NULL: the preceding command's heading */
     command_bit bit;
     operand_kind operand;
     int most_files;          /* largest number of file names after the options */
     const char *actions;     /* for commands with OPERAND_ACTION: their actions, such as "list|clear" */
     int (*run)(settings *s); /* runs the command and returns the process's exit code */
     const char *summary;     /* one line for the list of commands */
-    const char *arguments;   /* what the usage line shows after the options */
-    const char *text;        /* the first paragraph of --help */
+    const char *arguments;   /* text of the usage line after the options */
+    const char *text;        /* first paragraph of the command's --help */
 } command;
 
 /* Returns whether the command needs a checkpoint: its usage line has --model. */

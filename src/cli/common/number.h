@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Writes x with `decimals` decimals, from a million on as four digits and a power of ten. */
+/* Writes x with `decimals` decimals; numbers from a million on get four digits and a power of ten. */
 void number_text(double x, int decimals, char *text, size_t n);
 
 /* Writes a count and its noun, which is passed in the plural: "1 sentence", "2 sentences". Returns `text`. */

@@ -68,7 +68,7 @@ typedef struct corpus {
     bool tags_known, keeps_tags;
     input_reading input; /* prediction: how the text of the examples is read */
     corpus_scratch scratch;
-    char *texts[OPTIONS_MAX]; /* texts of option values from a checkpoint, to which pointers in the settings refer */
+    char *texts[OPTIONS_MAX]; /* values of text options from a checkpoint, to which pointers in the settings refer */
     uint32_t n_texts;
     char **notes; /* notes for the user about odd data, one line each (corpus_note) */
     size_t n_notes;

@@ -16,7 +16,7 @@ typedef struct field_reader {
 /* Returns whether --text-field is a column's number, so that columns have no names. */
 bool fields_numbered(const settings *s);
 
-/* Returns whether a table's first line has names of fields: of the text's field, and of the labels' field. */
+/* Returns whether a table's first line names the field with the text and the field with the labels. */
 bool fields_begin_with_names(const settings *s, const char *line, size_t len);
 
 /* Returns the names that the field of an example's text usually has, which need no option; NULL ends the array. */
@@ -25,8 +25,8 @@ const char *const *fields_text_names(net_kind kind);
 /* Returns whether `name` is the name of the field with an example's text, or with its labels. */
 bool fields_are_of(const settings *s, const char *name);
 
-/* Finds a field of a record that holds several words but is not read, and sets *read to the name of the text field that
- * is read. Returns NULL when there is no such field. */
+/* Finds a field of a record that is not read although it holds several words, and sets *read to the name of the text field that is read.
+ * Returns NULL when there is no such field. */
 const char *fields_other_text(const field_reader *r, const json_t *object, const char **read);
 
 /* Prepares r for a file in format `form`; sets *in to how the texts in its fields are read. */

@@ -26,7 +26,7 @@ typedef enum line_kind {
 /* Opens a file, which may be compressed; path NULL or "-" is standard input. `path` must outlive the reader. Call
  * lines_close also after a failure. Fails with IO, FORMAT, MEMORY. */
 vpps_status lines_open(line_reader *r, const char *path, size_t limit);
-/* Reads the lines of a text in memory, of any length. The text must outlive the reader and is not changed. */
+/* Makes a reader of the lines, of any length, of a text in memory. The text must outlive the reader and is not changed. */
 void lines_of(line_reader *r, const char *name, const char *text, size_t len);
 void lines_close(line_reader *r);
 

@@ -28,7 +28,7 @@ typedef struct record_reader {
 
 /* Opens a file or standard input for reading records; fails as lines_open does. */
 vpps_status records_open(record_reader *r, const char *path, size_t limit);
-/* Reads the records of a text in memory; the text must outlive the reader. */
+/* Makes a reader of the records of a text in memory; the text must outlive the reader. */
 void records_of(record_reader *r, const char *name, const char *text, size_t len, input_form form);
 void records_close(record_reader *r);
 

@@ -1,4 +1,4 @@
-/* sentences.h - part of an exported program: reads sentences from its input, whose words come from a line, a JSON object, or a table's row. */
+/* sentences.h - part of an exported program: reads sentences, whose words are in a line, a JSON object or a table's row of the input. */
 /* Takes the next word off the rest of a line. Returns 0 if there is none. */
 static int next_word(text *left, text *word) {
     size_t n = 0;

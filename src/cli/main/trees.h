@@ -188,7 +188,7 @@ static void label_nodes(forest *f) {
     const float **left = room(2 * f->n, sizeof *left), **right = left + f->n;
     float **out = room(2 * f->n, sizeof *out), **pushed = out + f->n, *at = room(f->n * NET_OUT, sizeof *at);
     uint32_t *words = room(f->n, sizeof *words);
-    size_t *ends = room(f->n + 3, 2 * sizeof *ends); /* each level's end in the arrays left, right, out */
+    size_t *ends = room(f->n + 3, 2 * sizeof *ends); /* for each level: the end of its nodes in left, right and out */
     for (size_t k = 0; k < f->n; k++) ends[f->nodes[k].level + 1]++;
     for (size_t l = 1; l < 2 * f->n + 3; l++) ends[l] += ends[l - 1];
     for (size_t k = 0; k < f->n; k++) {

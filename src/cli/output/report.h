@@ -20,7 +20,7 @@ typedef struct train_summary {
     vpps_stats stats;       /* the engine's counters at the end */
     const session *session; /* the network, and how many parameters --vectors and --init set */
     uint64_t sentences, batches, nodes;
-    uint64_t levels, steps, instructions, script_bytes; /* sums of vpps_stats' members over the batches */
+    uint64_t levels, steps, instructions, script_bytes; /* sums of these members of vpps_stats over all batches */
     uint32_t epoch;                                     /* number of epochs finished since training began */
     double seconds;                                     /* training time, without evaluation and file output */
     double start_seconds;   /* time up to the end of the first batch, part of `seconds`; 0: only one batch */
@@ -46,7 +46,7 @@ void report_loss(const task *t, double loss, double losses, char *text, size_t n
 /* Returns whether metric i was measured on at least one position (word, node or whole example); the value may be not finite. */
 bool report_has(const measures *m, int i);
 
-/* Returns the object that `vpps train --json` ends with. */
+/* Returns the JSON object that `vpps train --json` prints last. */
 json_t *report_train_json(const train_summary *t);
 
 /* report_train and report_eval print a command's results on stdout, as text or JSON. They fail with IO if stdout fails. */

@@ -5,7 +5,7 @@
 
 typedef struct decoder_options {
     uint32_t beam; /* hypotheses kept per source sentence; 1: greedy search */
-    /* Most words of a translation, end word included; 0: 10 plus twice the source's words (characters). */
+    /* Largest number of words of a translation, end word included; 0: 10 plus twice the number of words (or characters) of the source. */
     uint32_t max_words;
     float length_penalty; /* exponent alpha of beam search's length penalty (decode_batch); 0: no penalty */
     uint32_t n_best;      /* number of translations returned per source, at most `beam`; 0: 1 */

@@ -8,7 +8,7 @@
  * in *config. Call it before the network is recorded. */
 vpps_status parameters_declare_weights(vpps_model *model, net_config *config);
 
-/* Freezes the parameters that --freeze names. Fails with ARGUMENT, suggesting the nearest name, where the network has none of that name. */
+/* Freezes the parameters that --freeze names. Fails with ARGUMENT, suggesting the nearest name, where the network has no parameter of a name. */
 vpps_status parameters_freeze(session *x);
 
 /* Sets x->rates to --lr-of's learning rates. Fails as parameters_freeze does; ARGUMENT also for a missing or second rate. */

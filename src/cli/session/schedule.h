@@ -9,6 +9,5 @@
  * the initial rate (--lr or one of --lr-of), `drops` how often --lr-schedule plateau has lowered it. */
 float schedule_rate(const settings *s, float lr, uint32_t epoch, uint32_t batch, uint32_t batches, uint32_t drops);
 
-/* Returns whether --lr-schedule plateau lowers the rate after the latest measurement: after every --lr-every
- * measurements in a row that were no better. */
+/* Returns whether --lr-schedule plateau lowers the rate now: after every --lr-every measurements in a row that were no better than the best. */
 bool schedule_drops(const settings *s, const best_measure *best);
