@@ -5,7 +5,7 @@
 
 typedef struct vpps_arena_chunk vpps_arena_chunk;
 
-/* An arena. An arena is empty if all members are zero. */
+/* An arena. An arena whose members are all zero is empty. */
 typedef struct vpps_arena {
     vpps_arena_chunk *last; /* the latest chunk of memory; arrays are taken from its free end */
 } vpps_arena;

@@ -25,7 +25,7 @@ void vpps_restore_message(const char *text);
 
 #define VPPS_MESSAGE_BYTES 512
 
-/* Returns a number of this process. After fork() the child has another number, which tells that its parent's threads are missing. */
+/* Returns this process's number. A child of fork() has another, by which it knows that its parent's threads do not exist in it. */
 uint32_t vpps_process_number(void);
 
 /* Returns the status from the enclosing function if an expression of type vpps_status fails. */
@@ -142,7 +142,7 @@ static inline uint64_t vpps_now_ns(void) { return vpps_clock_ns(CLOCK_MONOTONIC)
 /* Returns the CPU time of this thread in nanoseconds; it does not advance while other threads have the core. */
 static inline uint64_t vpps_thread_ns(void) { return vpps_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
-/* SplitMix64 (Steele, Lea and Flood 2014): the state is a counter, so streams are reproducible everywhere. */
+/* SplitMix64 (Steele, Lea and Flood 2014): hashes a counter, so that random numbers are the same on all machines. */
 static inline uint64_t vpps_mix64(uint64_t z) {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;

@@ -4,7 +4,7 @@
  * Four lanes of 64 bits start as K[(i + 1) % 4] ^ seed. Each block of 64 bytes holds eight little-endian words; lane i takes two of them:
  *     lane[i] = rotate_left(lane[i], 29) + fold(lane[i] ^ word[2 * i], K[i] ^ word[2 * i + 1])
  * where fold is the low half of the 128-bit product, xor its high half. Zeros fill the last block up. A digest folds the number of bytes
- * and the lanes together (hash.c); there are two of them, for hashes of 128 bits. */
+ * and the lanes together (hash.c); there are two digests, for hashes of 128 bits. */
 #pragma once
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* arrange.h - the copies of values that a compiled cell would need so that equal operations could run as one (Chen et al. 2023, "ED-Batch",
- * section 3), and an order of the values in memory that needs few copies. */
+/* arrange.h - counts the copies of values that a compiled cell would need so that equal operations could run as one (Chen et al. 2023,
+ * "ED-Batch", section 3), and finds an order of the values in memory that needs few copies. */
 #pragma once
 
 #include "cell/cell.h"
@@ -10,7 +10,7 @@ typedef struct vpps_layout_batch {
     const uint32_t *operands; /* operand o of operation i is operands[o * width + i] */
 } vpps_layout_batch;
 
-/* The copies that batches need for one order of all values in memory. An operand is copied once, or not at all. */
+/* The copies that batches need for one order of all values in memory. Each operand or result needs one copy, or none. */
 typedef struct vpps_layout_copies {
     /* number of operands (gathers) and results (scatters) that are copied, since their values are not adjacent in the operations' order */
     uint32_t gathers, scatters;

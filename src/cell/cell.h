@@ -37,7 +37,7 @@ typedef enum vpps_cell_kind {
 typedef enum vpps_split {
     VPPS_SPLIT_ANY,      /* the compiler has not yet decided how the work is divided */
     VPPS_SPLIT_ROWS,     /* each virtual processor computes the rows that it owns, for all vertices */
-    VPPS_SPLIT_VERTICES, /* each virtual processor computes all rows of its own vertices */
+    VPPS_SPLIT_VERTICES, /* each virtual processor computes all rows, for the vertices assigned to it */
     VPPS_SPLIT_OFF       /* no stage computes the value (it is an input, a table entry, a parameter) */
 } vpps_split;
 
@@ -51,8 +51,8 @@ static inline bool vpps_is_pass_record(uint32_t record) { return record >= VPPS_
 /* Returns the axis of a record's values: 0 if they belong to the vertex, d if they belong to the members of its list input d - 1. */
 static inline uint32_t vpps_axis_of(uint32_t record) { return vpps_is_pass_record(record) ? 0 : record; }
 
-/* The passes of a cell's work, in the order in which they run. The main passes run level by level (a level's vertices have finished
- * children); all other passes run once, over all vertices. */
+/* The passes of a cell's work, in the order in which they run. The main passes run level by level (a level: vertices whose children are
+ * finished); all other passes run once, over all vertices. */
 typedef enum vpps_pass {
     VPPS_PASS_EAGER, /* forward work that needs no child vertex; runs once for all vertices, before the levels */
     VPPS_PASS_MAIN,
@@ -144,7 +144,7 @@ typedef struct vpps_cell_value {
         vpps_param vector; /* PARAMETER: the vector */
         vpps_cell_run run; /* RUN: the instruction */
         vpps_param bias;   /* PRODUCT: the bias vector that is added to the product; VPPS_NO_PARAM: none */
-        /* PRODUCT_T: true: a processor owns columns of the matrices and computes some rows of the result; false: a partial sum */
+        /* PRODUCT_T: true: each processor computes whole rows, from columns of the matrices that it owns; false: a partial sum */
         bool by_columns;
     };
 } vpps_cell_value;
@@ -177,8 +177,8 @@ typedef struct vpps_stage_set {
 typedef struct vpps_cell_stage {
     uint8_t pass, split;
     bool backward;
-    bool uses_pass_record; /* whether the stage uses a record that has values only in forward or backward */
-    /* Relative costs, by which processors divide the vertices: [0] per vertex, [d] per member of list d - 1. All are 0 without lists. */
+    bool uses_pass_record; /* whether the stage uses memory whose values are for forward alone or backward alone */
+    /* Relative costs, by which processors divide the vertices: [0] per vertex, [d] per member of list d - 1; all 0 without lists. */
     uint32_t work[VPPS_AXES];
     uint32_t owner;    /* if one virtual processor alone runs the stage: 1 + the processor's number; else 0 */
     uint32_t first, n; /* the stage computes n values: order[first] to order[first + n - 1] */
@@ -208,7 +208,7 @@ typedef struct vpps_row_rule {
     uint32_t unit; /* number of rows in a block; each virtual processor owns whole blocks */
     /* If `least` is not 0: a matrix is divided among processors if it has at least `least` rows. */
     uint32_t least;
-    /* If `least` is 0: it is divided if it has at least `unit` rows per processor or, unless `enough` is 0, at least `enough` rows. */
+    /* If `least` is 0: matrices with at least `unit` rows per processor are divided and, unless `enough` is 0, those with `enough` rows. */
     uint32_t enough;
     uint32_t columns; /* whether processors own matrix columns too; transposed products then need no partial sums */
     /* if all matrices of a cell together have fewer elements than this, processors divide the vertices instead of the rows of matrices */
@@ -243,7 +243,7 @@ _Static_assert(sizeof(vpps_cell_needs) == 7 * sizeof(uint64_t) + 14 * sizeof(uin
 typedef enum vpps_word_kind {
     VPPS_WORD_INDEX, /* number `value` (of vpps_cell_word) of the indices that the caller gives for the vertex */
     VPPS_WORD_IMM,   /* for a vertex that is one op: the op's integer, such as a class, or the bits of the op's float */
-    /* under dropout, whose mask depends on an element's number in the batch: the number of the vertex's first element */
+    /* dropout: number of the vertex's first element in the batch, which determines the random mask */
     VPPS_WORD_DROPOUT
 } vpps_word_kind;
 
@@ -289,7 +289,7 @@ typedef struct vpps_compiled_cell {
     uint32_t n_lists;
     vpps_condition_data condition;
     uint32_t holds; /* number of the value that is > 0 where the cell's condition holds (valid until simplify.c runs) */
-    /* for each axis (0: single inputs; d: list d - 1): number of the cell's inputs */
+    /* for each axis (0: single inputs; d: inputs of list d - 1): number of inputs */
     uint32_t inputs_of[VPPS_AXES];
     bool is_data; /* whether the cell is an input op, whose value is data that the batch brings */
     /* number of elements to which dropout applies: [0] of a vertex, [d] of a member of list input d - 1 */

@@ -62,8 +62,8 @@ typedef enum vpps_step_kind {
 typedef struct vpps_program_step {
     uint8_t kind;      /* vpps_step_kind */
     uint8_t axis;      /* 0: the step runs over vertices; d: over the members of list number d - 1 of each vertex */
-    vpps_operand to;   /* where the step's result goes; element e of the result to element e */
-    uint32_t first, n; /* the step's operands: n of the program's operands, beginning with number `first` */
+    vpps_operand to;   /* where the step's result is written */
+    uint32_t first, n; /* the step's operands: operands[first] to operands[first + n - 1] of the program */
     union {
         uint32_t output; /* step GRADIENT: number of the output whose gradient the step sums up */
         struct {
@@ -116,7 +116,7 @@ void vpps_free_programs(vpps_compiled_cell *c);
 
 /* Makes steps read operands and write results in memory instead of slots (buffers), where they can. Slots without use get size 0. */
 void vpps_place_in_memory(vpps_program *p);
-/* Return whether step s can read operand o in memory, and whether it can write its result to the place s->to in memory. */
+/* Return whether step s can read operand o, and whether it can write its result, directly in memory. */
 bool vpps_reads_in_place(const vpps_program *p, const vpps_program_step *s, const vpps_operand *o);
 bool vpps_writes_in_place(const vpps_program *p, const vpps_program_step *s);
 

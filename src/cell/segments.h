@@ -34,7 +34,7 @@ typedef struct vpps_segment {
     uint8_t kind, axis;
     bool dealt;        /* ELEMENTS: whether the CTA computes only the rows of vectors that it owns */
     uint32_t words;    /* ELEMENTS: number of elements of each value per item (vertex or list member) */
-    uint32_t first, n; /* the segment's steps: n of them, from vpps_segments.steps[first] on */
+    uint32_t first, n; /* the segment's steps: steps[first] to steps[first + n - 1] of vpps_segments */
     uint32_t barriers; /* barriers of the CTA before the segment; segments with equal numbers may run in any order */
 } vpps_segment;
 

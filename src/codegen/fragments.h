@@ -12,7 +12,7 @@ enum { VPPS_FRAGMENT_ROWS = 8, VPPS_FRAGMENT_DEPTH = 16 };
 /* One row of a product's result, computed by the VP (virtual processor, a CTA) that runs the kernel. */
 typedef struct vpps_product_row {
     const vpps_program_step *product; /* the step that computes the product; NULL: the row is padding */
-    uint32_t row;                     /* number of the row among those that the virtual processor owns */
+    uint32_t row;                     /* number of the row among the rows that the virtual processor owns */
 } vpps_product_row;
 
 typedef struct vpps_product_tile {
@@ -22,7 +22,7 @@ typedef struct vpps_product_tile {
 /* One row of weights, of a matrix or its transpose. */
 typedef struct vpps_weight_row {
     vpps_param matrix; /* the row's matrix; VPPS_NO_PARAM: the row is all zeros */
-    uint32_t row;      /* number of the row among those that the virtual processor owns */
+    uint32_t row;      /* number of the row among the rows that the virtual processor owns */
     bool transposed;
 } vpps_weight_row;
 

@@ -89,7 +89,7 @@ void vpps_put_random(const vpps_stage_work *w, const vpps_program_step *s);
 
 /* Writes code that stores the thread's element of value v in v's slot (buffer), if a later segment (after a barrier) reads the slot. */
 void vpps_store_in_slot(const vpps_stage_work *w, uint32_t v);
-/* Writes code that stores the variable `from` as an element of value v in memory: in its record (kept values) and as contribution. */
+/* Writes code that stores the variable `from` as an element of value v in memory, if v is kept or is a gradient for an input. */
 void vpps_store_in_memory(const vpps_stage_work *w, uint32_t v, const char *from);
 /* Writes code that stores the thread's element of value v in v's slot (buffer) and in memory, wherever later code reads it. */
 void vpps_store_made(const vpps_stage_work *w, uint32_t v);

@@ -38,7 +38,7 @@ void vpps_put_matrix(const vpps_generation *g, vpps_param matrix, bool transpose
 
 enum { VPPS_COPY_ITEMS = 4 /* number of vertices or list members copied together */ };
 
-/* Returns whether a value is a vector of at least 16 words; records store such vectors at multiples of 16 words. */
+/* Returns whether a value is a vector of at least 16 words; in memory, such vectors begin at multiples of 16 words. */
 static inline bool vpps_is_long(const vpps_operand *x) {
     enum { ALIGNED = 16 };
     return x->cols == 1 && x->rows >= ALIGNED;

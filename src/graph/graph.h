@@ -133,7 +133,7 @@ typedef struct vpps_condition_data {
 
 typedef struct vpps_cell_data {
     char *name;
-    vpps_signature *signatures; /* ops and shapes of the cell's nodes; until recording ends, the recorder has them */
+    vpps_signature *signatures; /* ops and shapes of the cell's nodes; while the cell is recorded, its graph has them */
     vpps_param *matrices;
     uint32_t n_signatures;
     /* nodes of the cell; their arguments are in `args`. `imm` of a lookup or loss: an integer, or the number of an index (imm_pulled) */
@@ -219,7 +219,7 @@ struct vpps_graph {
     vpps_status status;    /* status of the graph's first failure; stays until the graph is cleared */
     char message[VPPS_MESSAGE_BYTES];
     uint32_t n_nodes;
-    uint32_t size; /* number of ops, those inside applied cells included (vpps_graph_size) */
+    uint32_t size; /* number of ops, ops inside applied cells included (vpps_graph_size) */
 
     vpps_signature *signatures;
     uint32_t n_signatures;
@@ -246,7 +246,7 @@ struct vpps_graph {
     vpps_kept_node *keeps; /* nodes whose values stay on the device after the next run */
     size_t n_keeps;
 
-    vpps_cell_data *recording; /* the cell that is being recorded, if this graph is a recorder; else NULL */
+    vpps_cell_data *recording; /* the cell that is being recorded on this graph; NULL: none */
 };
 
 /* Return the nodes that a vertex's single inputs read, the nodes that its list inputs read, and the indices that the caller gave. */

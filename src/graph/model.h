@@ -37,11 +37,11 @@ struct vpps_model {
     vpps_parameter_data *params;
     size_t n_params;
     uint64_t random;  /* state of the generator of random initial values */
-    uint64_t batches; /* number of training batches so far, which numbers batches in messages and dropout masks */
+    uint64_t batches; /* number of training batches so far; messages and dropout masks number batches by it */
     vpps_optimizer_kind optimizer; /* kind of optimizer whose state the parameters hold */
     atomic_uint handles;           /* number of existing handles of the model */
     atomic_uint trainers;
-    /* for lookup tables declared later: rank: this process's number; shards: number of processes that share the tables */
+    /* for lookup tables declared later: this process's number, and the number of processes that divide the tables among them */
     uint32_t rank, shards;
     struct vpps_cell_data **cells; /* recorded cells: graph.h */
     size_t n_cells;

@@ -1,4 +1,4 @@
-/* header.h - structs of a script (a batch's program): header, tasks, blocks, tables. Host and kernel read this file; it includes nothing. */
+/* header.h - the structs of a script (a batch's program): header, tasks, blocks, tables. It includes nothing, since kernels read it too. */
 #ifndef VPPS_SCRIPT_HEADER_H
 #define VPPS_SCRIPT_HEADER_H
 

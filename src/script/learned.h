@@ -1,4 +1,4 @@
-/* learned.h - a handle's learned batching policies: for each kind of graph, an automaton that chooses which type's vertices run next. */
+/* learned.h - learned batching policies: for each kind of graph, an automaton that chooses which type's vertices run next. */
 #pragma once
 
 #include "script/automaton.h"

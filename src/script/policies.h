@@ -7,7 +7,7 @@ typedef struct vpps_policy {
     const char *name;
     const char *text;
     bool learned; /* whether the batching policy needs an automaton, learned from a graph, that chooses the next type */
-    /* Returns the type whose ready vertices run next; `a` is NULL unless `learned`. NULL: all vertices of one type and depth run at once. */
+    /* Returns the type whose ready vertices run next; `a` is NULL unless `learned`. NULL: vertices of one type and depth run at once. */
     uint32_t (*next)(const vpps_automaton *a, vpps_walk *w);
 } vpps_policy;
 

@@ -49,7 +49,7 @@ typedef struct vpps_read_type {
     /* copies of type->base and of its number of lists, for fast access in loops over vertices */
     const vpps_compiled_cell *base;
     uint32_t n_lists;
-    uint32_t index;        /* index of the vertex type in the history */
+    uint32_t index;        /* index of the vertex type in vpps_history.types */
     vpps_type_guess guess; /* what was found about the vertex type in the preceding batch, as a guess for this batch */
     uint32_t first_input;  /* number of inputs of all preceding vertex types */
     uint64_t trains;       /* the outputs, as bits, that depend on a parameter that is not frozen */

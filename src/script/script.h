@@ -151,13 +151,13 @@ typedef struct vpps_batch {
 vpps_status vpps_batch_create(vpps_batch **out);
 void vpps_batch_destroy(vpps_batch *b);
 
-/* Makes b->script for the graph. The history owns the compiled cells, so it must outlive the script. Fails with the graph's own error, or
- * with SHAPE, ARGUMENT, MEMORY, POOL (the message gives the needed and the available bytes). */
+/* Makes b->script for the graph. `history` owns the compiled cells and must outlive the script. Fails with the graph's own error, or with
+ * SHAPE, ARGUMENT, MEMORY, POOL (the message gives the needed and the available bytes). */
 vpps_status vpps_schedule_batch(vpps_batch *b, vpps_history *history, const vpps_target *target, vpps_graph *g,
                                 const vpps_batch_request *request);
 
-/* Sets only b->cells and b->n_groups, so that kernels can be compiled ahead. Apart from the compiled cells that the history keeps, the call
- * changes nothing for later batches. */
+/* Sets only b->cells and b->n_groups, so that kernels can be compiled ahead. For later batches the call changes nothing, except that
+ * `history` keeps the cells that it compiled. */
 vpps_status vpps_choose_cells(vpps_batch *b, vpps_history *history, const vpps_target *target, vpps_graph *g,
                               const vpps_batch_request *request);
 

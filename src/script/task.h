@@ -62,7 +62,7 @@ typedef struct vpps_block_view {
     const vpps_block *block;
     const vpps_compiled_cell *cell;
     const uint32_t *vertices;
-    /* for each input: array with an offset for each vertex or list member; its value lies at the offset plus the input's shift */
+    /* for each input: array of offsets, one per vertex or list member; the value lies at the offset plus the input's shift */
     const uint32_t *inputs[VPPS_CELL_MOST];
     /* for each input: number to add to its offsets in `inputs`, since inputs may share an array; 0 for inputs that are no lists */
     int32_t shifts[VPPS_CELL_MOST];
@@ -95,7 +95,7 @@ static inline vpps_pair_run vpps_run_of_pairs(const vpps_block_view *v, uint32_t
                                             : (vpps_pair_run){w[0], w[1], w[2], w[3], w[4]};
 }
 
-/* Terms of an output's gradient can be pairs (scalar, vector) to be multiplied. Returns the number of pairs of vertices [first, end). */
+/* Terms of an output's gradient can be pairs (scalar, vector) to be multiplied. Returns how many such pairs vertices [first, end) have. */
 static inline uint64_t vpps_count_pairs(const vpps_block_view *v, uint32_t output, uint32_t first, uint32_t end) {
     const uint32_t *starts = v->pair_starts[output];
     if (starts && v->pair_words == VPPS_PAIR_WORDS) return starts[end] - starts[first];
@@ -133,7 +133,7 @@ static inline const vpps_task *vpps_end_of_tasks(const uint32_t *script, uint32_
     return vpps_first_task(script, group + 1);
 }
 
-/* Returns the task PAUSE of a group of virtual processors, at which the host steps in; if the group has none, the end of its tasks. */
+/* Returns a group's task PAUSE, which lies between forward and backward; if the group has none, the end of its tasks. */
 static inline const vpps_task *vpps_find_pause(const uint32_t *script, uint32_t group) {
     const vpps_task *t = vpps_first_task(script, group), *end = vpps_end_of_tasks(script, group);
     while (t < end && t->kind != VPPS_TASK_PAUSE) t++;

@@ -26,7 +26,7 @@ typedef struct vpps_walk {
     uint32_t *next, *heads;
     uint32_t *ready, *left; /* for each type: number of ready vertices, and of vertices that have not run (left) */
     bool counted;           /* whether `blockers` and `unblocked` are valid; the first vpps_walk_ratio computes them */
-    /* for each vertex and type a: of the vertices that it reads and that have not run, how many have type a or depend on one of type a */
+    /* for each vertex and type a: number of the vertices that it reads, that have not run, and that have type a or depend on type a */
     uint32_t *blockers;
     /* for each type: number of its vertices that have not run and depend on no other vertex of the type that has not run */
     uint32_t *unblocked;

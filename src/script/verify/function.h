@@ -62,7 +62,7 @@ void vpps_owe_matrix(vpps_owed_list *list, vpps_param matrix, uint32_t x, uint32
 /* Sorts a list of gradients that a vertex computes, so that two lists can be compared. */
 void vpps_owed_sort(vpps_owed_list *list);
 
-/* Make the function that a vertex computes: of the cell that it applies, or of one op (inputs' shapes: f->inputs). False: out of memory. */
+/* Make *f from a recorded cell, or from one op (its inputs' shapes are f->inputs). False: out of memory. */
 bool vpps_function_of_cell(vpps_function *f, const vpps_graph *g, const vpps_cell_data *cell);
 bool vpps_function_of_op(vpps_function *f, const vpps_graph *g, const vpps_signature *s, uint32_t imm);
 void vpps_function_free(vpps_function *f);

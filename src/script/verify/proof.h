@@ -20,7 +20,7 @@ typedef struct vpps_proof {
     uint32_t *read_until;
     uint32_t v; /* number of the current value, for error messages */
 
-    /* stage: number of the stage whose program is run (the members below belong to it); number: number of its current step */
+    /* stage: number of the stage whose program is run; number: number of its current step. The members below are of this stage. */
     uint32_t stage, number;
     const vpps_program *program;
     const vpps_program_step *step;
