@@ -38,7 +38,7 @@ vpps_status session_add_batch(session *x, corpus *c, const corpus_split *split, 
  * counts[0] the number of words or nodes that the training scores classify right, to counts[1] the number of labelled words or nodes. */
 vpps_status session_backward(session *x, vpps_node loss, double counts[2]);
 
-/* Adds to counts[class] how many positions (words, nodes or whole examples) of a split have this class as label and a loss in training. */
+/* Adds to counts[class] the number of a split's positions (words, nodes or whole examples) that have this label and a loss in training. */
 vpps_status session_count_labels(session *x, corpus *c, const corpus_split *split, uint64_t *counts);
 
 /* Computes the losses of n examples by a forward pass. *nll: sum of the losses; *counted: number of losses, one per labelled word. */
