@@ -9,7 +9,7 @@
 
 #include "vpps.h"
 
-#define VPPS_SAFETENSORS_DIMS 8                            /* most dimensions of a tensor in a file that is read */
+#define VPPS_SAFETENSORS_DIMS 8                            /* largest number of dimensions of a tensor that is read */
 #define VPPS_SAFETENSORS_HEADER_BYTES (100u * 1000 * 1000) /* longest header: the format's own limit */
 
 /* One tensor to write: float32, row-major, dims[0] outermost. n_dims 0 is a scalar; a dimension may be 0. */

@@ -10,7 +10,7 @@ _Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN, "tensors are copied between file
 
 struct vpps_safetensors {
     char *path;
-    vpps_json header;                /* owns the strings of infos and metadata */
+    vpps_json header;                /* the parsed header, which owns the strings of infos and metadata */
     vpps_safetensors_info *infos;    /* the tensors, in the order of their data */
     vpps_safetensors_info **by_name; /* the tensors, in ascending order of their names */
     size_t n_infos;

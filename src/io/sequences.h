@@ -20,8 +20,8 @@ struct vpps_sentences {
         uint32_t line, label;
     } * ends;
     uint32_t n_sentences;
-    vpps_sentences_kind kind; /* kind of all sentences; known once there is a sentence */
-    bool has_heads;           /* whether the sentences, once there is one, are dependency trees */
+    vpps_sentences_kind kind; /* kind of all sentences; set with the first sentence */
+    bool has_heads;           /* whether the sentences are dependency trees; set with the first sentence */
 };
 
 /* Sizes of a vpps_sentences before a text is read; if reading fails, vpps_sentences_restore goes back to these sizes. */

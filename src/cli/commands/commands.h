@@ -16,7 +16,7 @@ typedef struct command {
     int most_files;          /* largest number of file names after the options */
     const char *actions;     /* for commands with OPERAND_ACTION: their actions, such as "list|clear" */
     int (*run)(settings *s); /* runs the command and returns the process's exit code */
-    const char *summary;     /* one line for the list of commands */
+    const char *summary;     /* the command's line in the list of commands */
     const char *arguments;   /* text of the usage line after the options */
     const char *text;        /* first paragraph of the command's --help */
 } command;

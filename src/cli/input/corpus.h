@@ -43,7 +43,7 @@ typedef struct corpus_split {
     uint32_t *stream;              /* language models (TEXT): the network's ids of all words, example after example */
     /* Language models: example i is stream[starts[i]] .. stream[starts[i + 1]]; its last word is also the next example's first. */
     uint32_t *starts;
-    uint32_t *ids[N_VOCABS]; /* by the id as read of a word, label or edge type: its id in the network; NULL: equal */
+    uint32_t *ids[N_VOCABS]; /* ids[k][i]: the network's id for id i as read, in vocabulary k; NULL: ids are equal */
     uint32_t n_all;          /* number of examples read */
     uint32_t *examples;      /* numbers (less than n_all) of the n_examples examples that the command uses */
     uint32_t n_examples;

@@ -10,7 +10,7 @@
 vpps_status data_file(const settings *s, int part, int wanted, const char *ending, char *path, size_t n);
 
 typedef struct data_list {
-    char **paths; /* file names without the ending */
+    char **paths; /* names of the files, without the ending that all have, such as .de */
     size_t n;
 } data_list;
 

@@ -2,7 +2,7 @@
  * functions for leaves and for inner nodes. PYRAMID, only for networks that classify whole sentences: the C function that combines two
  * neighbouring vectors. NAMED is defined if labels are names instead of numbers; a bracket may then have any number of children. */
 typedef struct node {
-    size_t left, right; /* indices of the children; equal for a leaf */
+    size_t left, right; /* indices of the children; both 0 for a leaf */
     size_t level;       /* 0: a leaf; else 2 * the height above the leaves, plus the kind of cell (0 or 1) */
     text word;
     long label; /* predicted; -1: none */
@@ -339,7 +339,7 @@ static void answer_trees(void *forest_that_waits) {
 }
 
 static void answer_input(input *in) {
-    enum { ENOUGH = 1024 /* number of nodes that are computed together */ };
+    enum { ENOUGH = 1024 /* about as many nodes are read, then computed together */ };
     forest f = {begin_reader(in), NULL, NULL, NULL, 0, 0};
     place.waiting = &f;
     place.answer = answer_trees;

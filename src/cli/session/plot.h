@@ -18,7 +18,7 @@ enum { PLOT_METRICS = 2, PLOT_CURVES = 2 * PLOT_METRICS };
 typedef struct plot {
     char title[160];
     const task *task;
-    plot_curve loss, measures[PLOT_CURVES]; /* loss: of training; measures: metrics of dev, then metrics of test */
+    plot_curve loss, measures[PLOT_CURVES]; /* loss: training loss; measures: metrics of dev, then metrics of test */
     /* Each point of the loss curve is the mean of `per` batches. `per` is a power of two that grows with the run, so that a long run takes
      * no more memory than a short one. pending: number of batches added to the next point so far. */
     uint32_t per, pending;
