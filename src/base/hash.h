@@ -21,5 +21,5 @@ void vpps_hash_add(vpps_hash *h, const void *bytes, size_t n);
 /* Returns a 64-bit hash of all bytes so far. Numbers 0 and 1 give two independent hashes, together 128 bits. */
 uint64_t vpps_hash_digest(const vpps_hash *h, unsigned number);
 
-/* Returns hash number 0 of n bytes. */
+/* Returns a 64-bit hash of n bytes, number 0 of vpps_hash_digest. */
 uint64_t vpps_hash_bytes(const void *bytes, size_t n, uint64_t seed);

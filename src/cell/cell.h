@@ -2,11 +2,11 @@
  *
  *   lower.c          makes values, and the operations that make them, of a recorded cell or a single op
  *   differentiate.c  adds the backward operations, in which reads become sums of gradients (Cavs, section 3.1)
- *   simplify.c       merges equal values and drops unread ones; algebra.c: rules for constants and algebra
+ *   simplify.c       merges equal values and drops values that nothing reads (algebra.c: algebraic rules)
  *   split.c          divides the work into passes (eager, main, lazy: Cavs, section 3.4) and stages, and places kept values
  *   order.c          finds the stages that must wait for other virtual processors (VPs)
- *   program.c        makes each stage's program, step by step: program.h; in_place.c: removes copies
- *   segments.c       divides a program into segments, between which a GPU's CTA has barriers: segments.h
+ *   program.c        makes each stage's program, a list of steps (program.h); in_place.c removes copies
+ *   segments.c       divides a program into segments (segments.h), between which a GPU's CTA has barriers
  *
  * A compiled cell is the same for all devices and batches: a value of a vertex lies at an offset in the vertex's record of kept values;
  * the batch's script tells where an input lies. */
@@ -96,7 +96,7 @@ typedef enum vpps_number_kind {
     VPPS_NUMBER_INVERSE, /* the operand is the float 1 / count, or 0 if `count` is 0 */
     /* the operand is `count` + the position of the list member in its list */
     VPPS_NUMBER_POSITION,
-    /* for dropout, the first element's number: the vertex's integer `word` + `count` + member's position * elements of a member */
+    /* dropout: number of the operation's first element: vertex's integer `word` + `count` + member's position * elements per member */
     VPPS_NUMBER_ELEMENT
 } vpps_number_kind;
 

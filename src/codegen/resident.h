@@ -6,9 +6,9 @@
  * matrix is stored as another matrix whose rows are the columns. Since a warp has few columns of many rows, it reads few elements of a
  * vector and sums over few lanes. The warps' partial sums are added at the end.
  *
- * With products in bf16, weights are stored as fragments (fragments.h). When the kernel begins, a VP stores the fragments for which its
- * registers and shared memory do not suffice in device memory of its own. A matrix's level is then the slowest level of its fragments,
- * and its `at` is unused. */
+ * With products in bf16, weights are stored as fragments (eight rows of weights, fragments.h). When the kernel begins, a VP copies the
+ * fragments that fit in neither registers nor shared memory to device memory of its own. A matrix's level is then the slowest level of
+ * its fragments, and its `at` is unused. */
 #pragma once
 
 #include "codegen/fragments.h"

@@ -44,9 +44,9 @@ typedef enum vpps_shape_rule {
 
 /* The number of elements by which an op's flops per element (ops.def) are multiplied. */
 typedef enum vpps_flops_per {
-    VPPS_PER_RESULT,   /* elements of the op's result */
-    VPPS_PER_ARGUMENT, /* elements of the op's first argument */
-    VPPS_PER_MEMBER    /* elements of the result, times list members (weighted_sum: without the weights) */
+    VPPS_PER_RESULT,   /* flops are counted per element of the op's result */
+    VPPS_PER_ARGUMENT, /* flops are counted per element of the op's first argument */
+    VPPS_PER_MEMBER    /* flops are counted per element of the result and member (weighted_sum: not for weights) */
 } vpps_flops_per;
 
 enum {

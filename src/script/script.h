@@ -10,7 +10,7 @@
  *     policies.c  the policies (walk.c: a walk through a graph batch by batch; automaton.c, learned.c: learned policies)
  *   cells.c     finds or compiles the batch's cells (history.c: cells of earlier batches; types.c: types of vertices)
  *   steps.c     sorts vertices into blocks, and inside blocks by level
- *     deal.c      assigns components to waves and groups, and heads' vertices to slices of waves
+ *     deal.c      assigns connected components to waves and groups, and classifier heads to slices of waves
  *   phases.c    makes tasks: a stage of a block's cell over some of its vertices, in a phase
  *   contributions.c  counts the gradients that vertices contribute, and lists their offsets
  *   memory.c    places a batch's tensors in the pool (allocate.c: by their lifetimes)

@@ -1,10 +1,10 @@
 /* expression.h - formulas as numbers: formulas that are equal, up to the algebra that compiling a cell may use, have equal numbers.
  *
  * The algebra is linear: sums are multisets of terms with factors. Grouping and order of terms do not matter, nor whether a factor is
- * applied in one step or two. Terms are not merged: x + x has two. A stack is the sum of its parts, each placed among zeros. A copy is its
- * original; a slice of a slice, or of a part of a stack, is a slice of that. The factors of an elementwise product have no order, and their
- * signs are the product's. Arithmetic on constants is done in the order in which it is written; zeros are no terms; a constant factor is a
- * term's factor. All else is equal only if it is the same instruction on equal operands. */
+ * applied in one step or two. Terms are not merged: x + x has two. A stack is the sum of its parts, each placed among zeros. A copy equals
+ * its original. A slice of a slice is a slice of the original; a slice of one part of a stack is a slice of that part. The factors of an
+ * elementwise product have no order, and their signs are the product's. Arithmetic on constants keeps its order; zeros are no terms; a
+ * constant factor is a term's factor. Other formulas are equal only if they apply the same instruction to equal operands. */
 #pragma once
 
 #include "base/index.h"
@@ -63,7 +63,7 @@ typedef struct vpps_expressions {
 /* Tells where an instruction's number operand comes from; `u` is the number in the compiled program. */
 typedef enum vpps_operand_source {
     VPPS_OPERAND_NONE,
-    VPPS_OPERAND_STATIC, /* `u`, the same for all vertices */
+    VPPS_OPERAND_STATIC, /* the operand is `u`, the same for all vertices */
     VPPS_OPERAND_INDEX,  /* number `u` of the indices that the caller gave for the vertex */
     VPPS_OPERAND_OWN,    /* for a vertex that is one op: the integer that the graph has for the op, such as a class */
     /* position of an argument: u + sum over lists d of lists[d] * (members of list d) + own member's number */
