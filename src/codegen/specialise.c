@@ -100,7 +100,7 @@ vpps_status vpps_specialise(const vpps_specialiser *s, vpps_kernel_plan *plan, u
         vpps_status status = generate(s, &asked, plan, wanted, &text, description, sizeof description);
         if (status == VPPS_OK) status = s->compile(s->context, plan, text, description, report);
         if (report->frame_bytes) tell(s, description, report);
-        /* a `wide` kernel in fp32 has no weights in registers, so a lower limit of registers for weights would change nothing */
+        /* a kernel with wide products (tiles.cuh) in fp32 has no weights in registers: a lower limit of registers for weights changes nothing */
         const bool taken =
             !report->frame_bytes || (plan->residents.wide_words && !plan->parts) || (s->spills && wanted == 1);
         if (status == VPPS_OK && taken && source)

@@ -57,9 +57,9 @@ text vpps_c_element(const vpps_c_cell *x, uint32_t v, const char *element) {
 
 /* ---------------------------------------------------------------- what the function takes */
 
-/* Ways to write a parameter of a cell's C function. Each cell has a function for one vertex; many cells also have a function for many,
- * which the function for one vertex calls. ONE: parameter of a function for one vertex. DEFINED: the same, of a function that calls the one
- * for many. MANY: parameter of a function for many. CALL: argument of the call. VERTEX: variable in the loop over vertices r. */
+/* Forms of a parameter of a cell's C functions. A cell has a function for one vertex; many cells also have one for many vertices.
+ * ONE: a parameter of the function for one vertex; DEFINED: the same in a definition that calls the function for many. MANY: a
+ * parameter of the function for many. CALL: an argument of that call. VERTEX: a variable in the loop over vertices r. */
 typedef enum parameter_form { ONE, DEFINED, MANY, CALL, VERTEX } parameter_form;
 
 typedef struct parameter_list {

@@ -515,7 +515,7 @@ static bool check_members(vpps_graph *g, const vpps_cell_data *c, const uint32_t
 /* Checks that an application (vertex being made) has the cell's numbers of children, nodes and indices; finds its lists' lengths. */
 static bool check_counts(vpps_graph *g, const vpps_cell_data *c, const vpps_application *a, uint32_t *members) {
     if (!count_members(g, c, a, members)) return false;
-    /* if the cell has only one list, it may read all children that are left */
+    /* a cell's only list may read all remaining children */
     const bool any = c->n_lists == 1 && c->gathered[1] && !a->n_lists;
     /* the number of children that the cell needs: those before the first list, then the members of the lists of children */
     uint64_t n = c->list_first;

@@ -14,7 +14,7 @@ typedef struct count {
     /* for each operand of the op that is being counted: whether the operand, or any member of a list, depends on a trained parameter */
     uint8_t *operands;
     uint8_t *used; /* for each entry of each parameter: whether its bytes and flops have been counted */
-    size_t *first; /* for each parameter: position of its first entry in `used` */
+    size_t *first; /* for each parameter: index in `used` of its first entry's flag */
     vpps_cost cost;
 } count;
 

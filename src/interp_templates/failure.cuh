@@ -10,7 +10,7 @@ typedef struct vpps_failure {
     float norm, loss;
 } vpps_failure;
 
-/* BEFORE: the launch did nothing, because the preceding launch failed, or had a non-finite loss or norm and both must be finite. */
+/* BEFORE: the launch did nothing, because the preceding one failed, or because its loss or norm had to be finite and was not. */
 enum vpps_failure_kind { VPPS_FAILURE_NONE, VPPS_FAILURE_STALL, VPPS_FAILURE_OPCODE, VPPS_FAILURE_BEFORE };
 
 /* Results that the kernel writes to host memory; zeroed before the launch. Times are the first virtual processor's, by the GPU's clock. */

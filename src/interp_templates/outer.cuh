@@ -142,11 +142,11 @@ __device__ __forceinline__ void vpps_sum_values(const SUM &sum) {
 
 /* ---------------------------------------------------------------- long sums of products */
 
-/* Number of vectors whose products are summed before their sum is added to the total. */
+/* A sum of products is added to the total after this number of vectors. */
 enum { VPPS_LONG_SUM = 4096 };
 
-/* The position in a sum over the vectors of several tasks: the next vector is number `from` of task number `task`. `done`: number of
- * vectors that were summed since the last time that their sum was added to the total. */
+/* The position in a sum over the vectors of several tasks: the next vector is number `from` of task number `task`. `done`: number
+ * of vectors in the current sum, which is not yet added to the total. */
 struct vpps_runs {
     unsigned task, from, done;
 

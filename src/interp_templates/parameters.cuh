@@ -57,8 +57,8 @@ __device__ __forceinline__ vpps_rows vpps_own_entries(unsigned n, unsigned vp) {
     return vpps_share_of(n, VPPS_VPS - VPPS_LOW_BLOCKS, vp - low.first);
 }
 
-/* Returns a range that begins with the first element of a matrix or vector that this CTA owns, and has as many elements as the CTA owns.
- * These are adjacent, unless the CTA owns only some columns. */
+/* Returns a range that begins with the first element of a matrix or vector that this CTA owns, and has as many elements as the CTA
+ * owns. The CTA's elements are adjacent, unless it owns only some columns. */
 __device__ __forceinline__ vpps_rows vpps_own_elements(const vpps_param_entry &p) {
     const bool matrix = VPPS_TEAMS > 1 && p.kind == VPPS_IS_MATRIX;
     const vpps_rows own = matrix ? vpps_matrix_rows(p.rows, blockIdx.x) : vpps_rows_of(p.rows, VPPS_VPS, blockIdx.x);

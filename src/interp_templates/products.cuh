@@ -316,13 +316,13 @@ struct vpps_pass {
         enum {
             MOST_SUMS = 32,
             MOST_COLUMNS = 64,
-            MOST_WORDS = 136 /* most registers: for sums; for columns; for columns and weights */
+            MOST_WORDS = 136 /* registers: MOST_SUMS for sums, MOST_COLUMNS for columns, MOST_WORDS also for weights */
         };
         constexpr unsigned ITEMS = OUTPUTS > MOST_SUMS / 2 ? 1 : OUTPUTS > MOST_SUMS / 4 ? 2 : 4; /* items per turn */
         constexpr unsigned WORDS = (0 + ... + OPERANDS::WORDS) * ITEMS;
         constexpr bool COPIED = (OPERANDS::COPIED || ...);
         if constexpr (COPIED && AT) __syncthreads(); /* until here, threads read the copies of the pass before */
-        if (ITEMS > 1 && n <= ITEMS / 2) {           /* half as many items per turn, if there are no more */
+        if (ITEMS > 1 && n <= ITEMS / 2) {           /* few items: half as many per turn */
             run_few<(ITEMS + 1) / 2>(operands...);
         } else if constexpr (COPIED) {
             run_copied<ITEMS>(operands...);

@@ -104,7 +104,7 @@ static uint64_t made_of_input(const vpps_type *type, uint32_t input) {
     return outputs;
 }
 
-/* If some parameters are frozen: sets `differentiable` of each vertex type to the outputs that depend on a trained parameter. Visits each
+/* If some parameters are frozen: sets `differentiable` of each vertex type to the outputs (bits) that depend on a trained parameter. Visits each
  * vertex after the vertices that it reads. Types in a recurrence read each other, so the loop over vertices repeats until nothing changes. */
 static void spread_by_output(finder *f) {
     const vpps_reading *r = f->r;

@@ -36,8 +36,8 @@ typedef struct reader {
     size_t places_capacity, n_places, shapes_capacity;
     uint64_t dropout;   /* number of elements under dropout in all vertices read so far */
     uint32_t listed;    /* the latest vertex that has list inputs (each reads any number of nodes) */
-    vertex_at lists_at; /* depth and level of a vertex that reads only the nodes in `lists_nodes` */
-    /* the nodes that vertex `listed` reads through its list inputs; NULL: no vertex has lists yet */
+    vertex_at lists_at; /* depth and level of a vertex that reads only `lists_nodes` */
+    /* the nodes that this latest vertex reads through its list inputs; NULL: no vertex has lists yet */
     const vpps_node *lists_nodes;
     vpps_seed *seeds;
     loss_sum *sums; /* stack of the sums that are being replaced by their terms; each sum is a term of the sum before */
