@@ -23,9 +23,8 @@ typedef struct vpps_c_writer {
     char *upper;                /* the prefix of all names, in capitals, for constants */
     char (*names)[VPPS_C_NAME]; /* for each parameter: its name in the written C, w_NAME */
     bool *used;                 /* for each parameter: whether the written C names it */
-    /* for each output number k: offset, in floats, of output k in the array of a vertex's outputs (`out`), whatever the vertex's cell */
-    uint32_t *output_at;
-    uint32_t n_outputs; /* number of outputs; output_at[n_outputs] is the end of the last output */
+    uint32_t *output_at;        /* for each output number: its offset in floats in array `out`, in any cell */
+    uint32_t n_outputs;         /* number of outputs; output_at[n_outputs] is the end of the last output */
     struct vpps_c_beside {
         uint32_t hash;
         size_t bytes;
