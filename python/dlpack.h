@@ -1,4 +1,4 @@
-/* dlpack.h - exchanges tensors in GPU memory with other libraries as Python capsules of DLPack 0.8 (dmlc/dlpack, dlpack.h). */
+/* dlpack.h - exchanges tensors in GPU memory with other libraries as Python capsules, by DLPack 0.8 (dlpack.h of dmlc/dlpack). */
 
 typedef struct DLManagedTensor DLManagedTensor;
 struct DLManagedTensor {
@@ -7,9 +7,9 @@ struct DLManagedTensor {
     void (*deleter)(DLManagedTensor *self);
 };
 
-static const char dlpack_name[] = "dltensor"; /* a capsule's name until a consumer takes its tensor */
+static const char dlpack_name[] = "dltensor"; /* a capsule's name until another library takes its tensor */
 
-/* A tensor that VPPS gives away: DLPack's struct, the sizes it points to, and the array that owns the memory. */
+/* A tensor for another library: DLPack's struct, the sizes that the struct points to, and the array that owns the tensor's memory. */
 typedef struct dlpack_own {
     DLManagedTensor managed;
     int64_t sizes[4]; /* shape, then strides */

@@ -47,8 +47,8 @@ vpps_status glue_user_create(glue_model *m, const vpps_options *options, glue_us
 void glue_user_destroy(void *p) {
     glue_user *u = p;
     if (u->handle) {
-        (void)vpps_step_drop(u->handle);       /* error ignored: there may be no open step */
-        (void)vpps_read_parameters(u->handle); /* error ignored: inference, a failed handle, or a child of fork() */
+        (void)vpps_step_drop(u->handle);       /* fails if no step is open */
+        (void)vpps_read_parameters(u->handle); /* fails for inference, after a failure, in a child of fork() */
     }
     vpps_handle_destroy(u->handle);
     vpps_graph_destroy(u->graph);

@@ -1,7 +1,6 @@
-/* C functions that the Python package needs besides the public headers. cffi reads this file, too, so it has no directives.
+/* C functions that the Python package needs besides the public headers. cffi parses this file, too; it cannot parse #include and #if.
  *
- * Python deletes objects in any order. Therefore a model counts its users, graphs and handles. The release by the last user frees the
- * model. */
+ * Python deletes objects in any order. Therefore a model counts its users: the Python object, graphs and handles. The last one frees it. */
 
 typedef struct glue_model {
     vpps_model *model;
@@ -18,9 +17,9 @@ typedef struct glue_user {
 /* Destroys a graph or a handle. A handle's parameters are copied to the model before, so that trained values stay with the model. */
 void glue_user_destroy(void *user);
 
-/* These calls make a model; and a graph of it (`options` NULL), a handle that trains, or, with a `trainer`, one for inference. *out is NULL on
- * failure. After a Python exception that replaces the call's return value, such as Ctrl-C's, *out tells whether there is an object. */
+/* Both functions set *out to the new object, or to NULL on failure: an exception such as Ctrl-C's may replace the status in Python. */
 vpps_status glue_model_create(uint64_t seed, glue_model **out);
+/* Makes a graph (`options` NULL), a handle that trains (`trainer` NULL), or a handle for inference with the trainer's parameters. */
 vpps_status glue_user_create(glue_model *m, const vpps_options *options, glue_user *trainer, glue_user **out);
 
 /* Returns a node's shape as rows << 32 | cols, or 0 if there is no such node. */
@@ -28,14 +27,14 @@ uint64_t glue_shape(const vpps_graph *g, vpps_node x);
 /* Sets out[i] to the shape of nodes[i] as rows << 32 | cols. Returns false if one of them does not exist. */
 bool glue_shapes(const vpps_graph *g, uint32_t n, const vpps_node *nodes, uint64_t *out);
 
-/* Returns a new reference to a Python function, apply(epoch, cell, children, pulls, indices), which applies a cell in a graph and returns
- * the vertex. It returns None for unusual arguments; the caller then applies the cell by other calls. 0: an exception was raised. */
+/* Returns a new reference to a Python function, or 0 after a Python exception. The function, apply(epoch, cell, children, pulls, indices),
+ * applies a cell in a graph and returns the vertex. For unusual or wrong arguments it returns None: graph.py then handles them. */
 uintptr_t glue_python_apply(void);
 
 /* Calls vpps_source n times: vertex i scatters nodes[i * n_nodes .. (i + 1) * n_nodes). Returns the first vertex, or VPPS_NO_VERTEX. */
 vpps_vertex glue_sources(vpps_graph *g, uint32_t n, uint32_t n_nodes, const vpps_node *nodes);
 
-/* The results of vpps_fb or vpps_update, stored here because a Python exception such as Ctrl-C's may replace the return value. */
+/* The results of vpps_fb or vpps_update, stored in memory because an exception such as Ctrl-C's may replace the return value in Python. */
 typedef struct glue_answer {
     vpps_status status;
     float stale_loss;
@@ -43,7 +42,7 @@ typedef struct glue_answer {
 void glue_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, glue_answer *out);
 void glue_update(vpps_handle *h, glue_answer *out);
 
-/* Functions of the C library: with them Python takes as text what calls of vpps.h write to a file. */
+/* Functions of the C library. By open_memstream Python gets a FILE whose content is a string in memory. */
 FILE *open_memstream(char **text, size_t *n);
 int fclose(FILE *file);
 void free(void *p);
@@ -51,7 +50,7 @@ void free(void *p);
 /* Writes a whole file atomically (io/output.h). */
 vpps_status vpps_output_write_file(const char *path, const void *bytes, size_t n_bytes);
 
-const char *glue_version(void); /* VPPS_VERSION of the vpps.h that this was compiled with */
+const char *glue_version(void); /* VPPS_VERSION of the vpps.h that glue.c was compiled with */
 
 /* DLPack's DLTensor. device_type 2 is CUDA; code 2 and bits 32 are float32; strides count elements, NULL: row after row. */
 typedef struct glue_tensor {

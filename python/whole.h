@@ -1,6 +1,5 @@
-/* Converts the unsigned arguments of every call by Python's operator.index, which accepts integers only, because cffi's own
- * conversion truncates other numbers, such as numpy.float32(1.9). setup.py includes this file between cffi's macros and
- * the calls, where __func__ is "_cffi_f_vpps_NAME" or "_cffi_f_glue_NAME". */
+/* Converts unsigned arguments of all C functions by Python's operator.index, which accepts integers only: cffi's own conversion truncates
+ * numbers such as numpy.float32(1.9). setup.py includes this file after cffi's macros and before its functions, _cffi_f_vpps_NAME. */
 
 /* Returns x as a number from 0 to `most`; UINT64_MAX with a TypeError or an ArgumentError set if x is no such number. */
 static uint64_t whole_number(PyObject *x, uint64_t most, const char *function) {

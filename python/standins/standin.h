@@ -1,11 +1,11 @@
-/* standin.h - functions of a shared library that is opened at the first call of one of them. */
+/* standin.h - calls functions of a shared library that is opened at run time, when one of them is first called. */
 #ifndef VPPS_STANDIN_H
 #define VPPS_STANDIN_H
 
 #include <dlfcn.h>
 #include <stddef.h>
 
-/* Defines a function that calls the library's function of that name, or, without the library, returns `missing`. */
+/* Defines a function that calls the function of this name in `library`; it returns `missing` if the library cannot be opened. */
 #define STANDIN(library, result, name, parameters, arguments, missing)                                                 \
     static inline result name parameters {                                                                             \
         static result(*call) parameters;                                                                               \

@@ -1,6 +1,5 @@
-/* zlib.h - the part of zlib that the library needs to read gzip, from libz.so.1, which every manylinux system has and
- * which is opened at first use. The Python package is built with this file, so that it needs no header that pip does
- * not install. Declarations follow zlib's manual; they are the same since 1.2.0. */
+/* zlib.h - stands for zlib's header, which pip does not install, when the Python package is built: what VPPS needs to read gzip. The
+ * functions are in libz.so.1, which every manylinux system has. Declarations follow zlib's manual; they are the same since 1.2.0. */
 #ifndef VPPS_STANDIN_ZLIB_H
 #define VPPS_STANDIN_ZLIB_H
 
@@ -28,7 +27,7 @@ typedef struct z_stream_s {
 enum { Z_NO_FLUSH = 0, Z_OK = 0, Z_STREAM_END = 1, Z_MEM_ERROR = -4, Z_BUF_ERROR = -5, Z_VERSION_ERROR = -6 };
 
 #define Z_STANDIN(name, parameters, arguments, missing) STANDIN("libz.so.1", int, name, parameters, arguments, missing)
-/* without the library inflateInit2 succeeds; the later inflate reports the failure */
+/* Without libz.so.1 inflateInit2 succeeds, so that inflate fails, with zError's message. */
 Z_STANDIN(inflateInit2_, (z_stream * z, int bits, const char *version, int size), (z, bits, version, size), Z_OK)
 #define inflateInit2(z, bits) inflateInit2_((z), (bits), "1", (int)sizeof(z_stream))
 Z_STANDIN(inflate, (z_stream * z, int flush), (z, flush), Z_VERSION_ERROR)

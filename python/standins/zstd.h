@@ -1,5 +1,4 @@
-/* zstd.h - the part of libzstd that the library needs to read Zstandard, from libzstd.so.1, which is opened at first
- * use. Without it, reading such a file fails with a message that says so. See zlib.h in this folder. */
+/* zstd.h - stands for libzstd's header as zlib.h in this folder does for zlib's: what VPPS needs to read Zstandard, by libzstd.so.1. */
 #ifndef VPPS_STANDIN_ZSTD_H
 #define VPPS_STANDIN_ZSTD_H
 
@@ -20,7 +19,7 @@ typedef struct ZSTD_outBuffer_s {
 #define ZSTD_STANDIN(result, name, parameters, arguments, missing)                                                     \
     STANDIN("libzstd.so.1", result, name, parameters, arguments, missing)
 
-/* what ZSTD_createDStream returns without the library, so that decompression fails, with a message */
+/* Without libzstd.so.1 ZSTD_createDStream returns the address of zstd_stream, so that ZSTD_decompressStream fails, with a message. */
 static char zstd_stream;
 ZSTD_STANDIN(void *, ZSTD_createDStream, (void), (), &zstd_stream)
 ZSTD_STANDIN(size_t, ZSTD_freeDStream, (void *stream), (stream), 0)
