@@ -1,4 +1,4 @@
-"""From Python's values to C's arrays: without copies where type and layout fit, and never changing a number silently."""
+"""Converts Python's values to arrays for C. Arrays whose type and layout fit are not copied, and no number is changed silently."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Path = Union[str, "os.PathLike[str]"]
 LARGEST = 2**32 - 1
 LARGEST_FLOAT = float(np.finfo(np.float32).max)
 KDL_CUDA = 2  # DLPack's number of the memory of NVIDIA's GPUs
-DEFAULT_STREAM = 1  # DLPack's number, and the driver's, of the default stream
+DEFAULT_STREAM = 1  # number of CUDA's default stream, in DLPack and in CUDA's driver
 PLAIN = {int, float, bool}  # Python types whose values in a list need no check
 
 
@@ -53,7 +53,7 @@ def place(i: SupportsIndex, n: int, what: str) -> int:
 
 
 def choice(name: str, what: str, of: Mapping[str, int]) -> int:
-    """The number that a name stands for, in capital or small letters."""
+    """The number that `of` has for a name, whose letters may be capital or small; fails if `of` lacks the name."""
     found = of.get(name.lower()) if isinstance(name, str) else None
     if found is None:
         import difflib
@@ -87,8 +87,8 @@ def is_on_gpu(x: Any) -> bool:
 
 
 class OnGpu:
-    """A float32 tensor of another library in the memory of GPU `gpu`, by DLPack: its address, its shape, and whether its elements lie column
-    after column. Later work of the default stream waits for the tensor's earlier work."""
+    """A float32 tensor of another library in the memory of GPU `gpu`, read by DLPack: its address, its shape, and whether it lies row after
+    row or column after column. Later work in CUDA's default stream waits for work that the library has queued on the tensor."""
 
     def __init__(self, x: Any, gpu: int, what: str) -> None:
         kind, number = x.__dlpack_device__() if hasattr(x, "__dlpack_device__") else (1, 0)
@@ -143,8 +143,8 @@ def as_u32(x: ArrayLike, what: str) -> U32:
 
 
 def as_f32(x: Floats, what: str) -> F32:
-    """float32 on the host: an array, a tensor of another library by DLPack, or numbers. Real numbers are rounded; what would become
-    infinite, and whole numbers that float32 does not have, are refused."""
+    """Converts numbers, an array, or another library's tensor on the host to a float32 array. Real numbers are rounded. Numbers too large for
+    float32, and whole numbers that float32 cannot hold exactly, are refused."""
     a = plain(x, what)
     if a.dtype == np.float32:
         return a
@@ -163,7 +163,7 @@ def as_f32(x: Floats, what: str) -> F32:
 
 
 def leaf_only(x: Any, what: str) -> None:
-    """Refuses tensors that require a gradient, since a graph's inputs have no way back to a tensor."""
+    """Refuses tensors that require a gradient: a graph does not give gradients of its inputs back to tensors."""
     if getattr(x, "requires_grad", False) is True:
         raise ArgumentError(f"{what}: a tensor that requires a gradient, which it would not get; expected x.detach(), or the tensor among the "
                             "arguments of a vpps.torch.Module")
@@ -180,8 +180,7 @@ def real(x: Any, what: str) -> float:
 
 
 def columns(a: F32) -> tuple[int, int, F32]:
-    """Rows, columns and elements as a node stores them, column after column; no copy of a contiguous vector or of a matrix in Fortran's
-    order."""
+    """Returns rows, columns, and the elements column after column, as a node stores them; copies elements that lie otherwise."""
     if a.ndim > 2:
         raise ArgumentError(f"an array of {a.ndim} dimensions; expected at most 2: rows x cols")
     if a.ndim < 2:
@@ -191,7 +190,7 @@ def columns(a: F32) -> tuple[int, int, F32]:
 
 
 def pointer(a: NDArray[Any], ctype: str, *, written: bool = False) -> Any:
-    """The address of a contiguous array's elements; NULL if there are none. `written`: C writes them, so read-only arrays are refused."""
+    """The address of a contiguous array's elements; NULL if there are none. `written`: C writes the elements; a read-only array fails."""
     return ffi.from_buffer(ctype, a, require_writable=written) if a.size else ffi.NULL
 
 
@@ -213,14 +212,14 @@ _kept: WeakKeyDictionary[Any, list[Any]] = WeakKeyDictionary()  # for each C str
 
 
 def keeping(o: Any, *owned: Any) -> Any:
-    """The C struct o; the memory that its members point to, and that `owned` are, lives as long as the struct."""
+    """Returns the C struct o, and keeps the objects `owned`, to whose memory its members point, alive as long as the struct."""
     _kept.setdefault(o, []).extend(owned)
     return o
 
 
 def fill(o: Any, given: Mapping[str, Any], enums: Mapping[str, Mapping[str, int]] = {}) -> Any:  # noqa: B006
-    """Sets the members of a C struct that `given` names: whole numbers, texts, which live as long as the struct, and, by `enums`, names of
-    numbers. Leaves other members as they are, and those for which None is given. Returns the struct."""
+    """Sets the members of the C struct o that `given` names to whole numbers, to texts, or to numbers of an enum, whose names and numbers
+    `enums` has for each such member. A value of None leaves the member as it is. Returns o."""
     for name, member in ffi.typeof(o).item.fields:
         value, kind = given.get(name), member.type
         if value is None:
@@ -251,7 +250,7 @@ def path_bytes(path: Path) -> bytes:
 
 
 def ragged(rows: Iterable[Iterable[int]], what: str = "members") -> tuple[U32, U32]:
-    """Rows of different lengths as two arrays: where each row begins (one number more than there are rows), and all numbers."""
+    """Joins rows of different lengths: row i is numbers[first[i]:first[i + 1]] of the arrays (first, numbers) that this returns."""
     lists = [list(r) for r in rows]
     first = np.zeros(len(lists) + 1, np.uint32)
     np.cumsum([len(r) for r in lists], out=first[1:])

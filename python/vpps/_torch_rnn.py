@@ -31,8 +31,8 @@ class Config(NamedTuple):
 
 
 def make(o: Config) -> tuple[Model, Callable[..., Any]]:
-    """Returns the model, and a function that builds a batch. The function takes the inputs (a row per step), the sequences' lengths, the
-    first states or None, and, sequence after sequence, the number of each step's row; None: the rows lie in this order."""
+    """Returns a model, and the function that builds a batch's graph from inputs x (a node per step), the sequences' lengths, their first
+    states (None: zeros), and `row`: the steps of all sequences, one sequence after the other, are x[row]; None: they are x."""
     model, ways = Model(), range(2 if o.bidirectional else 1)
     drops = [o.dropout if k + 1 < o.num_layers else 0.0 for k in range(o.num_layers)]  # dropout of a layer's output
 
@@ -64,7 +64,7 @@ def make(o: Config) -> tuple[Model, Callable[..., Any]]:
 
 
 def _with_state(made: Any, of: torch.nn.Module) -> Any:
-    """Gives the layer `made` the other layer's parameters, and says which are trained, and whether it is in training."""
+    """Copies to the layer `made` the parameters, their requires_grad and the mode (training or not) of the layer `of`. Returns `made`."""
     made.load_state_dict(of.state_dict())
     for p, q in zip(made.parameters(), of.parameters()):
         p.requires_grad_(q.requires_grad)
@@ -72,14 +72,13 @@ def _with_state(made: Any, of: torch.nn.Module) -> Any:
 
 
 class Recurrent(Module):
-    """Takes the place of PyTorch's layer of the same name: the same arguments, parameters, first values, inputs, outputs and gradients, to
-    1e-5. Options of `vpps.Trainer` may follow by name, `device` among them: the parameters stay on the CPU, tensors may be where `Module` says.
-    proj_size is refused.
+    """Replaces PyTorch's layer of the same name. Arguments, parameters, first values, inputs, outputs and gradients are equal, to 1e-5; dropout
+    masks differ. proj_size is refused. Options of `vpps.Trainer` may be given by name. With device="cuda" the parameters stay on the CPU;
+    tensors may be on the CPU or on the engine's GPU.
 
-    Inputs are padded batches, single sequences, packed sequences and jagged nested tensors of float32. `lengths` tells how long each sequence of
-    a padded batch is, 0 among them; outputs after a sequence's end are then zeros, as `pad_packed_sequence` makes them, and nothing is computed
-    for them. With `lengths` a tensor of two dimensions has the sequences' steps one after the other, as its output does. Masks of dropout are
-    other ones than PyTorch's."""
+    Inputs are padded batches, single sequences, packed sequences and jagged nested tensors of float32. `lengths`, a number from 0 for each
+    sequence of a padded batch, saves work: outputs after a sequence's end are zeros, as those of `pad_packed_sequence`, and not computed. With
+    `lengths`, an input of two dimensions has all steps of the first sequence, then of the second, and so on; so has the output."""
 
     cells: dict[str, type[nn.Recurrent]]
     of_torch: type[torch.nn.RNNBase]
@@ -112,7 +111,7 @@ class Recurrent(Module):
         return self._recipe[1][0]
 
     def __getattr__(self, name: str) -> Any:
-        if name in Config._fields:  # members named as PyTorch's: input_size and so on
+        if name in Config._fields:  # attributes of PyTorch's layers, such as input_size
             return getattr(self.config, name)
         return super().__getattr__(name)
 
@@ -154,7 +153,7 @@ class Recurrent(Module):
             raise ShapeError(f"input: {data.shape[-1]} numbers a step; expected input_size, which is {o.input_size}")
         single = isinstance(input, Tensor) and not input.is_nested and input.dim() == 2 and lengths is None
         x, start = data.reshape(-1, o.input_size), self._start_states(hx, len(of), single)
-        where = None if at is None or len(at) == len(x) else torch.from_numpy(at).to(x.device)  # not None: x has padding
+        where = None if at is None or len(at) == len(x) else torch.from_numpy(at).to(x.device)  # rows of x that are no padding; None: all
         *outs, = super().forward(x if where is None else x.index_select(0, where), of, start, at if where is None else None)
         n_ways = 2 if o.bidirectional else 1
         parts = [part.reshape(-1, o.hidden_size) for part in outs[:n_ways]]
@@ -167,8 +166,8 @@ class Recurrent(Module):
         return back(y), tuple(last) if len(last) > 1 else last[0]
 
     def _sequences(self, input: Any, lengths: Any) -> tuple[Tensor, I64, I64 | None, Callable[[Tensor], Any]]:
-        """Returns the input's rows, one per step; the sequences' lengths; sequence after sequence, the number of each step's row (None: the
-        rows lie in this order); and a function that gives output rows, one per input row, the input's form."""
+        """Returns a tensor whose last dimension is the numbers of a step; the sequences' lengths; the numbers of the tensor's rows in order
+        of sequences and their steps (None: 0, 1, 2 ...); and a function that gives output rows, one per row, the form of the input."""
         if isinstance(input, PackedSequence):
             sizes = input.batch_sizes.numpy()
             n = int(sizes[0]) if len(sizes) else 0
@@ -220,7 +219,7 @@ Recurrent.forward = untraced(Recurrent.forward)  # type: ignore[method-assign]
 
 
 def _steps(lengths: I64) -> tuple[I64, I64]:
-    """Returns, for each step of all sequences, the number of the sequence, and the number of the step in the sequence."""
+    """Returns two arrays over the steps of all sequences: the number of the step's sequence, and the step's number in that sequence."""
     return np.repeat(np.arange(len(lengths)), lengths), np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 

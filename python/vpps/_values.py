@@ -17,22 +17,22 @@ Named = Union[Node, Nodes, Sequence[Node]]
 
 
 def shaped(columns: Any) -> Any:
-    """An array of cols x rows numbers, or several side by side, transposed and reduced to the dimensions of its node's shape."""
+    """Returns a node's values (cols x rows numbers, as C has them; or those of many nodes) in the shape (), (rows,) or (rows, cols)."""
     cols, rows = columns.shape[-2:]
     return columns.reshape(columns.shape[:-2]) if rows == cols == 1 else columns[..., 0, :] if cols == 1 else columns.swapaxes(-1, -2)
 
 
 def host(*shape: int) -> Any:
-    """Makes a NumPy array as memory for C's results. A function that makes PyTorch's tensors can stand in its place."""
+    """Makes a NumPy array as memory for C's results. Callers that want PyTorch's tensors pass another function instead."""
     return np.empty(shape, np.float32)
 
 
 class Places:
-    """Memory for the values of `n` nodes: `ids` and `outs` are C's arrays, `result` is what Python sees. The arrays live as long as this
-    object."""
+    """Memory for the values of `n` nodes. C takes the nodes' numbers `ids` and the values' addresses `outs`, valid as long as this object.
+    Python sees the values as `result`."""
 
     def __init__(self, nodes: Any, what: str, memory: Any = host) -> None:
-        """`nodes` of one graph: one node, a list of nodes of any shapes, or `Nodes`. `what` names them in messages; `memory` allocates arrays."""
+        """`nodes`: a node, a list of nodes of one graph, or `Nodes` of one shape. `what` names them in messages; `memory` makes arrays."""
         self.many = isinstance(nodes, Nodes)
         if self.many:
             self.epoch, ids = nodes._e, nodes.ids
@@ -68,17 +68,17 @@ def _address(a: Any) -> int:
 
 
 def columns_of(a: Any, many: bool) -> Any:
-    """The value of a node, or of several (`many`), with a matrix's elements in the library's order: column after column."""
+    """Transposes a matrix, or (`many`) each of several, since C has matrices column after column; returns other values as they are."""
     return a.swapaxes(-1, -2) if a.ndim == 2 + many else a
 
 
 def addresses_of(address: int, size: int, n: int) -> NDArray[np.uintp]:
-    """Returns the addresses of n nodes' values, which share one array of `size` bytes equally."""
+    """Returns the addresses of n values of equal size in an array of `size` bytes at `address`."""
     return np.uintp(address) + np.arange(n, dtype=np.uintp) * np.uintp(size // max(n, 1))
 
 
 class Joined(Places):
-    """Several nodes (each a `Node`, or `Nodes` of a graph) whose values one call reads; `result` has an array for each."""
+    """Memory for the values of several `Node` and `Nodes` of one graph, which one call of C computes; `result` has an array for each."""
 
     def __init__(self, nodes: Sequence[Any], what: str, memory: Any = host) -> None:
         self.parts = [Places(x, what, memory) for x in nodes]

@@ -21,14 +21,14 @@ NO_WORD = 2**32 - 1
 
 
 def _new(create: Any, destroy: Any, *arguments: Any) -> Any:
-    """The object that create(out, ...) makes; freed when it is no longer used."""
+    """Returns the C object that create(out, ...) makes; `destroy` frees the object when Python no longer refers to it."""
     out = ffi.new(ffi.typeof(create).args[0].cname)
     check(create(out, *arguments))
     return ffi.gc(out[0], destroy)
 
 
 def _take_u32(p: Any, n: int) -> U32:
-    """A copy of n numbers that C allocated."""
+    """Copies n numbers that C allocated, and frees them."""
     return _copy_u32(ffi.gc(p, lib.free), n)
 
 
@@ -59,7 +59,7 @@ class Vocab:
     @classmethod
     def _of(cls, c: Any, owner: object = None) -> Vocab:
         v = cls.__new__(cls)
-        v._c, v._owner = c, owner  # the C object that holds the vocabulary
+        v._c, v._owner = c, owner  # owner: the object whose memory c is in; it must live as long as v
         return v
 
     @classmethod
@@ -101,7 +101,7 @@ class Vocab:
         return (self.word(i) for i in range(len(self)))
 
     def cut(self, counts: ArrayLike | None = None, min_count: int = 1) -> Vocab:
-        """A network's vocabulary: <unk> with id 0, then the words with counts[id] >= min_count; counts None: all words."""
+        """Returns a vocabulary for a network: <unk> with id 0, then the words with counts[id] >= min_count; counts None: all words."""
         c = None if counts is None else as_u32(counts, "counts")
         if c is not None and len(c) != len(self):
             raise ArgumentError(f"cut: {len(c)} counts; expected {len(self)}, one a word")
@@ -109,7 +109,7 @@ class Vocab:
         return Vocab._of(_new(lib.vpps_vocab_cut, lib.vpps_vocab_destroy, self._c, pointer, min_count))
 
     def map(self, to: Vocab, missing: int = 0) -> U32:
-        """An array: ids[id in this vocabulary] = id in `to`, or `missing`."""
+        """Returns an array that translates ids of this vocabulary to ids of `to`; ids of words that `to` lacks become `missing`."""
         return _take_u32(result(lib.vpps_vocab_map, self._c, to._c, missing), len(self))
 
     def spellings(self) -> Spellings:
@@ -147,7 +147,7 @@ class VectorsInfo(NamedTuple):
 
 
 class VectorsFound(NamedTuple):
-    """How many of a vocabulary's words have a vector in a file, and how many a vector made of n-grams."""
+    """Counts of a vocabulary's words: all, those that have a vector in a file, and those whose vector fastText composes of n-grams."""
 
     words: int; found: int; composed: int
 
@@ -176,9 +176,9 @@ def read_vectors(path: Path, words: Vocab, values: F32) -> VectorsFound:
 # ---------------------------------------------------------------- data that are read
 
 class _Data(Uncopied):
-    """The base of what C reads from files, and from texts, for which a name stands in messages. What is read is appended."""
+    """The base of data that C reads from files and texts, and appends to earlier data."""
 
-    _kind: str  # that of vpps_KIND_create, vpps_KIND_size and so on
+    _kind: str  # the word KIND in names of C's functions: vpps_KIND_create, vpps_KIND_size
 
     def __init__(self) -> None:
         self._c = _new(self._call("create"), self._call("destroy"))
@@ -204,11 +204,11 @@ class _Data(Uncopied):
 
 class _OfOneFormat(_Data):
     def read(self: Read, path: Path) -> Read:
-        """Appends what is in a file."""
+        """Appends the data of a file."""
         return self._file("read_file", path)
 
     def read_text(self: Read, text: Text, name: str = "<text>") -> Read:
-        """Appends what is in a text; `name` stands for the file in messages."""
+        """Appends the data of a text; messages name it `name`, as they name a file."""
         return self._from("read_text", text, name)
 
 
@@ -244,7 +244,7 @@ class Trees:
         return replace(self, word=np.where(self.word >= 0, new[self.word], -1))
 
     def take(self, which: ArrayLike) -> Trees:
-        """Some of the trees, side by side, as a batch. `which` are numbers (negative: from the end), or a mask."""
+        """Returns some of the trees, as a batch. `which`: their numbers, of which negative ones count from the end, or a mask."""
         numbers = plain(which, "which")
         which = np.atleast_1d(np.arange(len(self))[numbers if numbers.size else numbers.astype(np.int64)])
         size = self.first[which + 1] - self.first[which]
@@ -260,18 +260,18 @@ class Trees:
 
 
 class Treebank(_OfOneFormat, _OfWords):
-    """Labelled binary trees. In a file they are in the brackets of the Stanford Sentiment Treebank, one a line."""
+    """Labelled binary trees. A file has a tree per line, in brackets as in the Stanford Sentiment Treebank: (2 (1 a) (3 b))."""
 
     _kind = "treebank"
 
     def generate_listops(self, n: int, seed: int = 1, *, max_depth: int = 0, max_arguments: int = 0, min_leaves: int = 0,
                          max_leaves: int = 0) -> Treebank:
-        """Appends n trees of ListOps (Nangia and Bowman 2018), labelled with their values; 0 stands for a default."""
+        """Appends n random expressions of ListOps (Nangia and Bowman 2018), labelled with their values. 0 stands for 4, 5, 2 and 64."""
         check(lib.vpps_treebank_generate_listops(self._c, struct("vpps_listops", locals()), n))
         return self
 
     def generate_complete(self, n: int, seed: int = 1, *, leaves: int = 0) -> Treebank:
-        """Appends n complete binary trees."""
+        """Appends n complete binary trees of `leaves` (0: 256) random words, labelled with the number of the tree's commonest word."""
         check(lib.vpps_treebank_generate_complete(self._c, struct("vpps_complete_trees", locals()), n))
         return self
 
@@ -293,7 +293,7 @@ class Treebank(_OfOneFormat, _OfWords):
         return self._arrays([place(i, len(self), "tree")])
 
     def arrays(self) -> Trees:
-        """Returns five arrays that describe all trees: those of tree i + 1 follow those of tree i."""
+        """Returns the arrays of all trees: the nodes of tree i + 1 follow those of tree i."""
         return self._arrays(range(len(self)))
 
     def _arrays(self, which: Iterable[int]) -> Trees:
@@ -338,7 +338,8 @@ class Constituents(_OfOneFormat, _OfWords):
         return a[:, 0], a[:, 1], a[:, 2], a[:, 3]
 
     def binarise(self, treebank: Treebank, labels: Vocab, branching: Literal["left", "right"] = "left") -> None:
-        """Appends all trees, made binary, to `treebank`; new labels are added to `labels`."""
+        """Appends all trees to `treebank` as binary trees: (X a b c) becomes (X (X* a b) c), with branching "right" (X a (X* b c)). A node's
+        label is the id of its text in `labels`, to which new ones are added."""
         kind = choice(branching, "branching", {"left": lib.VPPS_LEFT_BRANCHING, "right": lib.VPPS_RIGHT_BRANCHING})
         check(lib.vpps_constituents_binarise(self._c, kind, labels._c, treebank._c))
 
@@ -358,53 +359,54 @@ class Sentences(_OfWords, Sequence[Sentence]):
     _kind = "sentences"
 
     def read_tagged(self, path: Path) -> Sentences:
-        """Reads a file with a sentence of word|TAG tokens on each line, and appends the sentences."""
+        """Appends the sentences of a file that has a sentence of word|TAG tokens on each line."""
         return self._file("read_tagged_file", path)
 
     def read_tagged_text(self, text: Text, name: str = "<text>") -> Sentences:
-        """Appends the sentences of a text, one on each line, as word|TAG tokens; `name` stands for the file in messages."""
+        """As `read_tagged`, from a text; messages name it `name`."""
         return self._from("read_tagged_text", text, name)
 
     def read_labelled(self, path: Path) -> Sentences:
-        """Reads a file with a label, a tab and a sentence on each line, and appends the sentences."""
+        """Appends the sentences of a file that has a label, a tab and a sentence on each line."""
         return self._file("read_labelled_file", path)
 
     def read_labelled_text(self, text: Text, name: str = "<text>") -> Sentences:
-        """Appends lines of a label, a tab and a sentence from a text; `name` stands for the file in messages."""
+        """As `read_labelled`, from a text; messages name it `name`."""
         return self._from("read_labelled_text", text, name)
 
     def read_columns(self, path: Path, *, word: int = 0, tag: int = 0, tabs: bool = False, comments: bool = False,
                      conllu: bool = False, word_name: str | None = None, tag_name: str | None = None) -> Sentences:
-        """Appends CoNLL's columns: a token per line, a blank line between sentences. Columns are numbered from 1; 0 stands for the first
-        (word) and the last (tag)."""
+        """Appends sentences of a file in CoNLL's columns: a token per line, a blank line between sentences. `word` and `tag`: numbers of
+        columns, from 1; 0: the first and the last. `tabs`: each tab ends a column, else white space does. `comments`: lines that begin with #
+        may be comments. `conllu`: the file is CoNLL-U; names of columns (`word_name`, `tag_name`) may replace numbers; default FORM, UPOS."""
         return self._file("read_columns_file", path, struct("vpps_columns", locals()))
 
     def read_columns_text(self, text: Text, name: str = "<text>", *, word: int = 0, tag: int = 0, tabs: bool = False, comments: bool = False,
                           conllu: bool = False, word_name: str | None = None, tag_name: str | None = None) -> Sentences:
-        """Appends CoNLL's columns from a text as `read_columns` does; `name` stands for the file in messages."""
+        """As `read_columns`, from a text; messages name it `name`."""
         return self._from("read_columns_text", text, name, struct("vpps_columns", locals()))
 
     def read_dependencies(self, path: Path, *, cut_subtypes: bool = False, heads_only: bool = False, label: str | None = None) -> Sentences:
-        """Appends the dependency trees of a CoNLL-U file. Tags are relations, with `cut_subtypes` without their subtypes. With `label`,
-        sentences have labels from their comments "# LABEL = ..." instead of tags; with `heads_only` they have neither."""
+        """Appends the dependency trees of a CoNLL-U file. Tags are relations; with `cut_subtypes` nsubj:pass becomes nsubj. With `label` "X"
+        sentences have labels, from comments "# X = ...", instead of tags; with `heads_only` they have neither."""
         return self._file("read_dependencies_file", path, struct("vpps_dependencies", locals()))
 
     def read_dependencies_text(self, text: Text, name: str = "<text>", *, cut_subtypes: bool = False,
                                heads_only: bool = False, label: str | None = None) -> Sentences:
-        """Appends the dependency trees of a text; `name` stands for the file in messages."""
+        """As `read_dependencies`, from a text; messages name it `name`."""
         return self._from("read_dependencies_text", text, name, struct("vpps_dependencies", locals()))
 
     def heads(self, i: int) -> U32 | None:
-        """For each word of sentence i the word it depends on, counted from 1, 0 for a root; None: the sentences are no trees."""
+        """For each word of sentence i, the number, from 1, of the word that it depends on; 0: a root. None: no dependency trees were read."""
         s = lib.vpps_sentences_get(self._c, i)
         return _copy_u32(s.heads, s.n_words) if s.heads else None
 
     def read_lines(self, path: Path, *, end_word: str | None = None, keep_empty: bool = False) -> Sentences:
-        """Appends plain text, a sentence a line; `end_word` is appended to each."""
+        """Appends a file of plain text, a sentence per line, each with `end_word` at its end. `keep_empty` keeps lines without words."""
         return self._file("read_lines_file", path, struct("vpps_lines", locals()))
 
     def read_lines_text(self, text: Text, name: str = "<text>", *, end_word: str | None = None, keep_empty: bool = False) -> Sentences:
-        """Appends plain text as `read_lines` does; `name` stands for the file in messages."""
+        """As `read_lines`, from a text; messages name it `name`."""
         return self._from("read_lines_text", text, name, struct("vpps_lines", locals()))
 
     def __getitem__(self, i: Any) -> Any:
@@ -419,7 +421,7 @@ class Sentences(_OfWords, Sequence[Sentence]):
         return None if id == NO_WORD else id
 
     def word_line(self, i: int, k: int) -> int:
-        """The line of word k of a tagged sentence."""
+        """The line of the file on which word k of sentence i is, if tags or dependencies were read; else the sentence's first line."""
         return lib.vpps_sentences_word_line(self._c, i, k)
 
     @property
@@ -439,22 +441,24 @@ class Sentences(_OfWords, Sequence[Sentence]):
 
 def read_parallel(source_path: Path, target_path: Path, source: Sentences, target: Sentences, *, end_word: str | None = None,
                   skip_empty: bool = False) -> None:
-    """Appends two files of plain text whose lines are translations of each other; `end_word` is appended to the target's sentences."""
+    """Appends two files of plain text, whose lines are translations of each other, to `source` and `target`. `end_word` is appended to the
+    sentences of `target`. A pair with an empty line is an error, or with `skip_empty` left out."""
     o = struct("vpps_parallel", locals())
     check(lib.vpps_sentences_read_parallel_files(source._c, target._c, path_bytes(source_path), path_bytes(target_path), o))
 
 
 def read_parallel_texts(source_text: Text, target_text: Text, source: Sentences, target: Sentences, *,
                         end_word: str | None = None, skip_empty: bool = False) -> None:
-    """Appends the lines of two texts as pairs, as `read_parallel` does; names stand for the files in messages."""
+    """As `read_parallel`, from two texts; messages name them <source> and <target>."""
     o = struct("vpps_parallel", locals())
     check(lib.vpps_sentences_read_parallel_texts(source._c, target._c, b"<source>", *_text(source_text), b"<target>", *_text(target_text), o))
 
 
 def generate_language(n: int, seed: int = 1, *, characters: bool = False, tags: bool = False, labels: bool = False, end_word: str | None = None,
                       translation: Sentences | None = None, lexicon: Vocab | None = None) -> Sentences:
-    """Returns n sentences of a small generated language with names in them; their translations are appended to `translation`, all words of
-    the language to `lexicon`."""
+    """Returns n random sentences of a small artificial language, in which names occur. `characters` splits sentences into letters; `tags` marks
+    names (B-PER); `labels` are the first names' kinds. `end_word` is appended to translations, or, without these, to sentences. Translations go
+    to `translation`, all words of the language to `lexicon`."""
     s, o = Sentences(), struct("vpps_language", locals())
     check(lib.vpps_sentences_generate(s._c, ffi.NULL if translation is None else translation._c,
                                       ffi.NULL if lexicon is None else lexicon._c, o, n))
@@ -471,7 +475,7 @@ class Lattice(NamedTuple):
 
 
 class Lattices(_OfOneFormat, Sequence[Lattice]):
-    """Lattices of characters and words, all of which are numbers in a file, as tags are."""
+    """Lattices of characters and words. A file has numbers (ids) of characters, words and tags."""
 
     _kind = "lattices"
 
@@ -499,12 +503,12 @@ class Lattices(_OfOneFormat, Sequence[Lattice]):
 
 
 def read_lexicon(path: Path, words: Vocab) -> None:
-    """Adds the words of a lexicon, lines "word frequency POS"."""
+    """Adds the words of a lexicon, a file of lines "word frequency POS", to `words`."""
     check(lib.vpps_lexicon_read_file(words._c, path_bytes(path)))
 
 
 def read_lexicon_text(text: Text, words: Vocab, name: str = "<text>") -> None:
-    """Adds the words of a lexicon from a text; `name` stands for the file in messages."""
+    """As `read_lexicon`, from a text; messages name it `name`."""
     check(lib.vpps_lexicon_read_text(words._c, encode(name, "name"), *_text(text)))
 
 
@@ -540,7 +544,7 @@ class F1(Uncopied):
 
     @staticmethod
     def applies(tags: Vocab) -> bool:
-        """Whether most of the tags are tags of chunks, such as B-NP."""
+        """Whether the tags look like tags of chunks, such as B-NP and I-NP."""
         return bool(lib.vpps_f1_applies(tags._c))
 
     def __init__(self, tags: Vocab) -> None:
@@ -585,7 +589,7 @@ class Bleu(Uncopied):
         self._c = ffi.new("vpps_bleu *")
 
     def add(self, hypothesis: ArrayLike, reference: ArrayLike) -> None:
-        """Counts a sentence."""
+        """Adds a sentence and its reference translation, as ids of words, to the counts."""
         a, b = as_u32(hypothesis, "hypothesis"), as_u32(reference, "reference")
         check(lib.vpps_bleu_add(self._c, len(a), u32_pointer(a), len(b), u32_pointer(b)))
 
@@ -595,5 +599,5 @@ class Bleu(Uncopied):
 
     @staticmethod
     def signature(smoothing: Literal["none", "exp"] = "none") -> str:
-        """How the score was computed, as text to be reported with it."""
+        """A text that says how the score was computed, to be reported with the score."""
         return ffi.string(lib.vpps_bleu_signature(choice(smoothing, "smoothing", _SMOOTHINGS))).decode()

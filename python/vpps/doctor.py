@@ -22,7 +22,7 @@ from ._vpps import ffi, lib
 
 
 def _device(device: str) -> str:
-    """Trains a recurrent network for 60 batches."""
+    """Trains a recurrent network for 60 batches; returns a text about the engine, and raises an exception if the loss does not fall."""
     model = vpps.Model(seed=1)
     rnn, out = vpps.nn.RNN(model, model.add_lookup("E", 5, 8), 8), model.add_matrix("O", 2, 8)
     trainer = vpps.Trainer(model, optimizer="adam", lr=0.02, device=device, no_tuning=True)
@@ -54,7 +54,7 @@ def _package(name: str) -> str:
 
 
 def examine() -> list[dict[str, Any]]:
-    """The findings: name, state, and whether it is in order (None: it is optional)."""
+    """Examines the package. A finding has a name, a state, and `ok`: true, false, or None if something optional is not ready."""
     found: list[dict[str, Any]] = []
 
     def add(name: str, call: Callable[[], str], needed: bool = True) -> None:

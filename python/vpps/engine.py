@@ -1,4 +1,4 @@
-"""What a trainer and an inference engine have in common: forward passes, values that stay on the device, counters, traces."""
+"""The base of trainers and inference engines: forward passes, values that stay on the device, counters, traces."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_KEPT = 2**22 - 1  # most numbers that vpps_keep_data copies to a value on t
 
 
 def _names(prefix: str) -> dict[str, int]:
-    """Returns a C enum's values by name; names are in small letters, without the prefix."""
+    """Returns the numbers of a C enum by their names, in small letters, without the prefix."""
     return {n[len(prefix):].lower(): getattr(lib, n) for n in dir(lib) if n.startswith(prefix)}
 
 
@@ -40,24 +40,25 @@ def _human(name: str, value: Any) -> str:
 class Stats:
     """The counters of `Trainer.stats`; printed one per line. Names of times end in `_ns`, of memory in `_bytes`.
 
-    batches, skipped        training batches finished since the model was made; batches left out because loss or gradient was not finite
-    nodes, levels, phases   the latest batch (as all rows up to `live_bytes`): its nodes, levels, and phases, the stretches between two barriers
-    gathered_bytes          operands that are scattered in memory although one operation could read them as one array
-    steps, instructions     groups of vertices of one cell that run together in forward; tasks of the script
-    script_bytes            size of the batch's script
-    pool_bytes, live_bytes  memory of parameters and the batch's tensors; the most of it that is alive at once
-    host_ns, device_ns      time to make the script; time to run it
-    total_..., peak_...     totals and maxima over all training batches of this trainer
-    vps, groups, waves, slices    their numbers in the latest batch; see `Trainer`
-    caller_works, decides   whether the calling thread works as a virtual processor; whether the device runs argmax and lookup_at
+    batches, skipped        training batches finished since the model was made; those not applied because loss or gradient was not finite
+    nodes, levels           of the latest batch, as the rows up to `device_ns`: nodes of the graph, inside cells too; levels of the graph
+    phases, instructions    parts of the batch's script (the program that the library writes for it) between barriers; tasks of the script
+    steps                   how many times vertices of one cell run together in forward
+    script_bytes            size of the script
+    pool_bytes, live_bytes  memory of parameters and the batch's tensors; the most of it in use at one time
+    host_ns, device_ns      time to write the script; time to run it
+    total_..., peak_...     sums and maxima over all training batches of this trainer
+    vps, groups, waves, slices    number of each that the latest batch used; `Trainer` says what they are
+    caller_works, decides   whether the calling thread works as a virtual processor; whether the device can run argmax and lookup_at
     precision, precision_unit     number format of products; the instructions that compute them
     device, policy          names of the device and the batching policy
-    rank, processes, total_exchange_ns, total_sent_bytes    with a communicator; times include waiting
-    imbalance               how much longer than the mean the slowest process took for a batch, divided by the mean
-    kept_values, kept_bytes, keep_bytes    number and memory of the values of `keep`; the most memory they may take
-    wall_ns, gap_ns         time from the end of the preceding batch to the end of this one; the device's idle time in it
-    gradients               what made the gradients of matrices: "kernel", "cublas" or "cublas-tf32"
-    gpu                     on cuda the number of the GPU, as in DLPack and PyTorch's cuda:0; else 0"""
+    rank, processes         with a communicator: number of this process, from 0; number of processes
+    total_exchange_ns, total_sent_bytes    time to exchange gradients with other processes, waiting included; bytes sent
+    imbalance               how much longer the slowest process takes for its gradients than the mean of all processes; 0.1: 10 %
+    kept_values, kept_bytes, keep_bytes    number and memory of the values that `keep` made; the most memory they may take
+    wall_ns, gap_ns         time between the ends of the preceding and the latest batch; in it, time in which the device was idle
+    gradients               what computed the gradients of matrices: "kernel", "cublas" or "cublas-tf32"
+    gpu                     with device "cuda" the GPU's number, as in DLPack and PyTorch's cuda:0; else 0"""
 
     batches: int; skipped: int
     nodes: int; levels: int; phases: int; steps: int; instructions: int; script_bytes: int; pool_bytes: int; live_bytes: int
@@ -100,7 +101,7 @@ ENUMS: dict[str, dict[str, int]] = {
 
 
 def _options(given: Mapping[str, Any]) -> tuple[Any, Any]:
-    """A vpps_options of a constructor's arguments, whose names are its members', and an object that must live as long as the handle."""
+    """Makes a vpps_options of a constructor's arguments, named as its members. The second result must live as long as the handle."""
     o, log = ffi.new("vpps_options *"), given["log"]
     check(lib.vpps_options_init(o, ffi.sizeof("vpps_options")))
     held = ffi.new_handle(log) if log else ffi.NULL
@@ -141,7 +142,7 @@ class Value(Closing):
         return (KDL_CUDA, self._engine._gpu) if self._engine._gpu is not None else (1, 0)
 
     def __dlpack__(self, *, stream: int | None = None, **_: Any) -> Any:
-        """A copy of the value as DLPack's capsule, on a GPU in the order of `stream`."""
+        """A copy of the value as DLPack's capsule. On a GPU, later work in the CUDA stream `stream` sees the copy complete."""
         engine = self._engine
         if engine._gpu is None:
             return self.numpy().__dlpack__()
@@ -186,7 +187,7 @@ class Engine(Hinting, Closing):
     _handle: Any
 
     def _open(self, model: Model, create: Callable[[Any], int]) -> None:
-        """Takes the handle that create(out) makes; after a Ctrl-C meanwhile, destroys it, so that the model does not keep it."""
+        """Makes the handle by create(out). After Ctrl-C meanwhile, destroys the handle, so that the model can have another one."""
         out = ffi.new("glue_user **")
         try:
             check(create(out))
@@ -198,9 +199,9 @@ class Engine(Hinting, Closing):
         self._glue = ffi.gc(out[0], lib.glue_user_destroy)
         self._handle = self._glue.handle
         self._lock = threading.RLock()
-        self._released: deque[int] = deque()  # numbers of kept values without references
-        self._is_open = False  # whether a step in two halves has run forward but not backward
-        self._left_open = False  # whether the open step has lost its last reference, and must be dropped
+        self._released: deque[int] = deque()  # numbers of kept values to which Python no longer refers
+        self._is_open = False  # whether a `Step` has run forward but not backward
+        self._left_open = False  # whether nothing refers to that step, so that the next call must drop it
         stats = self._counters()
         device = ffi.string(stats.device)
         self._gpu: int | None = stats.gpu if device == b"cuda" else None
@@ -270,7 +271,7 @@ class Engine(Hinting, Closing):
 
     @contextmanager
     def _arrays_at(self, stream: int | None) -> Iterator[None]:
-        """A context in which calls take arrays of the device's memory, which the caller uses in `stream`; None: arrays of the host."""
+        """While the context lasts, calls take arrays in the device's memory, in the order of work in the CUDA stream; None: on the host."""
         with self._lock:
             self._give_back()
             if stream is not None:
@@ -312,8 +313,8 @@ class Engine(Hinting, Closing):
     @overload
     def forward(self, nodes: Sequence[Node]) -> list[F32]: ...
     def forward(self, nodes: Node | Dense | Nodes | Sequence[Node]) -> F32 | list[F32]:
-        """Values of nodes, without dropout and without an update: of a node an array of shape (), (rows,) or (rows, cols); of n `Nodes` of
-        equal shapes one array, n being its first dimension; of a list of nodes a list of arrays. Waits for the batch in flight."""
+        """Computes values of nodes, without dropout and update. A node gives an array of shape (), (rows,) or (rows, cols). n `Nodes` of one
+        shape give one array with n before these sizes. A list of nodes gives a list of arrays. Waits for the batch in flight."""
         several = list(nodes) if isinstance(nodes, Iterable) and not isinstance(nodes, (Nodes, Node, Dense)) else nodes
         places = Places(several, "forward")
         if places.epoch is None:

@@ -29,7 +29,7 @@ class OutOfMemoryError(Error, MemoryError, status="MEMORY"):
     """Memory is exhausted, the host's or the device's."""
 
 class PoolError(Error, MemoryError, status="POOL"):
-    """The batch does not fit the device's pool."""
+    """The batch does not fit the memory for it (`pool_bytes`)."""
 
 class FileError(Error, OSError, status="IO"):
     """A file could not be read or written."""
@@ -41,7 +41,7 @@ class DeviceError(Error, RuntimeError, status="DEVICE"):
     """The device is missing or failed."""
 
 class StallError(Error, RuntimeError, status="STALL"):
-    """A device program stopped making progress."""
+    """The device, or another process, made no progress for `watchdog_ms`."""
 
 class NonfiniteError(Error, ArithmeticError, status="NONFINITE"):
     """The loss or its gradient is not finite."""
@@ -54,7 +54,7 @@ class StateError(Error, RuntimeError, status="STATE"):
 
 
 class Uncopied:
-    """An object of the library, which cannot be copied: a copy would be the same object a second time."""
+    """An object that cannot be copied or pickled, since it stands for an object of the C library."""
 
     __slots__ = ()
     _instead = ""  # end of the message that refuses a copy: what to use instead
@@ -87,7 +87,8 @@ def _missing(name: str, hint: str) -> property:
 
 
 class Hinting(Uncopied):
-    """Fails with a hint at names of other frameworks: `_elsewhere` maps one or several to it. Properties, since `__getattr__` is slow."""
+    """Gives attributes with names of other frameworks an AttributeError with a hint: `_elsewhere` maps one or several names to a hint. They
+    are properties, since a class with `__getattr__` is slow."""
 
     __slots__ = ()
     _elsewhere: Mapping[str, str] = {}
@@ -129,7 +130,7 @@ def sized(type_name: str) -> Any:
 
 
 def written(call: Callable[..., int], n: int = 1) -> list[bytes]:
-    """What C writes to n files: `call` calls C with n FILEs, and returns its status."""
+    """Runs `call`, which lets C write to the n FILEs that it is given and returns C's status; returns what C wrote to each."""
     texts, sizes, files = ffi.new("char *[]", n), ffi.new("size_t[]", n), []
     try:
         try:

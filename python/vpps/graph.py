@@ -44,8 +44,8 @@ def current() -> Builder:
 
 
 class Members(NamedTuple):
-    """One list (inputs of variable number) of a cell, for all vertices of `Graph.apply`. Vertex i's members are children[first[i]] to
-    children[first[i + 1] - 1]. `children` is None if the members are no vertices, only nodes, given as pull_lists."""
+    """The members of one of a cell's lists (inputs of variable number), for all vertices of `Graph.apply`: vertex i has the members
+    children[first[i]:first[i + 1]]. `children` is None if the members are no vertices, but nodes given as pull_lists."""
 
     first: ArrayLike
     children: Ids | None = None
@@ -54,9 +54,9 @@ class Members(NamedTuple):
 class Cost(NamedTuple):
     """A lower bound of the work of one training step on a graph: an operation counts once for each vertex, and for each member of a list.
 
-    product_flops     2 for each multiplication in W @ x and a @ b, and 2 more for each factor that has a gradient
+    product_flops     of W @ x and a @ b: 2 for each multiplication in forward, and 2 more for each of the two factors that has a gradient
     other_flops       operations other than products
-    parameter_bytes   parameters, of tables the entries used: each element is read and written once, a frozen element only read
+    parameter_bytes   each element of a parameter, or of a table entry that is used, is read and written once; if it is frozen, only read
     value_bytes       each value and each gradient of a value is written once and read once"""
 
     nodes: int; product_flops: int; other_flops: int; parameter_bytes: int; value_bytes: int
@@ -71,7 +71,7 @@ class Builder(Uncopied):
 
     @property
     def _p(self) -> Any:
-        """The C graph; fails if there is none, or while a trainer reads it."""
+        """The C graph; fails if the graph was cleared or the cell ended, or while a trainer reads the graph."""
         if not self._epoch.p:
             raise self._epoch.failure()
         return self._epoch.p
@@ -135,7 +135,7 @@ class Builder(Uncopied):
 
 
 class Graph(Builder):
-    """A batch's vertices and nodes. `with graph:` clears it and makes it the one that operations without a node go to:
+    """A batch's vertices and nodes. `with graph:` clears the graph and makes it current: inputs and lookups add their nodes to it:
 
         with graph:
             loss = vpps.cross_entropy(W @ vpps.input(x), label)
@@ -173,12 +173,11 @@ class Graph(Builder):
 
     @property
     def next_vertex(self) -> int:
-        """The number that the next vertex will have. `children` in a call of `apply` may refer to vertices of the same call, counted from
-        it."""
+        """The number that the next vertex will have: vertex i of a call of `apply` has the number next_vertex + i."""
         return lib.vpps_graph_vertices(self._p)
 
     def inputs(self, data: Floats) -> Nodes:
-        """Many inputs at once: n x rows, or n x rows x cols numbers, copied; n nodes. A tensor in a GPU's memory, as for `input`, is n x rows."""
+        """Makes n nodes of n x rows, or n x rows x cols, numbers, which are copied. A tensor in a GPU's memory, as for `input`, is n x rows."""
         leaf_only(data, "inputs")
         trainer = self.model._on_gpu() if is_on_gpu(data) else None
         if trainer is not None:
@@ -321,8 +320,8 @@ class Graph(Builder):
         return Vertices(self._epoch, turns)
 
     def case(self, branches: Sequence[Application]) -> Vertex:
-        """Applies one of several cells with conditions: the one whose condition holds. The vertex's outputs are that cell's, or zeros where
-        no condition holds."""
+        """Applies several cells with conditions. The outputs of the new vertex are the sums of the outputs of the cells whose conditions hold,
+        usually one; zeros if none does."""
         made_of = [self._application(*b) for b in branches]
         all_of = ffi.new("vpps_application[]", [a[0] for a in made_of] or 1)
         all_of[0].size = ffi.sizeof("vpps_application")
@@ -363,15 +362,14 @@ def _numbers(given: Numbers, cell: Cell, what: str) -> Sequence[int]:
 
 
 def _check_pulled(cell: Cell, sizes: list[int], members: Sequence[int]) -> None:
-    """Checks that each pull_lists[k], of sizes[k] nodes, has one for each member of the cell's list pull_list_of[k]."""
+    """Checks that each pull_lists[k], which has sizes[k] nodes, has a node for each member of the list to which it belongs."""
     for k, (size, of) in enumerate(zip(sizes, cell.pull_list_of)):
         if of < len(members) and size != members[of]:
             raise ArgumentError(f"pull_lists: {size} nodes in number {k}; expected {members[of]}, one a member")
 
 
 class Cell(Uncopied):
-    """A vertex function, recorded once; see `Model.cell`. Calling it applies it at one vertex of the current graph:
-    `rnn(before, indices=[word])`."""
+    """A vertex function, recorded once by `Model.cell`. A call, `rnn(before, indices=[word])`, makes a vertex of the current graph."""
 
     def __init__(self, model: Model, id: int, name: str, lists: int, pull_list_of: list[int]) -> None:
         self.model, self.id, self.name, self.lists, self.pull_list_of = model, id, name, lists, pull_list_of
@@ -380,7 +378,7 @@ class Cell(Uncopied):
                  pull_lists: Sequence[Sequence[Node]] = (), list_members: Numbers = ()) -> Vertex:
         """Applies the cell in the current graph; returns the new vertex. `children`: the vertices that the cell reads by `gather`, then the
         members of its lists. `pulls`: a node for each `pull`; `indices`: a number for each `pull_index`; both in the cell's order. `pull_lists`:
-        for each `pull_list`, its members' nodes. `list_members`: the lists' numbers of members, if the cell has several lists."""
+        for each `pull_list`, a node for each member. `list_members`: how many members each list has, if the cell has several lists."""
         stack = _current.stack
         g = stack[-1] if stack else current()
         if type(g) is Graph and not self.lists and g.model is self.model:
@@ -396,8 +394,9 @@ class Cell(Uncopied):
 
 
 class Recorder(Builder):
-    """Records a cell: operations, inputs (`gather`: from vertices; `pull`: nodes) and outputs (`scatter`: to vertices; `push`: nodes). A list has
-    a value for every member; vertices may differ in their number of members. Operations on a list are mapped over its members."""
+    """Records a cell: its operations, its inputs (`gather` reads from vertices, `pull` from nodes), and its outputs (`scatter` gives them to
+    vertices, `push` makes nodes). A list has a value for every member, and vertices may have any number of members; operations on a list are
+    applied to each member."""
 
     def __init__(self, model: Model, name: str) -> None:
         self.model, self.name = model, name
@@ -411,11 +410,11 @@ class Recorder(Builder):
         return made(self._epoch, lib.vpps_gather(self._epoch.p, child, output, rows, cols))
 
     def gather_list(self, output: int, rows: int, cols: int = 1, *, first: int = 0) -> Node:
-        """A list, the cell's list 0: output number `output` of each child (input vertex) from number `first` on."""
+        """Reads output number `output` of each child (input vertex) from number `first` on, as a list: the cell's list 0."""
         return self._list(0, lib.vpps_gather_list_from(self._epoch.p, first, output, rows, cols))
 
     def gather_list_of(self, list: int, output: int, rows: int, cols: int = 1) -> Node:
-        """A list: output number `output` of each member (input vertex) of list number `list`; a cell's lists count from 0."""
+        """Reads output number `output` of each member (input vertex) of list number `list` (from 0), as a list."""
         return self._list(list, lib.vpps_gather_list_of(self._epoch.p, list, output, rows, cols))
 
     def pull(self, rows: int, cols: int = 1) -> Node:
@@ -452,14 +451,14 @@ class Recorder(Builder):
             check(lib.vpps_push(self._p, self._own(x).id))
 
     def condition(self, scalar: Node, value: int | None = None) -> None:
-        """Makes the cell conditional: a vertex runs where an input (of `gather` or `pull`), a scalar, is above 0, or, with `value`, where it
-        equals that number."""
+        """Sets the cell's condition: `scalar`, an input (of `gather` or `pull`), is above 0, or, with `value`, rounds to that number. All
+        outputs are then made by `scatter_else`."""
         if value is None:
             check(lib.vpps_condition(self._p, self._own(scalar).id))
         else:
             check(lib.vpps_condition_is(self._p, self._own(scalar).id, value))
 
     def scatter_else(self, x: Node, otherwise: Node | None = None) -> None:
-        """As `scatter`: outputs x where the condition holds, elsewhere `otherwise`, an input (of `gather` or `pull`) of x's shape, or zeros."""
+        """As `scatter`, with another output where the condition does not hold: `otherwise`, an input (of `gather` or `pull`), or zeros."""
         other = NO_NODE if otherwise is None else self._own(otherwise).id
         check(lib.vpps_scatter_else(self._p, self._own(x).id, other))

@@ -14,8 +14,8 @@ T = TypeVar("T")
 
 
 class Metrics(Closing):
-    """Writes numbers of each batch to `folder`/metrics.csv, and to TensorBoard's event files in it where the package tensorboardX is
-    installed (`pip install vpps[tensorboard]`); `tensorboard=True` insists on it, False leaves it out.
+    """Writes numbers of each batch to `folder`/metrics.csv, and, if the package tensorboardX is installed (`pip install vpps[tensorboard]`), to
+    TensorBoard's event files in the folder. `tensorboard` True: fails without that package; False: writes no event files.
 
         trainer = vpps.Trainer(model, on_step=vpps.Metrics("runs/1"))
 
@@ -74,7 +74,7 @@ def progress(items: Iterable[T], **options: Any) -> Iterable[T]:
 
 
 def read_csv(path: Path) -> Iterator[dict[str, float]]:
-    """The rows of a metrics.csv as numbers."""
+    """The rows of a metrics.csv: numbers by the names of their columns."""
     with open(path, newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
             yield {k: float(v) for k, v in row.items() if v}

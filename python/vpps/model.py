@@ -92,17 +92,17 @@ class Parameter(Hinting):
         return self.view().shape
 
     def view(self) -> F32:
-        """An array that shows the model's own copy of the values, without copying. A trainer's values arrive at `Trainer.read_parameters`;
-        values written into the array take effect after `Trainer.write_parameters`. The array may outlive the model."""
+        """The values in the model's memory as an array, without copying. `Trainer.read_parameters` brings a trainer's values there, and
+        `Trainer.write_parameters` takes values there to the trainer. The array may outlive the model."""
         info = self._info()
-        # the array keeps the C model alive, which the model's last user frees
+        # the array holds `values`, whose destructor refers to the C model, so that the model's memory lives as long as the array
         values = ffi.gc(lib.vpps_param_values(self.model._c, self.id), lambda _, k=self.model._glue: None)
         own = info.count if info.step <= 1 else max(0, -(-(info.count - info.first) // info.step))
         return self._shown(info, values, own)
 
     @staticmethod
     def _shown(info: Any, values: Any, own: int) -> F32:
-        """A NumPy array on the library's memory, which has matrices column by column; `own`: how many entries of a table this process holds."""
+        """Makes an array of C's memory at `values`, where matrices lie column after column. `own`: number of a table's entries there."""
         flat: F32 = np.frombuffer(ffi.buffer(values, 4 * own * info.rows * info.cols), np.float32)
         entry = (info.rows,) if info.cols == 1 else (info.cols, info.rows)
         shape: tuple[int, ...] = {lib.VPPS_MATRIX: (info.rows, info.cols), lib.VPPS_VECTOR: (info.rows,)}.get(info.kind, (own, *entry))
@@ -125,7 +125,7 @@ class Parameter(Hinting):
         self.model._write()
 
     def _gradient(self) -> tuple[F32, U32 | None, bool]:
-        """The model's own copy of the gradient, valid until the next read_gradients; and whether there is one."""
+        """The gradient in the model's memory, valid until the next read_gradients; a table's entries that have one; whether there is any."""
         out, info = sized("vpps_gradient"), self._info()
         check(lib.vpps_param_gradient(self.model._c, self.id, out))
         if info.kind != lib.VPPS_LOOKUP:
@@ -137,7 +137,7 @@ class Parameter(Hinting):
 
     @property
     def gradient(self) -> Gradient:
-        """A copy of the gradient as it was at `Trainer.read_gradients`; zeros where a matrix or vector has none."""
+        """A copy of the gradient as of the latest `Trainer.read_gradients`; zeros for a matrix or vector without gradient."""
         values, entries, _ = self._gradient()
         return Gradient(np.array(values), entries)
 
@@ -174,8 +174,8 @@ class Dense(Parameter):
 
 
 class Matrix(Dense):
-    """A rows x cols matrix. `W @ x` is its product with a node of `cols` rows; sums of such products, and a bias, are one operation.
-    Used as a node, the matrix is copied at each call of `W.node()`, and at each vertex of a cell."""
+    """A rows x cols matrix. `W @ x` is its product with a node of `cols` rows; a sum of such products and a bias is one operation. In any other
+    use the matrix is copied: at each call of `W.node()`, and at each vertex of a cell that uses it."""
 
     def __matmul__(self, x: Node | Dense) -> Node:
         x = node_of(x, f"{self.name} @")
@@ -232,7 +232,7 @@ class Model(Hinting):
     # ---- parameters
 
     def _init(self, name: str, init: InitLike, shape: tuple[int, ...], order: tuple[int, ...]) -> Any:
-        """The C struct of initial values; `order` is the order of the axes in C."""
+        """Makes the C struct of initial values, which have this shape in Python. `order`: the array's axes in C's order."""
         what = f"parameter {name}: initial values"
         if init is None:
             return ffi.NULL
@@ -276,7 +276,7 @@ class Model(Hinting):
         return self.parameters[result(lib.vpps_param_find, self._c, encode(name, "name"))]
 
     def gradient_norm(self, parameter: Parameter | None = None) -> float:
-        """The Euclidean norm of a parameter's gradient, or of all together, as it was at `Trainer.read_gradients`."""
+        """The Euclidean norm of a parameter's gradient (None: of all gradients together) as of the latest `Trainer.read_gradients`."""
         return result(lib.vpps_gradient_norm, self._c, NO_PARAM if parameter is None else parameter._of(self))
 
     def shard_tables(self, communicator: Communicator | None) -> None:

@@ -18,26 +18,24 @@ if TYPE_CHECKING:
 NO_NODE = 2**32 - 1
 NO_PARAM = 2**32 - 1
 MOST_PRODUCTS = 32  # of one vpps_affine
-FIRST_PULLED = 2**32 - 2**16  # a lookup's or pick's index from here on is no number: each vertex gives its own (vpps_pull_index)
+FIRST_PULLED = 2**32 - 2**16  # larger indices and labels stand for results of vpps_pull_index
 One = TypeVar("One", bound="Union[Node, Vertex]")
 Some = TypeVar("Some", bound="Many[Any]")
 
 
 class Epoch(Uncopied):
-    """A graph between two clears; its nodes refer to this object. `p` is the C graph, and NULL after the clear, so that a node that is used
-    too late fails. `keeps` owns the C graph, which therefore lives as long as its nodes; None: `p` is a cell's recorder.
+    """A graph between two clears, to which its nodes refer. `p` is the C graph, and NULL after the clear, so that uses of older nodes fail.
+    `at` is the address in `p` as a number. `keeps` owns the C graph, which therefore lives as long as its nodes; None: `p` is a cell's recorder.
+    While a trainer reads the graph, `running` is true and `p` is NULL, so that other threads cannot change the graph.
 
-    An epoch does not refer to the Graph object: a graph without references is freed at once, without the garbage collector.
-
-    While a trainer reads the graph, other threads run: `running` is true and `p` NULL then, so that they cannot change it. `at` is the
-    address that `p` holds, as a number; 0: NULL."""
+    An epoch does not refer to the Graph object: a graph without references is freed at once, without the garbage collector."""
 
     __slots__ = ("p", "at", "model", "keeps", "running", "values")
 
     def __init__(self, p: Any, model: Model, keeps: Any = None) -> None:
         self.p, self.at = p, int(ffi.cast("uintptr_t", p))
         self.model, self.keeps, self.running = model, keeps, False
-        self.values: list[Any] = []  # values on the device, kept for this graph's nodes only
+        self.values: list[Any] = []  # values that stay on the device for this graph's nodes, until the clear
 
     def end(self) -> Any:
         """Makes the graph's nodes unusable, and returns the C graph."""
@@ -63,8 +61,8 @@ def made(e: Epoch, x: int) -> Node:
 
 
 class PulledIndex(Uncopied):
-    """The result of `Recorder.pull_index`: a number that each vertex is given later, unknown while the cell is recorded. It can be used as
-    the index of a lookup and as the label of a loss; any other arithmetic is a TypeError."""
+    """The result of `Recorder.pull_index`: a number that every vertex is given when the cell is applied. It can be the index of a lookup or the
+    label of a loss. Any other use raises TypeError, since the number is unknown while the cell is recorded."""
 
     __slots__ = ("_e", "_number", "_cell")
     __array_ufunc__ = None
@@ -121,7 +119,7 @@ class Node(Hinting):
         "T": "vpps.transpose(x)", "sum": "vpps.sum_elements(x) is the sum of all elements", "mean": "vpps.sum_elements(x) / the number of elements",
         "size": "x.shape is (rows, cols)", "view reshape": "vpps.reshape(x, rows, cols)",
         "exp": "vpps.exp(x)", "log": "vpps.log(x)", "tanh": "vpps.tanh(x)", "sigmoid": "vpps.sigmoid(x)", "softmax": "vpps.softmax(x)"}
-    __array_ufunc__ = None  # NumPy's arrays leave operators to nodes, which refuse them
+    __array_ufunc__ = None  # array + node calls Node.__radd__, which raises TypeError, instead of adding the node to each element
 
     def __init__(self, e: Epoch, id: int) -> None:
         self._e, self.id = e, id
@@ -276,7 +274,7 @@ def made_id(e: Epoch, x: int) -> int:
 
 
 def node_of(x: Any, what: str) -> Node:
-    """x, a node, a vector or a matrix of the model, as a node. Refuses other objects: a vertex's number could pass for a node's."""
+    """Returns x, a node or a matrix or vector of the model, as a node. Refuses other objects, since vertices have numbers, too."""
     if isinstance(x, Node):
         return x
     if hasattr(x, "_node"):
@@ -302,7 +300,7 @@ def same_graph(nodes: Iterable[Any], what: str) -> list[Node]:
 
 
 def picked(ids: U32, i: Any, what: str) -> Any:
-    """ids[i], with i as in NumPy: a number, a slice, an array or a mask."""
+    """Returns ids[i], where i is a number, a slice, an array of numbers or a mask, as in NumPy; `what` names ids in messages."""
     if i is None or isinstance(i, (bool, np.bool_, tuple)) or is_masked(i):
         raise TypeError(f"{what}[{i!r}]; expected a number, a slice, an array of numbers, or a mask of {len(ids)}")
     got = ids[integer(i, what) if hasattr(type(i), "__index__") and not isinstance(i, np.ndarray) else i]

@@ -35,13 +35,13 @@ def _two(a: Value, b: Value, call: Any) -> Node:
 
 
 def _with_optional(x: Value, *others: Value | None) -> list[Any]:
-    """x as a node, and the ids of other nodes of its graph; NO_NODE for None."""
+    """Returns x as a node, and the numbers of the other nodes, which are of the same graph; NO_NODE for None."""
     nodes = iter(same_graph((x, *(o for o in others if o is not None)), "operation"))
     return [next(nodes), *(NO_NODE if o is None else next(nodes).id for o in others)]
 
 
 def _ids(xs: Many, what: str) -> tuple[Epoch, int, Any]:
-    """The graph, the count and the ids of one node, of `Nodes`, or of a list of nodes."""
+    """Returns the graph, the count and the numbers of xs: a node, `Nodes`, or a list of nodes."""
     if isinstance(xs, (Node, Dense)):
         x = node_of(xs, what)
         return x._e, 1, [x.id]
@@ -69,7 +69,7 @@ class _Several(Protocol):
 
 
 def _named(function: Any, form: Any, name: str, doc: str) -> Any:
-    """The function with a name, a docstring, and the annotations of the protocol `form`."""
+    """Gives a function its name, its docstring, and the annotations of the protocol `form`."""
     function.__name__, function.__qualname__, function.__doc__, function.__annotations__ = name, name, doc, form.__call__.__annotations__
     return function
 
@@ -92,8 +92,8 @@ def _several(name: str, doc: str) -> _Several:
 # ---------------------------------------------------------------- products
 
 def affine(bias: Vector | None, *terms: Matrix | Value) -> Node:
-    """bias + W0 @ x0 + W1 @ x1 + ..., as affine(b, W0, x0, W1, x1): one operation of at most 32 products. A bias is added to every
-    column. `W0 @ x0 + W1 @ x1 + b` is the same."""
+    """affine(bias, W0, x0, W1, x1) is bias + W0 @ x0 + W1 @ x1 in one operation, of at most 32 products; so is `W0 @ x0 + W1 @ x1 + bias`. The
+    bias, which may be None, is added to every column."""
     matrices, xs = terms[::2], terms[1::2]
     if len(matrices) != len(xs) or not all(isinstance(w, Matrix) for w in matrices):
         raise ArgumentError("affine: expected a bias, then matrices and nodes in turn")
@@ -161,7 +161,7 @@ relu = _unary("relu", "max(x, 0); gradient 0 at 0.")
 
 
 def elu(x: Value, alpha: Scalar = 1.0) -> Node:
-    """x where it is above 0, else alpha (e^x - 1); alpha > 0."""
+    """Element by element: x if x > 0, else alpha (e^x - 1); alpha > 0."""
     return _one(x, lib.vpps_elu, real(alpha, "elu: alpha"))
 
 
@@ -315,7 +315,7 @@ def weighted_sum_list(weights: Value, xs: Value) -> Node:
 
 
 def concat_list(xs: Value, most: int) -> Node:
-    """The members of a list on top of each other, with zeros below them up to `most` times a member's rows."""
+    """The members of a list on top of each other, then zeros: a vector of `most` times a member's rows."""
     return _one(xs, lib.vpps_concat_list, most)
 
 

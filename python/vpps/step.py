@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _placed(gradient: Any, value: F32, many: bool, gpu: int | None, what: str) -> tuple[int, Any]:
-    """The address of a value's gradient, on the host or on a GPU, and the object that holds the numbers there. 0: None, which is zeros."""
+    """Returns the address of a value's gradient, on the host or on GPU `gpu`, and the object that owns the memory there; 0 for None (zeros)."""
     if gradient is None:
         return 0, None
     g: F32 | OnGpu = as_f32(gradient, what) if gpu is None else OnGpu(gradient, gpu, what)
@@ -52,11 +52,11 @@ class Step(Uncopied):
         return f"<{'open' if self._is_open else 'closed'} step of {self._places.n} values>"
 
     def backward(self, gradients: Any) -> Any:
-        """Goes on from the gradients of the caller's loss with respect to `values`: an array for an array, a list for a list, in which None
-        stands for zeros. Adds to the parameters' gradients as `Trainer.backward` does, and returns the gradients that `step_forward` named, or
-        None. The step is closed then; after an exception about the gradients it is still open.
+        """Runs backward from `gradients`, those of the caller's loss with respect to `values`: an array for an array, a list for a list, in which
+        None stands for zeros. Adds to the parameters' gradients as `Trainer.backward` does, and returns the gradients that `step_forward` named,
+        or None. Then the step is closed; only after an exception about `gradients` it is still open.
 
-        A gradient that is not finite is no failure before `Trainer.update`, which then does what `nonfinite` says."""
+        Gradients that are not finite raise no exception here: `Trainer.update` does what `nonfinite` says."""
         places = self._places
         if isinstance(places.result, list):
             values, given = places.result, list(gradients)

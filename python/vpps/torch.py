@@ -43,11 +43,11 @@ from .trainer import Trainer, request_of
 # ---------------------------------------------------------------- tensors
 
 class _Place(int):
-    """Stands in a call's arguments for the tensor of this number among the tensors that become nodes."""
+    """The number of a tensor among those that become nodes; it stands for the tensor in a call's arguments."""
 
 
 def _mapped(x: Any, change: Callable[[Any, str], Any], what: str = "") -> Any:
-    """x, in whose lists, tuples and dicts change(y, where) takes the place of each other object y."""
+    """Returns x with each object y that is no list, tuple or dict, at any depth, replaced by change(y, where it is)."""
     if isinstance(x, (list, tuple)):
         items = [_mapped(y, change, f"{what}[{i}]") for i, y in enumerate(x)]
         return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
@@ -75,7 +75,7 @@ def _taken_out(x: Any, tensors: list[Tensor], gpu: int | None, what: str) -> Any
 
 
 class _Memory(NamedTuple):
-    """Makes tensors in the memory of the engine's device, a GPU with this CUDA stream, or (stream 0) the simulated one in the host's memory."""
+    """Makes tensors in the memory of the engine's device: a GPU, or with device "simt" the host. `stream`: the GPU's CUDA stream, else 0."""
 
     device: torch.device; stream: int
 
@@ -98,7 +98,7 @@ def _rest_threads(trainer: Trainer) -> None:
 
 
 def _memory_of(trainer: Trainer, tensors: list[Tensor]) -> Optional[_Memory]:
-    """Where the call's tensors are, if the engine can read and write them there; None: they pass through the host's arrays."""
+    """Returns what makes tensors where a call's tensors are; None if the engine does not read them there, but from NumPy's arrays."""
     device = tensors[0].device if tensors else torch.device("cpu")
     if not trainer._has_memory or (trainer._gpu is None) != (device.type == "cpu"):
         return None
@@ -135,7 +135,7 @@ class _Call:
         self.draw = 0  # seed of the dropout masks; 0: not drawn yet
         self.step: Optional[Step] = None
         self.single, self.done = True, False
-        self.outputs: list[tuple[int, bool]] = []  # for each, how many nodes it is, and whether they are `Nodes`
+        self.outputs: list[tuple[int, bool]] = []  # of each output: number of nodes, and whether they are `Nodes`
         self.memory: Optional[_Memory] = None
 
     def build(self, tensors: list[Tensor]) -> tuple[Joined, list[Any]]:
@@ -192,8 +192,8 @@ class _Call:
         return places.result
 
     def backward(self, slopes: list[Optional[Tensor]], tensors: list[Tensor], parameters: list[Tensor]) -> list[Optional[Tensor]]:
-        """Runs the call's graph backward; returns gradients of the tensors that need one. `parameters`: the call's, not used
-        with `Optimizer`."""
+        """Runs the call's graph backward; returns gradients of the tensors that need one. `parameters`: those of the call, if no
+        `Optimizer` has them."""
         m = self.module
         if not any(n for n, _ in self.outputs):
             return [torch.zeros_like(x) if wanted else None for x, wanted in zip(tensors, self.wanted)]
@@ -235,7 +235,7 @@ class _Autograd(torch.autograd.Function):
             raise RuntimeError("vpps.torch: backward twice through one call of a module (retain_graph=True); expected another call of it")
         call.done = True
         m = call.module
-        with m._lock:  # autograd.grad of inputs leaves the engine's gradients of parameters as they are
+        with m._lock:  # with an Optimizer, torch.autograd.grad of inputs alone must not add to the gradients that the engine holds
             adding = (torch._C._will_engine_execute_node(node) for node, _ in ctx.next_functions[ctx.n:] if node is not None)
             call.trains = m._engine is None or any(adding)
             inputs = call.backward(list(slopes), list(tensors[:ctx.n]), list(tensors[ctx.n:]))
@@ -248,34 +248,32 @@ class _Autograd(torch.autograd.Function):
 # ---------------------------------------------------------------- the module
 
 class Module(nn.Module):
-    """An nn.Module whose forward is a graph of VPPS, which a function builds in each call.
+    """An nn.Module whose forward is a graph of VPPS, which a function of yours builds in each call.
 
     model       a `vpps.Model` with its parameters declared and its cells recorded. The module makes the model's trainer.
-    function    builds the graph of a call on the current graph, from the arguments of the call, and returns its outputs: a node, `Nodes` of one
-                shape, or a tuple or list of these.
+    function    gets the arguments of a call, adds to the current graph, and returns the outputs: a node, `Nodes` of one shape, or a tuple or
+                list of these
     sparse      gradients of lookup tables are sparse tensors, for `torch.optim.SparseAdam` and SGD; else dense ones
-    recipe      (make, arguments): `make(*arguments)` makes another model and function. A module with a recipe can be copied by
-                `copy.deepcopy`, and pickled, where `make` is a function of a file.
+    recipe      (make, arguments): `make(*arguments)` makes another model and function. A module with a recipe can be copied by `copy.deepcopy`,
+                and pickled if `make` is a function of a Python file
     options     of `vpps.Trainer`, as device, vps and precision
 
-    Arguments may be positional or named, and in lists, tuples and dicts. In the place of a float32 tensor the function gets nodes that carry
-    its gradient: a scalar's or a vector's node, or, of a tensor with more dimensions, `Nodes`, one for each vector along the last
-    dimension, in the tensor's order. A tensor of whole numbers is given as an array, everything else as it is. Other floating tensors raise
-    TypeError. Outputs are float32 tensors: of a node of shape (), (rows,) or (rows, cols); of n `Nodes` with n before that. With
-    device="cuda" a call's float32 tensors may also be all on the engine's GPU: then its outputs and their gradients are there, and they do not
-    pass through the host. Inputs take room of the option keep_bytes.
+    Arguments may be positional or named, and in lists, tuples and dicts. Instead of a float32 tensor the function gets nodes that carry its
+    gradient: for a scalar or a vector a node; for more dimensions `Nodes`, one for each vector along the last dimension, in the tensor's order.
+    A tensor of whole numbers becomes an array; everything else stays as it is. Other floating tensors raise TypeError. Outputs are float32
+    tensors: of a node of shape (), (rows,) or (rows, cols); of n `Nodes` with n before that. With device="cuda" all float32 tensors of a call
+    may be on the engine's GPU: outputs and gradients are then there, too, without a copy through the host. Inputs take room of the option
+    keep_bytes.
 
-    Parameters are `nn.Parameter`s of the model's names, a dot in them an underscore, and share the model's memory: torch optimizers, schedulers, `clip_grad_norm_`,
-    hooks, `state_dict` and `load_state_dict` work, and `requires_grad_(False)` freezes. So do parametrizations, pruning, `torch.func.functional_call`
-    and assignments, which put another tensor in a parameter's place. Each call takes them to the engine if they have changed;
-    each backward brings their gradients back. `Optimizer` saves both ways.
-
-    A parameter on which no output of a call depends gets no gradient from it.
+    Parameters are `nn.Parameter`s with the model's names, where a dot becomes an underscore. They share the model's memory: optimizers of torch,
+    schedulers, `clip_grad_norm_`, hooks, `state_dict`, `load_state_dict` and `requires_grad_(False)` work, and so do parametrizations, pruning,
+    `torch.func.functional_call` and assignments, which replace a parameter by another tensor. Each call copies changed parameters to the engine;
+    each backward copies gradients back. `Optimizer` saves both copies. A parameter on which no output of a call depends gets no gradient from it.
 
     In `train()` dropout is on, with masks by PyTorch's generator; in `eval()` it is off. Several calls may come before backward: the engine keeps
-    the records of the latest call, and backward through an earlier one runs its forward again, with the same masks. `torch.compile` of a network
-    leaves the module as it is. Backward runs once through a call, and there is no second derivative: both raise RuntimeError. The module stays on
-    the CPU in float32; its `device` is an option."""
+    the values of the latest call, and backward through an earlier one runs its forward again, with the same masks. A second backward through a
+    call, and second derivatives, raise RuntimeError. `torch.compile` leaves the module as it is. The module stays on the CPU in float32; its
+    `device` is an option."""
 
     def __init__(self, model: Model, function: Callable[..., Any], *, sparse: bool = False,
                  recipe: tuple[Callable[..., tuple[Model, Callable[..., Any]]], tuple[Any, ...]] | None = None, **options: Any) -> None:
@@ -287,7 +285,7 @@ class Module(nn.Module):
         self._of: list[Parameter] = self.model.parameters
         self._views: list[F32] = [p.view() for p in self._of]
         self._names = [p.name.replace(".", "_") for p in self._of]
-        self._shared: list[Tensor] = []  # parameters as of the latest call; their values are in the model's memory
+        self._shared: list[Tensor] = []  # the latest call's parameters, whose values are in the model's memory
         self._trainer: Optional[Trainer] = None
         self._engine: Optional[Optimizer] = None
         self._open: Optional[weakref.ReferenceType[_Call]] = None
@@ -338,8 +336,8 @@ class Module(nn.Module):
         return [getattr(self, name) for name in self._names]
 
     def _push(self, tensors: list[Tensor] | None = None, trained: list[bool] | None = None) -> None:
-        """Takes these tensors for the parameters, copies them to the engine if they were changed, and tells it which are frozen. None: the
-        module's present parameters, of which those without `requires_grad` are frozen."""
+        """Makes `tensors` (None: the module's present ones) the parameters: copies changed values to the model and the engine, and freezes
+        the parameters that are not `trained` (None: that do not require gradients)."""
         changed = False
         tensors = tensors or self._tensors()
         trained = trained or [p.requires_grad for p in tensors]
@@ -349,7 +347,7 @@ class Module(nn.Module):
             if p is not old:
                 if self._engine is not None:
                     raise RuntimeError(f"vpps.torch: {name} was replaced by another tensor after Optimizer had it; expected that before")
-                for q in (old, *self.parameters()):  # other users of the model's memory get copies: the memory is for p's values
+                for q in (old, *self.parameters()):  # the memory is for p's values now: other tensors in it get copies
                     if q is not p and isinstance(q, nn.Parameter) and q.data_ptr() == view.ctypes.data:
                         q.data = q.detach().clone()  # gives q memory of its own
                 self._shared[i] = p
@@ -370,8 +368,8 @@ class Module(nn.Module):
             self.trainer.write_parameters()
 
     def _take_gradients(self, ran: bool, trained: list[bool]) -> Iterator[Optional[Tensor]]:
-        """The gradients of the `trained` parameters, which the engine then clears; None for parameters that no output depends on, zeros if
-        nothing `ran`."""
+        """Returns the gradients of the `trained` parameters, and clears the engine's. A parameter that no output depends on has None, or
+        zeros if nothing `ran`."""
         t = self.trainer
         t.read_gradients()
         taken = [self._gradient(of, p, ran) if wanted else None for of, p, wanted in zip(self._of, self._shared, trained)]
@@ -463,15 +461,15 @@ def _made_anew(kind: type[Module], recipe: Any, sparse: bool, options: dict[str,
 # ---------------------------------------------------------------- the optimizer
 
 class Optimizer(torch.optim.Optimizer):
-    """Steps by the engine, in place: gradients of a module's parameters stay on its device, where backward adds them up, and nothing is copied.
+    """Updates a module's parameters by the engine, in place: backward adds up gradients on the engine's device, and nothing is copied.
 
         optimizer = vpps.torch.Optimizer(layer, "adam", lr=1e-3)
         loss.backward()
         optimizer.step(); optimizer.zero_grad()
 
-    module      a `Module`; its `nn.Parameter`s get no `.grad` from now on, and newer values with `module.pull()` or `state_dict()`. To change them
-                after a step, `pull()` first: else the next call raises RuntimeError. Gradients are cleared by this optimizer's or the module's own
-                `zero_grad()`, not by that of a module around it
+    module      a `Module`. From now on its parameters get no `.grad`; `module.pull()` and `module.state_dict()` bring the engine's newer values.
+                A change of parameters after a step needs `pull()` before, else the next call raises RuntimeError. Gradients are cleared by
+                `zero_grad()` of the optimizer or the module, not by that of a module around it
     optimizer   "sgd", "momentum", "adagrad", "adam" or "adamw", with the numbers of `vpps.Trainer`; `clip` bounds the norm of all gradients
 
     Schedulers of PyTorch set `lr`. The rest of a network has an optimizer of its own."""

@@ -1,4 +1,4 @@
-"""The trainer, a model specialised for a device that trains and infers; and an engine that only infers beside it."""
+"""Trainers, which train and infer; engines for inference beside a trainer; communicators of processes that train together."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from .step import Step
 
 PROFILE = 2**32 - 1
 ADAM = ("adam", "adamw")
-NUMBERS_OF = {"momentum": ("momentum",), "beta1": ADAM, "beta2": ADAM, "epsilon": ("adagrad", *ADAM)}  # optimizers that use each number
+NUMBERS_OF = {"momentum": ("momentum",), "beta1": ADAM, "beta2": ADAM, "epsilon": ("adagrad", *ADAM)}  # number: the optimizers that use it
 
 
 class Asked(NamedTuple):
-    """The values and gradients that `Trainer.backward` was asked for; None if it was not asked for any."""
+    """The result of `Trainer.backward`: arrays of the values and gradients that were asked for, None where none were."""
 
     values: Any
     gradients: Any
 
 
 def _asked(nodes: Named | None, e: Epoch, what: str) -> Places | None:
-    """Memory for values or gradients of some nodes, which a step returns; the nodes must belong to the loss's graph."""
+    """Makes memory for the values or gradients of nodes of graph e that a step is asked for; None: there are no such nodes."""
     if nodes is None:
         return None
     some = nodes if isinstance(nodes, (list, tuple)) else [nodes]
@@ -44,7 +44,7 @@ def _asked(nodes: Named | None, e: Epoch, what: str) -> Places | None:
 
 
 def request_of(v: Places | None, d: Places | None, parameters: bool, dropout: bool) -> Any:
-    """The C struct by which a step is asked for values, stored to v, and gradients, stored to d; v and d must live as long as the struct."""
+    """Makes the C struct that asks a step for values, in the memory v, and gradients, in d; v and d must live as long as the struct."""
     request = sized("vpps_request")
     if v is not None:
         request.n_values, request.values, request.value_outs = v.n, v.ids, v.outs
@@ -56,17 +56,17 @@ def request_of(v: Places | None, d: Places | None, parameters: bool, dropout: bo
 
 @dataclass(frozen=True)
 class Trial:
-    """One variant that the engine tried in search of the fastest way to train.
+    """An alternative that the engine times in search of the fastest way to train. Members that do not concern it are 0, False or None.
 
-    groups, policy, split   set in a trial of one of these: number of groups of virtual processors; a batching policy; what virtual processors
-                            divide among them: "rows" (of matrices), "vertices", or "size" (the matrices' size decides)
-    product, unit, vectors, far, ns_per_vector    CPU, set in a trial of products with matrices of 256 rows and columns: which product, its
-                            instructions, vectors at a time, whether the matrices exceed the core's cache, and the time
-    precision               number format of products
-    rpw, threads, registers, load_seconds    GPU: rows of one virtual processor, threads of a CTA, registers of a thread, time to make or
-                            load the kernel
-    state, batches, ns_per_node    how far the trial is, batches measured, the median of their device time per node
-    gradients               GPU: what computed the gradients of matrices"""
+    groups, policy, split   the alternative, if it is one of these: a number of groups of virtual processors; a batching policy; what virtual
+                            processors divide among them: "rows" (of matrices), "vertices", or "size" (the matrices' size decides)
+    product, unit, precision, vectors, far, ns_per_vector    CPU: the kind of product, with 256 x 256 matrices, that is timed on one core; its
+                            instructions; its number format; its number of vectors; whether the matrices exceed the core's cache; its time
+    rpw, threads            GPU: the alternative, if it is a kernel: rows of one virtual processor, and threads of a CTA
+    registers, load_seconds    GPU: registers of a thread; time to make the kernel, or to load it from the cache
+    gradients               GPU: what computes the gradients of matrices
+    state, batches, ns_per_node    "waiting" (not tried yet), "rejected", "measured", "current" (in use), or "remembered" (in use: an earlier
+                            run chose it); number of batches measured; the median of their device time per node"""
 
     groups: int; policy: Optional[str]; split: Optional[str]
     product: Optional[str]; unit: Optional[str]; precision: Optional[str]; vectors: int; far: bool; ns_per_vector: float
@@ -107,7 +107,7 @@ StepCallback = Callable[[int, Mapping[str, float]], None]
 class Trainer(Engine):
     """A model specialised for a device (the C library's handle): it trains the model's graphs.
 
-    Numbers that are 0 and names that are None are chosen by the library.
+    The library chooses numbers that are 0 and names that are None.
 
     optimizer               "sgd", "momentum", "adagrad", "adam", "adamw"
     lr                      learning rate; None: 0.1 for sgd and momentum, 0.05 for adagrad, 0.002 for adam and adamw
@@ -117,27 +117,27 @@ class Trainer(Engine):
     weight_decay            its product with the parameter is added to the gradient, or with adamw subtracted from the parameter; None: 0
     clip                    scales all gradients together so that their norm is at most this; 0: no scaling
     device                  "cpu"; "cuda", an NVIDIA GPU; "auto", the GPU where there is one; "simt", a GPU's kernel run by the CPU, slowly
-    vps, groups             virtual processors (CPU: threads); groups of them, among which a batch's inputs are divided
-    waves, slices           parts of a batch, and of a wave's classifiers, that run one after the other in the same memory
-    policy                  which vertices run together: "depth", "share", "ratio", "fsm", "auto"
-    pool_bytes, keep_bytes  memory for one batch and the parameters; for values of `keep`
-    gradients               GPU, how gradients of matrices are made: "deferred", "accumulate", "cublas", "cublas_tf32", "auto"
+    vps, groups             number of virtual processors (CPU: threads); number of groups of them, among which a batch's inputs are divided
+    waves, slices           a batch is divided into waves, and a wave's classifiers into slices; these run one after the other in the same memory
+    policy                  decides which vertices run together: "depth", "share", "ratio", "fsm", "auto"
+    pool_bytes, keep_bytes  memory for the parameters and one batch; memory for values of `keep`
+    gradients               how gradients of matrices are computed: "deferred", "accumulate"; GPU also "cublas", "cublas_tf32", "auto"
     nonfinite               for a batch whose loss or gradient is not finite: "stop" raises `NonfiniteError`, "skip" leaves it out, "ignore"
     caller                  whether the calling thread works as a virtual processor: "works", "free", "auto"
     watchdog_ms             a wait longer than this is a `StallError`; 0: ten seconds
     seed                    seed of dropout
-    precision               number format of products: "fp32", "bf16x3", "bf16", "auto", which depends on `batch`, the inputs that a batch will have
+    precision, batch        number format of products: "fp32", "bf16x3", "bf16", "auto"; number of inputs of a batch, by which "auto" chooses
     communicator            the processes that train together
-    portable, verify        plain C instead of vector instructions; every script is proved before it runs, slowly
-    rpw, threads            GPU: consecutive rows of one virtual processor, threads of a CTA
-    trace_events            how many events `trace_json` may have
-    no_tuning, tune         take the first choice, measure nothing; CPU: try ways to divide the work, and keep the fastest
+    portable, verify        CPU: plain C instead of vector instructions; each batch's program is first proved right, slowly
+    rpw, threads            GPU: consecutive rows of a matrix that one virtual processor has; threads of a CTA; 0: measured
+    trace_events            most events that `trace_json` may have; 0: no trace
+    no_tuning, tune         measure nothing, take the first choice; CPU: try all ways to divide the work on batches, and keep the fastest
 
     `log` is called with lines of text about the run. `on_step` is called for each batch, in order, with its number (from 1, over all trainers of
     the model), its loss and its learning rate, when the next batch begins or `loss()` waits for this one; see `vpps.Metrics`.
 
-    A model has one trainer at a time. Calls from several threads wait for each other; another thread may build another graph
-    meanwhile. While a batch is scheduled and runs, Python's other threads run."""
+    A model has one trainer at a time. Calls from several threads wait for each other. During a step Python's other threads run; they may
+    build other graphs."""
 
     _what = "trainer"
 
@@ -166,7 +166,7 @@ class Trainer(Engine):
         self._open(model, lambda out: lib.glue_user_create(model._glue, o, ffi.NULL, out))
         self._on_step = on_step
         self._lr = float(o.optimizer.lr if lr is not None else lib.vpps_default_lr(o.optimizer.kind))
-        self._untold: float | None = None  # learning rate of the latest batch until on_step is told of the batch
+        self._untold: float | None = None  # learning rate of the latest batch, if on_step was not called for it yet
         model._trainer = weakref.ref(self)
 
     def __repr__(self) -> str:
@@ -211,7 +211,7 @@ class Trainer(Engine):
         try:
             call(answer)
             check(answer.status)
-        except NonfiniteError:  # the preceding batch failed: on_step is not told of that batch
+        except NonfiniteError:  # of the preceding batch, for which on_step is not called then
             self._untold = None
             raise
         finally:
@@ -229,7 +229,7 @@ class Trainer(Engine):
             self._on_step(self._counters().batches, {"loss": loss, "lr": lr})
 
     def _tell_latest(self) -> None:
-        """Waits for the latest batch if on_step is not yet told of it."""
+        """Waits for the latest batch, and calls on_step for it, if that was not done yet."""
         if self._on_step is not None and self._untold is not None:
             self.sync_latest_loss()
 
@@ -242,10 +242,9 @@ class Trainer(Engine):
                  parameters: bool = True, dropout: bool = True) -> Asked:
         """Forward, and gradients of `loss` (a scalar), added to those since the latest `update`. `sync_latest_loss` tells the loss.
 
-        `values` and `gradients` name nodes of the graph: a node, a list of nodes, or `Nodes` of one shape. The result has the nodes'
-        values in this step, with dropout, and the gradients of the loss with respect to them, in arrays as `forward` gives them. The
-        call waits for the batch then. With `parameters=False` the parameters' gradients are not computed, and those that add up stay
-        as they are. With `dropout=False` there is none, as in `forward`.
+        `values` and `gradients` name nodes of the graph: a node, a list of nodes, or `Nodes` of one shape. The result has the nodes' values in
+        this step, and the gradients of the loss with respect to them, in arrays as `forward` gives them; the call then waits for the batch.
+        With `parameters=False` the parameters' gradients are neither computed nor changed. With `dropout=False` dropout is off.
 
         `backward` and `update` give the same bits as `step`, which is faster than both calls."""
         loss = node_of(loss, "backward")
@@ -258,16 +257,16 @@ class Trainer(Engine):
         return Asked(None if v is None else v.result, None if d is None else d.result)
 
     def step_forward(self, values: Named, *, gradients: Named | None = None, parameters: bool = True, dropout: bool = True) -> Step:
-        """The forward half of a training step, with dropout: the `values` of some nodes, from which the caller goes on to a loss of its own.
-        `backward` of the step that is returned takes the loss's gradients with respect to these values, adds to the parameters' gradients,
-        and returns those of the nodes that `gradients` names. Nodes are named as for `backward`. Forward runs once.
+        """Runs the forward half of a training step, with dropout. The caller computes a loss from the `values` of some nodes; `Step.backward`
+        takes the loss's gradients with respect to the values, adds to the parameters' gradients, and returns the gradients of the nodes that
+        `gradients` names. Nodes are named as for `backward`.
 
             with trainer.step_forward(scores, gradients=x) as step:
                 loss, slope = somewhere_else(step.values)
                 of_x = step.backward(slope)
             trainer.update()
 
-        In between every other call raises StateError; `step.drop()`, or the end of `with`, gives the step up."""
+        Until then, every other call raises StateError. `step.drop()`, or the end of `with`, closes a step without backward."""
         if isinstance(values, (list, tuple)) and not values:
             raise ArgumentError("step_forward: no nodes; expected at least one")
         first = values[0] if isinstance(values, (list, tuple)) else values

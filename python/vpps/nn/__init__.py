@@ -1,4 +1,4 @@
-"""Cells that people use, recorded in a model, and what applies them to arrays: `chain`, `tree`, `graph` and `pool`.
+"""Layers in common use, recorded as cells of a model, and functions that apply them to arrays: `chain`, `tree`, `graph` and `pool`.
 
     model = vpps.Model(seed=1)
     E = model.add_lookup("E", 1000, 64)
@@ -7,12 +7,12 @@
         words = vpps.nn.chain(lstm, [5, 7, 9, 2], [3, 1])   # two sentences, of three words and of one: a vertex for each word
         scores = words.scattered()                          # their hidden states
 
-What a layer reads, `inputs`, is a number of rows, a tuple of such numbers, or a lookup table. For a number the functions take `x` as nodes,
-as vertices, of which they read output 0, or as an array of n x rows; for a tuple as a tuple of these, which are concatenated; for a
-table as the entries' numbers. `name` and a dot stand before the names of a layer's parameters; a model has each name once.
+`inputs` tells what a layer reads. If it is a number of rows, the functions' argument `x` is nodes, vertices, of which output 0 is read, or an
+array of n x rows. If it is a tuple of such numbers, x is a tuple of these, which are concatenated. If it is a lookup table, x is the numbers
+of its entries. The names of a layer's parameters begin with `name` and a dot; no two parameters of a model may have one name.
 
-`head` is a function (recorder, h) that is recorded in the layer's cell, with what the cell says of its vertex, to push more: scores,
-losses. Numbers that it pulls are given in `indices`: n x (how many it pulls)."""
+`head` is a function (recorder, h), called when the layer's cell is recorded, where h is the cell's output. It adds operations whose results
+it pushes, such as scores and losses. Numbers that it pulls are given in `indices`: n x (how many it pulls)."""
 
 from .graphs import GAT, GGNN, GIN, AttentionPooling, GATv2, graph, pool
 from .layer import MLP, Layer, Linear

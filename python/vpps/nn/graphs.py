@@ -128,9 +128,9 @@ class GIN(Layer):
 
 
 class GGNN(Layer):
-    """Gated graph network (Li et al. 2016), torch_geometric's GatedGraphConv: `steps` times a GRU whose input is the sum over sources j of
-    weight x_j, and whose state is x_i; x has zeros below it at first. Step k has the matrix "weight.k", the transpose of torch_geometric's weight[k];
-    the GRU has the names of PyTorch's nn.GRUCell after "rnn."."""
+    """Gated graph network (Li et al. 2016), torch_geometric's GatedGraphConv: `steps` steps of a GRU at each vertex. The state is at first x_i,
+    with zeros below it. Step k reads weight.k times the sum of the states of the vertex's sources; the matrix "weight.k" is the transpose of
+    torch_geometric's weight[k]. The GRU's parameters have the names of PyTorch's nn.GRUCell after "rnn."."""
 
     def __init__(self, model: Model, inputs: Inputs, hidden: int, steps: int, name: str = "", *, head: Head = None) -> None:
         super().__init__(model, inputs, name)

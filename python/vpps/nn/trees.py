@@ -104,12 +104,12 @@ def tree(layer: ChildSumTreeLSTM | BinaryTreeLSTM, x: Any, parents: ArrayLike, *
     up = p.astype(np.int64)
     order, below = np.arange(n), np.flatnonzero(up >= 0)
     if (up[below] <= below).any():  # a parent stands before its child: sort by depth, deepest first
-        depth, far = (up >= 0).astype(np.int64), up  # far: each place's ancestor 1, 2, 4, ... levels up
+        depth, far = (up >= 0).astype(np.int64), up  # far: the ancestor of each node that is 1, then 2, 4, ... levels up
         for _ in range(n.bit_length()):
             depth, far = np.where(far >= 0, depth + depth[far], depth), np.where(far >= 0, far[far], -1)
         if (far >= 0).any():
             raise ArgumentError(f"parents: vertex {np.flatnonzero(far >= 0)[0]} is below a cycle; expected trees")
         order = np.argsort(-depth, kind="stable")
-    first, members = grouped(np.argsort(order)[up[below]], below, n)  # for each vertex, in the order of their making: its children
+    first, members = grouped(np.argsort(order)[up[below]], below, n)  # the children of each vertex, vertices in the order in which they are made
     g = graph_now()
     return g.vertices(layer.grow(g, x, order, first, members, indices))
