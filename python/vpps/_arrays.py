@@ -52,6 +52,11 @@ def place(i: SupportsIndex, n: int, what: str) -> int:
     return k + n if k < 0 else k
 
 
+def names_of(prefix: str) -> dict[str, int]:
+    """Returns the numbers of a C enum by their names, in small letters, without the prefix."""
+    return {n[len(prefix):].lower(): getattr(lib, n) for n in dir(lib) if n.startswith(prefix)}
+
+
 def choice(name: str, what: str, of: Mapping[str, int]) -> int:
     """The number that `of` has for a name, whose letters may be capital or small; fails if `of` lacks the name."""
     found = of.get(name.lower()) if isinstance(name, str) else None

@@ -142,8 +142,6 @@ class Recurrent(Module):
             values["nonlinearity"] = next(k for k, v in self.cells.items() if v is cell)
         return _with_state(self.of_torch(**values), self)
 
-    # ---- calls
-
     def forward(self, input: Any, hx: Any = None, lengths: Any = None) -> tuple[Any, Any]:
         o = self.config
         if lengths is not None and (isinstance(input, PackedSequence) or input.is_nested):

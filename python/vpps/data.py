@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, SupportsIndex, TypeVar, Union
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._arrays import F32, U32, Path, as_u32, choice, encode, path_bytes, place, plain, struct, u32_pointer, whole
+from ._arrays import F32, U32, Path, as_u32, choice, encode, names_of, path_bytes, place, plain, struct, u32_pointer, whole
 from ._vpps import ffi, lib
 from .errors import ArgumentError, Uncopied, check, result, written
 
@@ -152,8 +152,7 @@ class VectorsFound(NamedTuple):
     words: int; found: int; composed: int
 
 
-FORMS = {lib.VPPS_VECTORS_TEXT: "text", lib.VPPS_VECTORS_GLOVE: "glove", lib.VPPS_VECTORS_WORD2VEC: "word2vec",
-         lib.VPPS_VECTORS_FASTTEXT: "fasttext"}
+FORMS = {number: name for name, number in names_of("VPPS_VECTORS_").items()}
 
 
 def describe_vectors(path: Path) -> VectorsInfo:
@@ -349,8 +348,7 @@ class Constituents(_OfOneFormat, _OfWords):
 class Sentence(NamedTuple):
     """The ids of words, and of their tags if the text has tags."""
 
-    words: U32
-    tags: U32 | None
+    words: U32; tags: U32 | None
 
 
 class Sentences(_OfWords, Sequence[Sentence]):
@@ -579,7 +577,7 @@ class F1(Uncopied):
         return n, right[0]
 
 
-_SMOOTHINGS = {"none": lib.VPPS_BLEU_NONE, "exp": lib.VPPS_BLEU_EXP}
+_SMOOTHINGS = names_of("VPPS_BLEU_")
 
 
 class Bleu(Uncopied):

@@ -12,21 +12,15 @@ from typing import Any, Optional, TypeVar, overload
 
 import numpy as np
 
-from ._arrays import DEFAULT_STREAM, F32, KDL_CUDA, U32, Floats, OnGpu, as_f32, columns, encode, fill, is_on_gpu, pointer
-from ._values import Places, shaped
+from ._arrays import DEFAULT_STREAM, F32, KDL_CUDA, U32, Floats, OnGpu, as_f32, columns, encode, fill, is_on_gpu, names_of, pointer
 from ._vpps import ffi, lib
 from .errors import ArgumentError, Closing, Hinting, StateError, check, sized, written
 from .graph import Graph
 from .model import Dense, Model
 from .node import Epoch, Node, Nodes, made, node_of
-
+from .step import Places, shaped
 
 MOST_KEPT = 2**22 - 1  # most numbers that vpps_keep_data copies to a value on the device
-
-
-def _names(prefix: str) -> dict[str, int]:
-    """Returns the numbers of a C enum by their names, in small letters, without the prefix."""
-    return {n[len(prefix):].lower(): getattr(lib, n) for n in dir(lib) if n.startswith(prefix)}
 
 
 def _human(name: str, value: Any) -> str:
@@ -73,7 +67,7 @@ class Stats:
         return "Stats\n" + "\n".join(f"  {f.name:18}{_human(f.name, getattr(self, f.name))}" for f in fields(self))
 
 
-NAMES = {member: {v: n for n, v in _names(prefix).items()} for member, prefix in (("state", "VPPS_TRIAL_"), ("gradients", "VPPS_GRADIENTS_"))}
+NAMES = {member: {v: n for n, v in names_of(prefix).items()} for member, prefix in (("state", "VPPS_TRIAL_"), ("gradients", "VPPS_GRADIENTS_"))}
 
 T = TypeVar("T")
 
@@ -97,7 +91,7 @@ def glue_log(context: Any, line: Any) -> None:
 
 ENUMS: dict[str, dict[str, int]] = {
     "optimizer": {n: getattr(lib, f"VPPS_{n.upper()}") for n in ("sgd", "momentum", "adagrad", "adam", "adamw")},
-    **{name: _names(f"VPPS_{name.upper()}_") for name in ("gradients", "nonfinite", "caller", "precision")}}
+    **{name: names_of(f"VPPS_{name.upper()}_") for name in ("gradients", "nonfinite", "caller", "precision")}}
 
 
 def _options(given: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -222,8 +216,6 @@ class Engine(Hinting, Closing):
             with self._lock:
                 self._handle = ffi.NULL
                 ffi.release(self._glue)
-
-    # ---- calls
 
     def _do(self, call: Any, *arguments: Any) -> None:
         """Calls C with the handle, when no other thread does."""

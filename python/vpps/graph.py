@@ -47,8 +47,7 @@ class Members(NamedTuple):
     """The members of one of a cell's lists (inputs of variable number), for all vertices of `Graph.apply`: vertex i has the members
     children[first[i]:first[i + 1]]. `children` is None if the members are no vertices, but nodes given as pull_lists."""
 
-    first: ArrayLike
-    children: Ids | None = None
+    first: ArrayLike; children: Ids | None = None
 
 
 class Cost(NamedTuple):
@@ -345,10 +344,7 @@ class Graph(Builder):
 class Application(NamedTuple):
     """A cell with the inputs that it gets at one vertex. `Graph.case` takes one Application per branch."""
 
-    cell: Cell
-    children: Sequence[Vertex] = ()
-    pulls: Sequence[Node] = ()
-    indices: Numbers = ()
+    cell: Cell; children: Sequence[Vertex] = (); pulls: Sequence[Node] = (); indices: Numbers = ()
 
 
 def _numbers(given: Numbers, cell: Cell, what: str) -> Sequence[int]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 import numpy as np
 
-from ._arrays import F32, U32, Floats, Path, as_f32, encode, fill, keeping, path_bytes, real, whole
+from ._arrays import F32, U32, Floats, Path, as_f32, encode, fill, keeping, names_of, path_bytes, real, whole
 from ._vpps import ffi, lib
 from .errors import ArgumentError, FormatError, Hinting, check, result, sized, written
 from .graph import Builder, Cell, Graph, Recorder, _current, current
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 class Init(NamedTuple):
     """The initial values of a parameter; see `glorot`, `uniform`, `normal` and `constant_init`."""
 
-    kind: int
-    a: float = 0.0
-    b: float = 0.0
+    kind: int; a: float = 0.0; b: float = 0.0
 
 
 def glorot() -> Init:
@@ -53,8 +51,7 @@ class Gradient(NamedTuple):
     """A parameter's gradient. A matrix or vector has `values` of its own shape, and `entries` is None. A table has the numbers of the
     entries with a gradient in `entries`, and their values, n x rows (x cols), in `values`."""
 
-    values: F32
-    entries: U32 | None = None
+    values: F32; entries: U32 | None = None
 
 
 class Parameter(Hinting):
@@ -205,7 +202,7 @@ class Lookup(Parameter):
 CLASSES: dict[int, type[Parameter]] = {lib.VPPS_MATRIX: Matrix, lib.VPPS_VECTOR: Vector, lib.VPPS_LOOKUP: Lookup}
 
 
-PRECISIONS = {"fp32": lib.VPPS_C_FP32, "bf16": lib.VPPS_C_BF16, "int8": lib.VPPS_C_INT8}  # of Model.export_c
+PRECISIONS = names_of("VPPS_C_")  # of Model.export_c
 
 
 class Model(Hinting):

@@ -231,6 +231,8 @@ log_softmax = _unary("log_softmax", "log of softmax(x), of a vector, or of each 
 log_sum_exp = _unary("log_sum_exp", "log of the sum of e^x over the elements of a vector: a scalar. Of a matrix: a vector with an element for "
                      "each column.")
 centre = _unary("centre", "x - mean(x), of a vector, or of each column.")
+argmax = _unary("argmax", "For `Trainer.forward` only: the number of a vector's greatest element, and log softmax of that element, as 2 x 1 numbers "
+                "without gradient.")
 
 
 def rms_norm(x: Value, gain: Value | None = None, epsilon: float = 1e-5) -> Node:
@@ -289,11 +291,6 @@ def hinge(x: Value, label: Index, margin: float = 1.0) -> Node:
 def binary_log_loss(p: Value, target: Value) -> Node:
     """-sum of target log p + (1 - target) log(1 - p), 0 < p < 1: a scalar."""
     return _two(p, target, lib.vpps_binary_log_loss)
-
-
-# ---------------------------------------------------------------- what the device decides (Trainer.forward only)
-
-argmax = _unary("argmax", "The number of a vector's greatest element, and log softmax of that element, as 2 x 1 numbers without gradient.")
 
 
 # ---------------------------------------------------------------- lists, in cells

@@ -29,14 +29,13 @@ import torch
 from torch import Tensor, nn
 
 from ._arrays import F32
-from ._values import Joined, addresses_of, columns_of, host
 from ._vpps import lib
 from .engine import ENUMS
 from .errors import ShapeError, check
 from .graph import Graph
 from .model import Dense, Lookup, Model, Parameter
 from .node import Node, Nodes
-from .step import Step
+from .step import Joined, Step, addresses_of, columns_of, host
 from .trainer import Trainer, request_of
 
 
@@ -120,8 +119,6 @@ def _node_of(graph: Graph, x: Tensor, trainer: Trainer, memory: Optional[_Memory
 def _tensors(values: list[Any]) -> Iterator[Tensor]:
     return (v if isinstance(v, Tensor) else torch.from_numpy(v) for v in values)
 
-
-# ---------------------------------------------------------------- calls
 
 class _Call:
     """One call of a module: the arguments that its graph is built from, and its open step, as long as no other call needs the engine."""
@@ -245,8 +242,6 @@ class _Autograd(torch.autograd.Function):
             return (None, None, *inputs, *m._take_gradients(any(n for n, _ in call.outputs), call.trained))
 
 
-# ---------------------------------------------------------------- the module
-
 class Module(nn.Module):
     """An nn.Module whose forward is a graph of VPPS, which a function of yours builds in each call.
 
@@ -285,7 +280,8 @@ class Module(nn.Module):
         self._of: list[Parameter] = self.model.parameters
         self._views: list[F32] = [p.view() for p in self._of]
         self._names = [p.name.replace(".", "_") for p in self._of]
-        self._shared: list[Tensor] = []  # the latest call's parameters, whose values are in the model's memory
+        # the latest call's parameters, whose values are in the model's memory
+        self._shared: list[Tensor] = [nn.Parameter(torch.from_numpy(view), requires_grad=not p.frozen) for p, view in zip(self._of, self._views)]
         self._trainer: Optional[Trainer] = None
         self._engine: Optional[Optimizer] = None
         self._open: Optional[weakref.ReferenceType[_Call]] = None
@@ -293,10 +289,8 @@ class Module(nn.Module):
         self._added = False  # whether the engine holds gradients for Optimizer.step
         self._behind = False  # whether the engine has newer values than the model
         self._anchor = torch.zeros((), requires_grad=True)  # makes outputs need gradients when the engine, not PyTorch, has the parameters
-        for name, p, view in zip(self._names, self._of, self._views):
-            shared = nn.Parameter(torch.from_numpy(view), requires_grad=not p.frozen)
-            self.register_parameter(name, shared)
-            self._shared.append(shared)
+        for name, shared in zip(self._names, self._shared):
+            self.register_parameter(name, shared)  # type: ignore[arg-type]
         self._versions = [p._version for p in self._shared]
 
     # ---- the engine
@@ -457,8 +451,6 @@ def _made_anew(kind: type[Module], recipe: Any, sparse: bool, options: dict[str,
         p.requires_grad_(wanted)
     return m.train(training)
 
-
-# ---------------------------------------------------------------- the optimizer
 
 class Optimizer(torch.optim.Optimizer):
     """Updates a module's parameters by the engine, in place: backward adds up gradients on the engine's device, and nothing is copied.

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Optional
 
 from ._arrays import Path, choice, encode, path_bytes, real
-from ._values import Named, Places
 from ._vpps import ffi, lib
 from .engine import ENUMS, Engine, _fields, _options
 from .errors import ArgumentError, Closing, NonfiniteError, check, result, sized, written
 from .graph import Graph
 from .model import Dense, Model, Parameter
 from .node import NO_NODE, Epoch, Node, Nodes, node_of
-from .step import Step
+from .step import Named, Places, Step
 
 PROFILE = 2**32 - 1
 ADAM = ("adam", "adamw")
@@ -26,8 +25,7 @@ NUMBERS_OF = {"momentum": ("momentum",), "beta1": ADAM, "beta2": ADAM, "epsilon"
 class Asked(NamedTuple):
     """The result of `Trainer.backward`: arrays of the values and gradients that were asked for, None where none were."""
 
-    values: Any
-    gradients: Any
+    values: Any; gradients: Any
 
 
 def _asked(nodes: Named | None, e: Epoch, what: str) -> Places | None:
@@ -174,8 +172,6 @@ class Trainer(Engine):
             return "<trainer that is closed>"
         s = self.stats()
         return f"<trainer on {s.device} with {s.vps} virtual processors, lr {self._lr:g}, {s.batches:,} batches>"
-
-    # ---- lifetime
 
     def close(self) -> None:
         """Waits for the batch in flight and frees the engine; the model keeps the trained values and the optimiser's state. The same

@@ -56,7 +56,7 @@ class Layer:
         return c.pull(self.inputs)
 
     def given(self, x: Any, indices: ArrayLike | None, n: int | None = None) -> dict[str, Any]:
-        """Returns arguments of `Graph.apply` for inputs x and for `indices`, numbers that the layer's head pulls. n: expected number of inputs."""
+        """Returns arguments of `Graph.apply` for inputs x and `indices`, numbers that the layer's head pulls; n: expected number of inputs."""
         some: list[U32] = []
         if isinstance(self.inputs, Lookup):
             numbers = as_u32(x, "x")
