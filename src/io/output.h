@@ -22,8 +22,8 @@ typedef struct vpps_output {
  * names the path, the step and the system's reason), MEMORY; a failure leaves nothing to clean up. */
 vpps_status vpps_output_open(vpps_output *o, const char *path);
 
-/* Reserves a path for a run that replaces its file repeatedly. Until *claim is closed or the process ends, another claim of the same path
- * on this machine fails with IO. *claim is -1 where no lock is needed (the file is written directly) or possible. */
+/* Reserves a path for a run that replaces its file repeatedly. Until *claim is closed or the process ends, another claim of the same path on this
+ * machine fails with IO. *claim is -1 where no lock is needed, since the file is written directly, or where locking is impossible. */
 vpps_status vpps_output_claim(int *claim, const char *path);
 
 /* Appends bytes to the output. Fails with IO; the caller must then discard the output. */

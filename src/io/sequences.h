@@ -33,7 +33,7 @@ typedef struct vpps_sentences_mark {
 vpps_sentences_mark vpps_sentences_extent(const vpps_sentences *s);
 void vpps_sentences_restore(vpps_sentences *s, vpps_sentences_mark mark);
 
-/* Checks, before text is added, that the sentences read so far are of the same kind. Fails with STATE. */
+/* Checks, before text is added, that the sentences read so far have this kind. Fails with STATE. */
 vpps_status vpps_sentences_begin(vpps_sentences *s, vpps_sentences_kind kind);
 /* Prepares for adding dependency trees; checks as vpps_sentences_begin does. The caller sets each word's head. */
 vpps_status vpps_sentences_begin_trees(vpps_sentences *s, vpps_sentences_kind kind);

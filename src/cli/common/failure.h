@@ -12,7 +12,7 @@ void report_failure(vpps_status status);
 /* Returns the exit code for a status, and prints the message of a failure. */
 int exit_code(vpps_status status);
 
-/* Prints `vpps COMMAND: MESSAGE` and a hint at --help to standard error, without COMMAND if it is NULL; returns EXIT_USAGE. */
+/* Prints `vpps COMMAND: MESSAGE`, or `vpps: MESSAGE` if command is NULL, and a hint at --help to standard error. Returns EXIT_USAGE. */
 int report_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Flushes stdout. Fails with IO. */

@@ -10,7 +10,7 @@ input_form input_form_of_name(const char *name);
 /* Checks that a text does not begin as an array of JSON objects, which no network reads. Fails with FORMAT. */
 vpps_status input_refuse_array(const vpps_text *t);
 
-/* Returns whether a text begins as an object of JSON: with a brace and a quote, or two braces. Its first record may be faulty. */
+/* Returns whether a text begins as an object of JSON: with a brace and a quote, or two braces. The object itself may be faulty. */
 bool input_is_json(const vpps_text *t);
 
 /* Finds the format of the input from its first whole lines, `first`, and tells on standard error what it concluded from them. Sets *in to

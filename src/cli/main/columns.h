@@ -170,7 +170,7 @@ static columns columns_of(input in) {
     return y;
 }
 
-/* Returns whether all lines can be read and the network knows 90 % of their tags. Sets y->keeps (keep the tags) if it knows no tag. */
+/* Returns whether all lines can be read and the network knows 90 % of their tags. Sets y->keeps (keep the tags) if all tags are unknown. */
 static int are_known(input in, columns *y) {
     const int tabs = y->separator == '\t';
     columns now = *y;

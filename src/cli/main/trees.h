@@ -231,7 +231,7 @@ static void put_label(long label, int quoted) {
     (void)quoted;
 }
 
-/* Prints a tree in brackets with predicted labels. stack: indices + 1 of nodes still to print; 0: a closing bracket. */
+/* Prints a tree in brackets with predicted labels. The stack holds what is still to be printed: a node's index + 1, or 0 for a closing bracket. */
 static void put_tree(const forest *f, const tree *t) {
     size_t *stack = room(2 * t->n + 2, sizeof *stack), n = 0;
     if (t->n) stack[n++] = t->first + t->n;

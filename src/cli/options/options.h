@@ -1,4 +1,4 @@
-/* options.h - the table of options, which defines the command line (parse.h) and the options kept in checkpoints. */
+/* options.h - the table of options, which defines the command line (commands/parse.c) and the options kept in checkpoints. */
 #pragma once
 
 #include "models.h"

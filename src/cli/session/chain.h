@@ -19,5 +19,5 @@ vpps_status chain_forbid(tag_chain *ch, chain_scheme scheme, const vpps_vocab *t
  * tag fits only another scheme. Fails with MEMORY. */
 vpps_status chain_check(chain_scheme scheme, const vpps_vocab *tags);
 
-/* Returns whether the scheme allows the tag `now` directly after `before`. O stands before the first tag of a sentence and after its last. */
+/* Returns whether the scheme allows the tag `now` directly after `before`. O counts as the tag before a sentence's first and after its last tag. */
 bool chain_allows(chain_scheme scheme, const char *before, const char *now);

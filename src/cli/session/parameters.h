@@ -11,7 +11,7 @@ vpps_status parameters_declare_weights(vpps_model *model, net_config *config);
 /* Freezes the parameters that --freeze names. Fails with ARGUMENT, suggesting the nearest name, where the network has no parameter of a name. */
 vpps_status parameters_freeze(session *x);
 
-/* Sets x->rates to --lr-of's learning rates. Fails as parameters_freeze does; ARGUMENT also for a missing or second rate. */
+/* Sets x->rates to --lr-of's learning rates. Fails as parameters_freeze does, and with ARGUMENT where a name has no rate or two. */
 vpps_status parameters_take_rates(session *x);
 
 bool finite_all(const float *values, size_t n);
@@ -33,8 +33,8 @@ vpps_status vectors_load(session *x, const corpus *c);
 /* Writes a line such as "glove.txt: vectors of 81.2 % of the words, ...". */
 void vectors_describe(const session *x, char *text, size_t n);
 
-/* Takes network sizes that were not given from the file of --init, if it has them; they then count as given. Call it
- * before the data are read. Fails with IO, FORMAT, MEMORY. */
+/* Sets the network sizes that no option gives to those of the file of --init, if it has them; the sizes then count as given. Call it before
+ * the data are read. Fails with IO, FORMAT, MEMORY. */
 vpps_status init_take_sizes(settings *s);
 
 /* Sets those parameters of x's model whose names and shapes are in the file of --init. Rows that belong to words, characters or classes are
@@ -43,7 +43,7 @@ vpps_status init_take_sizes(settings *s);
  * matrix fits, so that nearly all would stay random), NONFINITE, MEMORY. */
 vpps_status init_load(session *x, const corpus *c, char **text);
 
-/* Returns whether a tensor's name, optimizer.K/NAME, marks state of an optimiser; no parameter has such a name. */
+/* Returns whether a tensor's name is optimizer.K/NAME, as state of an optimiser is named; no parameter has such a name. */
 bool init_is_state(const char *name);
 
 /* Sets the classes' weights in the model and on the device: from the file that --class-weights names, or to N / (number of classes in the

@@ -32,7 +32,7 @@ void team_busy(const team *t, bool busy);
 /* Turns off output files and messages in all processes except the first one. */
 void team_quieten(team *t, settings *s);
 
-/* Checks that `option`, which needs a single process, is used in one; t NULL: there is one. Fails with ARGUMENT. */
+/* Checks that `option`, which needs a single process, is used in a run of one process (t NULL: it is one). Fails with ARGUMENT. */
 vpps_status team_alone(const team *t, const char *option);
 
 /* Waits until all processes have called team_agree; fails in all of them if one has a status other than OK. */
