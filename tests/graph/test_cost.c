@@ -1,6 +1,5 @@
-/* test_cost.c - compares vpps_graph_cost with counts by hand, with the same graph without cells, and with the Tree-LSTM's formula. */
+/* test_cost.c - compares vpps_graph_cost with counts by hand, and with the same graph without cells. */
 #include "common/training.h"
-#include "models.h"
 
 typedef struct fixture {
     vpps_model *model;
@@ -299,41 +298,6 @@ TEST(the_cost_of_a_long_list_is_counted_soon) {
     vpps_cost cost = {.size = sizeof cost};
     TEST_OK(vpps_graph_cost(f.g, &cost));
     ck_assert_uint_gt(cost.value_bytes, 8ull * MEMBERS);
-}
-
-/* ---------------------------------------------------------------- a network */
-
-enum { EMBED = 12, HIDDEN = 20, CLASSES = 10, TREES = 7 };
-
-TEST(a_tree_lstm_costs_its_formula) {
-    const network *net = network_find("tree-lstm");
-    OWNED(vpps_treebank) *trees = new_treebank();
-    TEST_OK(vpps_treebank_generate_listops(trees, &(vpps_listops){.seed = 3}, TREES));
-    const uint32_t words = vpps_vocab_size(vpps_treebank_vocab(trees));
-    const net_config config = {.words = words, .classes = CLASSES, .embed = EMBED, .hidden = HIDDEN};
-    void *instance;
-    AT_END(training_end) training t = training_of(1);
-    TEST_OK(network_create(net, &instance, t.model, &config));
-
-    uint64_t leaves = 0, inner = 0;
-    FREED bool *seen = need(calloc(words, 1));
-    for (uint32_t i = 0; i < TREES; i++) {
-        const vpps_tree tree = vpps_treebank_tree(trees, i);
-        FREED vpps_node *scores = need(malloc(2 * tree.n_nodes * sizeof *scores));
-        TEST_OK(net->add(instance, t.g, &(net_example){.tree = &tree}, NET_HEADS_ALL,
-                         &(net_scores){.logits = scores, .nll = scores + tree.n_nodes}));
-        leaves += tree.n_leaves;
-        inner += tree.n_nodes - tree.n_leaves;
-        for (uint32_t k = 0; k < tree.n_nodes; k++)
-            if (tree.nodes[k].left < 0) seen[tree.nodes[k].word] = true;
-    }
-    uint64_t used = 0;
-    for (uint32_t i = 0; i < words; i++) used += seen[i];
-    const vpps_cost c = cost_of(t.g);
-    const uint64_t d = HIDDEN, e = EMBED;
-    ck_assert_uint_eq(c.product_flops, 6 * (leaves * 3 * d * e + inner * 10 * d * d + (leaves + inner) * CLASSES * d));
-    ck_assert_uint_eq(c.parameter_bytes, 8 * (used * e + 3 * d * e + 10 * d * d + 4 * d + CLASSES * d + CLASSES));
-    network_destroy(instance);
 }
 
 TEST(errors) {

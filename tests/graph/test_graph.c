@@ -1,6 +1,6 @@
 /* test_graph.c - the interface of graph and model: shapes, errors that stay, memory, initialisers. */
-#include "common/flat.h"
 #include "common/training.h"
+#include "graph/graph.h"
 
 #include <malloc.h>
 
@@ -427,23 +427,4 @@ TEST(ever_new_shapes_do_not_grow) {
         if (i == 500) bytes = vpps_capacity(f.g->signatures);
     }
     ck_assert_uint_eq(vpps_capacity(f.g->signatures), bytes);
-}
-
-TEST(rebuilding_gives_the_same_graph) {
-    AT_END(close_fixture) fixture f = open_fixture();
-    vpps_graph *r = begin_cell(f.model, "step");
-    const vpps_node h = vpps_gather(r, 0, 0, 3, 1), x = vpps_pull(r, 3, 1);
-    vpps_scatter(r, vpps_add(r, h, x));
-    vpps_push(r, vpps_sum_elements(r, vpps_lookup(r, f.E, vpps_pull_index(r))));
-    const vpps_cell cell = end_cell(r);
-    rebuild(&f, cell, 100);
-    flat_graph *before = flatten(f.g);
-    rebuild(&f, cell, 37);
-    rebuild(&f, cell, 100);
-    flat_graph *after = flatten(f.g);
-    ck_assert_uint_gt(before->n_nodes, 100);
-    ck_assert_uint_eq(flat_difference(before, after), UINT32_MAX);
-    ck_assert_uint_eq(vpps_graph_size(f.g), before->n_nodes);
-    flat_graph_free(before);
-    flat_graph_free(after);
 }
