@@ -104,17 +104,3 @@ TEST(few_take_as_little_as_can_be) {
     }
     ck_assert_msg(more <= rounds / 50, "%u of %u are not placed as well as can be", more, rounds);
 }
-
-/* Words of ended tensors go to later ones, in part or joined. */
-TEST(words_are_handed_on) {
-    vpps_tensor_life all[] = {{.words = 64, .first = 0, .last = 1},
-                              {.words = 32, .first = 2, .last = 3},
-                              {.words = 32, .first = 2, .last = 4},
-                              {.words = 64, .first = 5, .last = 6},
-                              {.words = 16, .first = 0, .last = UINT32_MAX}};
-    uint64_t words, live;
-    ck_assert(vpps_allocate(all, VPPS_COUNT(all), &words, &live));
-    check_placing(all, VPPS_COUNT(all), words);
-    ck_assert_uint_eq(words, 80);
-    ck_assert_uint_eq(live, 80);
-}

@@ -47,27 +47,19 @@ static void deal(const uint32_t *lengths, uint32_t n, uint32_t level_flops, uint
 
 TEST_GROUP("deal");
 
+/* The words of each group; without flops of a level, groups have as much work, whatever their inputs' depths. */
 TEST(groups_have_as_much_work) {
-    static const uint32_t lengths[] = {4, 4, 4, 4, 4, 4, 24, 4, 4, 4, 4, 4, 4};
-    uint32_t a, b;
-    deal(lengths, VPPS_COUNT(lengths), 0, &a, &b);
-    ck_assert_uint_eq(vpps_min_u32(a, b), 40); /* in the batch's order: 15 each, then the long one */
-    ck_assert_uint_eq(vpps_max_u32(a, b), 45);
-}
-
-TEST(a_deep_input_counts_its_levels) {
-    static const uint32_t lengths[] = {4, 4, 4, 4, 4, 4, 24, 4, 4, 4, 4, 4, 4};
-    uint32_t a, b;
-    deal(lengths, VPPS_COUNT(lengths), 1000000, &a, &b);
-    ck_assert_uint_eq(a, 25);
-    ck_assert_uint_eq(b, 60);
-}
-
-TEST(levels_of_alike_inputs_change_nothing) {
-    static const uint32_t lengths[] = {4, 4, 4, 4, 4, 4, 4, 4};
-    uint32_t a, b;
-    deal(lengths, VPPS_COUNT(lengths), 1000000, &a, &b);
-    ck_assert_uint_eq(a, b);
+    static const struct {
+        uint32_t lengths[13], n, level_flops, less, more;
+    } cases[] = {{{4, 4, 4, 4, 4, 4, 24, 4, 4, 4, 4, 4, 4}, 13, 0, 40, 45}, /* in order: 15 each, then the long one */
+                 {{4, 4, 4, 4, 4, 4, 24, 4, 4, 4, 4, 4, 4}, 13, 1000000, 25, 60},
+                 {{4, 4, 4, 4, 4, 4, 4, 4}, 8, 1000000, 20, 20}};
+    for (size_t i = 0; i < VPPS_COUNT(cases); i++) {
+        uint32_t a, b;
+        deal(cases[i].lengths, cases[i].n, cases[i].level_flops, &a, &b);
+        ck_assert_uint_eq(vpps_min_u32(a, b), cases[i].less);
+        ck_assert_uint_eq(vpps_max_u32(a, b), cases[i].more);
+    }
 }
 
 TEST(vertices_are_shared_out_by_the_members_of_their_lists) {

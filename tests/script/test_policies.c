@@ -74,17 +74,6 @@ TEST(as_in_figure_1) {
     ck_assert_uint_eq(a.batches, 6);
 }
 
-/* Section 2.3: after two batches of I, 5 of the 7 O are ready, and 1 of 1 I. */
-TEST(ratios_of_figure_1) {
-    AT_END(close_graph) vpps_typed_graph g = figure_1();
-    AT_END(vpps_walk_close) vpps_walk w;
-    ck_assert(vpps_walk_open(&w, &g));
-    ck_assert_uint_eq(vpps_walk_run(&w, I, NULL), 4);
-    ck_assert_uint_eq(vpps_walk_run(&w, I, NULL), 1);
-    ck_assert_double_eq(vpps_walk_ratio(&w, O), 5.0 / 7);
-    ck_assert_double_eq(vpps_walk_ratio(&w, I), 1);
-}
-
 /* ---------------------------------------------------------------- random graphs */
 
 enum { MOST = 40 };
