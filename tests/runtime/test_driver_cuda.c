@@ -644,22 +644,3 @@ TEST(failing_calls_are_named) {
 #undef FAILS
     TEST_FAILS(cuda->write(d, at, &word, 5), VPPS_DEVICE, "a copy to the device"); /* one byte too many */
 }
-
-TEST(nothing_leaks) {
-    for (uint32_t cycle = 0; cycle < 20; cycle++) {
-        reopen_driver();
-        uint64_t random = cycle + 1, at = 0;
-        void *pinned;
-        for (uint32_t i = vpps_random_below(&random, 20); i > 0; i--) {
-            TEST_OK(cuda->allocate(d, 1 + vpps_random_below(&random, 1000), &at));
-            TEST_OK(cuda->allocate_host(d, 1 + vpps_random_below(&random, 1000), &pinned));
-            if (i % 3 == 0) cuda->release(d, at);
-            if (i % 4 == 0) cuda->release_host(d, pinned);
-        }
-        TEST_OK(cuda->allocate(d, 64, &at));
-        if (cycle % 2) TEST_OK(cuda->clear(d, at, 64));
-        TEST_OK(cuda->allocate_host(d, 64, &pinned));
-        fake->hold(cycle % 3 == 0);
-        TEST_OK(cuda->write(d, at, pinned, 64)); /* the copy is in flight when the driver closes */
-    }
-}

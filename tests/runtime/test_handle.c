@@ -162,23 +162,6 @@ TEST_EACH(stops_at_a_nonfinite_loss, WORKS, GPU) {
     }
 }
 
-TEST_EACH(skips_a_nonfinite_loss, WORKS, GPU) {
-    for (int way = 0; way < 3; way++) {
-        vpps_options o = options_on(_i, 2, VPPS_MOMENTUM);
-        o.nonfinite = VPPS_NONFINITE_SKIP;
-        AT_END(sn_close) small_network n = begin(&o), witness = begin(&o);
-        float stale;
-        TEST_OK(vpps_fb(n.h, n.g, sn_build(&n, 3, not_finite[way]), NULL));
-        TEST_OK(vpps_fb(n.h, n.g, known_loss(&n, 4), &stale));
-        ck_assert(!isfinite(stale));
-        TEST_OK(vpps_fb(witness.h, witness.g, known_loss(&witness, 4), NULL));
-        expect_same(&n, &witness, true, "a skipped batch");
-        const vpps_stats stats = stats_of(n.h);
-        ck_assert_uint_eq(stats.skipped, 1);
-        ck_assert_uint_eq(stats.batches, 4);
-    }
-}
-
 /* Builds batch k with a finite loss but a gradient of one parameter that is not: that of the square root at 0. */
 static vpps_node poisoned(const small_network *n, uint32_t k, vpps_param p) {
     vpps_graph *g = n->g;
@@ -210,18 +193,6 @@ TEST_EACH(gradients_that_are_not_finite, 0, VPPS_OPTIMIZERS) {
         sn_step(&n, 5); /* training goes on */
         expect_same(&n, &witness, false, "a good batch");
     }
-}
-
-TEST(ignores_a_nonfinite_loss_when_told) {
-    vpps_options o = sn_options(2, VPPS_SGD);
-    float stale;
-    o.nonfinite = VPPS_NONFINITE_IGNORE;
-    AT_END(sn_close) small_network n = sn_with(1, &o);
-    TEST_OK(vpps_fb(n.h, n.g, sn_build(&n, 1, NAN), NULL));
-    TEST_OK(vpps_fb(n.h, n.g, sn_build(&n, 2, 1), &stale));
-    ck_assert_float_nan(stale);
-    TEST_OK(vpps_read_parameters(n.h));
-    ck_assert_float_nan(vpps_param_values(n.model, n.b)[0]);
 }
 
 /* Batches with numbers that are not finite, applied as the options say, leave no trace on the device once parameters and optimiser state are written
@@ -304,27 +275,10 @@ TEST(wrong_options) {
     WRONG(caller = (vpps_caller)9, VPPS_ARGUMENT, "an enumeration");
     WRONG(precision = (vpps_precision)9, VPPS_ARGUMENT, "an enumeration");
     WRONG(vps = 1000000, VPPS_ARGUMENT, "1000000");
+    WRONG(groups = 3, VPPS_ARGUMENT, "3 groups of 1 VPs");
     WRONG(pool_bytes = 1024, VPPS_POOL, "1024");
     ck_assert_int_eq(vpps_handle_create(&h, NULL, &good), VPPS_ARGUMENT);
     n.h = new_handle(n.model, NULL); /* the defaults */
-}
-
-TEST(pool_too_small_for_a_batch) {
-    vpps_options o = sn_options(2, VPPS_SGD);
-    o.pool_bytes = 256u << 10;
-    AT_END(sn_close) small_network n = sn_with(1, &o);
-    vpps_graph *g = n.g;
-    vpps_graph_clear(g);
-    static const float data[4096] = {0};
-    vpps_node terms[64];
-    for (int i = 0; i < 64; i++) terms[i] = vpps_sum_elements(g, vpps_tanh(g, vpps_input(g, 4096, 1, data)));
-    const vpps_node all = vpps_square(g, vpps_sum(g, 64, terms)); /* waves cannot divide the batch */
-    unsigned long long needed = 0;
-    TEST_FAILS(vpps_fb(n.h, g, all, NULL), VPPS_POOL, "pool_bytes is 262144");
-    ck_assert_int_eq(sscanf(vpps_error_message(), "the batch needs %llu bytes", &needed), 1);
-    ck_assert_uint_gt(needed, o.pool_bytes);
-    const float loss = sn_step(&n, 1); /* a smaller batch runs */
-    ck_assert(isfinite(loss) && loss > 0);
 }
 
 /* ---------------------------------------------------------------- settings between batches */
@@ -532,7 +486,6 @@ TEST_EACH(forward_leaves_training_alone, WORKS, GPU) {
 TEST_GROUP(GPU_GROUP);
 TEST_AGAIN(losses_come_one_batch_late, GPU, GPU + 1);
 TEST_AGAIN(stops_at_a_nonfinite_loss, GPU, GPU + 1);
-TEST_AGAIN(skips_a_nonfinite_loss, GPU, GPU + 1);
 TEST_AGAIN(gradients_that_are_not_finite, VPPS_OPTIMIZERS, VPPS_OPTIMIZERS + 1);
 TEST_AGAIN(two_handles_in_flight, GPU, GPU + 1);
 

@@ -1,4 +1,4 @@
-/* test_stale.c - a device's transposed and packed copies of matrices are updated wherever parameters change; and frozen tables stay as they are. */
+/* test_stale.c - a device's transposed and packed copies of matrices are updated when a checkpoint is loaded. (Updates: test_tuning.c.) */
 #include "common/folder.h"
 #include "graph/graph.h"
 #include "runtime/small_network.h"
@@ -60,61 +60,4 @@ TEST_EACH(loaded_after_training, 0, N_PRECISIONS *MOST_VPS) {
         if (b) ck_assert_float_ne(loss, first);
     }
     sn_expect_alike(&used, &fresh, 0);
-}
-
-/* Trains batch after batch, also with parameters read and written back in between, which must renew all copies. */
-TEST_EACH(copies_follow_updates, 0, N_PRECISIONS *MOST_VPS) {
-    const vpps_options o = options_of(1 + (uint32_t)_i % MOST_VPS, precisions[_i / MOST_VPS]);
-    AT_END(sn_close) small_network a = open_network(1, &o), b = open_network(1, &o);
-    for (uint32_t batch = 0; batch < 4; batch++) {
-        ck_assert_float_eq(train(&a, batch), train(&b, batch));
-        TEST_OK(vpps_read_parameters(b.h));
-        TEST_OK(vpps_write_parameters(b.h));
-    }
-    sn_expect_alike(&a, &b, 0);
-}
-
-/* ---------------------------------------------------------------- frozen tables */
-
-/* A cell with a frozen table and one that trains, with every optimiser: only the frozen one stays the same, to the bit. */
-TEST_EACH(frozen_tables_in_cells_stay, 0, VPPS_ADAMW + 1) {
-    float before[WORDS * EMBED], *values[2];
-    vpps_options o = options_of(1 + (uint32_t)_i % MOST_VPS, VPPS_PRECISION_FP32);
-    o.optimizer.kind = (vpps_optimizer_kind)(_i % (VPPS_ADAMW + 1));
-    o.optimizer.beta1 = 0.9f;
-    o.optimizer.beta2 = 0.99f;
-    o.optimizer.epsilon = 1e-6f;
-    o.optimizer.weight_decay = 0.1f;
-    AT_END(training_end) training run = training_of(4);
-    const vpps_param fixed = add_lookup(run.model, "fixed", WORDS, EMBED, 1),
-                     learned = add_lookup(run.model, "learned", WORDS, EMBED, 1),
-                     W = add_matrix(run.model, "W", HIDDEN, EMBED);
-    TEST_OK(vpps_freeze(run.model, fixed, true));
-    vpps_graph *r = begin_cell(run.model, "word");
-    const uint32_t word = vpps_pull_index(r);
-    const vpps_node x = vpps_mul(r, vpps_lookup(r, fixed, word), vpps_lookup(r, learned, word));
-    TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_affine1(r, VPPS_NO_PARAM, W, x))));
-    const vpps_cell cell = end_cell(r);
-    values[0] = vpps_param_values(run.model, fixed);
-    values[1] = vpps_param_values(run.model, learned);
-    training_start(&run, &o);
-    for (uint32_t t = 0; t < 2; t++) { /* which table is frozen changes in the same handle */
-        memcpy(before, values[t], sizeof before);
-        for (uint32_t b = 0; b < 3; b++) {
-            vpps_node terms[8];
-            vpps_graph_clear(run.g);
-            for (uint32_t i = 0; i < 8; i++) {
-                const uint32_t index = (i + b) % 6;
-                const vpps_vertex v = APPLY(run.g, cell, INDICES(1, &index));
-                terms[i] = vpps_sum_elements(run.g, vpps_square(run.g, vpps_scattered(run.g, v, 0)));
-            }
-            TEST_OK(vpps_fb(run.h, run.g, vpps_sum(run.g, 8, terms), NULL));
-        }
-        const float other = values[!t][0];
-        TEST_OK(vpps_read_parameters(run.h));
-        ck_assert_mem_eq(values[t], before, sizeof before);
-        ck_assert_float_ne(values[!t][0], other);
-        TEST_OK(vpps_freeze(run.model, fixed, false));
-        TEST_OK(vpps_freeze(run.model, learned, true));
-    }
 }

@@ -132,14 +132,6 @@ TEST(a_small_pool_is_met_by_slices_of_attention) {
     TEST_OK(vpps_backward(t.h, t.g, vpps_sum(t.g, WORDS, losses), NULL));
 }
 
-TEST(groups_are_equal) {
-    vpps_handle *h;
-    vpps_options o = sn_options(4, VPPS_SGD);
-    o.groups = 3;
-    AT_END(sn_close) small_network n = sn_of(1);
-    TEST_FAILS(vpps_handle_create(&h, n.model, &o), VPPS_ARGUMENT, "3 groups of 4 VPs");
-}
-
 /* Returns the number of groups for a batch of six-word sentences, with one tanh layer of this size. */
 static uint32_t groups_chosen(uint32_t hidden, uint32_t sentences) {
     enum { WORDS = 6, MOST = 64 };
