@@ -255,7 +255,7 @@ static void choose(vpps_handle *h, uint32_t tile, uint32_t few, uint32_t pays) {
 
 /* Returns whether the latest batch multiplies with the matrix's transposed copy. */
 static bool used_copies(vpps_handle *h, vpps_param matrix) {
-    return cpu_of(h)->matrices[matrix].wanted == cpu_of(h)->launch;
+    return cpu_of(h)->matrices[matrix].used_in == cpu_of(h)->launch;
 }
 
 /* Small and large batches in turn, in fp32 and bf16x3: a copy that becomes outdated while batches do without it is renewed when one needs it. */

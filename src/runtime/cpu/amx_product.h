@@ -5,7 +5,7 @@
  *   TILE_ROWS(n)  gives tiles 0 to 5 n rows from here on, and zeroes all tiles
  *
  * where tiles are literal numbers: amx.c as instructions, tests as the manual describes them (Intel 64 and IA-32 Architectures Software
- * Developer's Manual, volume 2, TDPBF16PS). Tiles 0 to 3 hold sums, one vector of the result per row, as in C. */
+ * Developer's Manual, volume 2, TDPBF16PS). Tiles 0 to 3 hold sums; in amx_product, row j holds elements of result vector j. */
 #pragma once
 
 #include "base/base.h"
@@ -18,7 +18,7 @@ typedef struct amx_sums {
     float *c;
     size_t ldc;
     uint32_t rows, vectors;
-    bool whole; /* whether all 16 rows and vectors exist, so that no buffer is needed */
+    bool whole; /* whether all 16 x 16 sums exist; else loading and storing go through a buffer */
 } amx_sums;
 
 static inline const float *amx_fill(const amx_sums *s, float (*buffer)[VPPS_BF16_ROWS]) {
@@ -228,7 +228,7 @@ static inline void amx_spread(uint32_t n, uint32_t depth, uint32_t parts, const 
     }
 }
 
-/* Copies the products of up to 8 vectors from a tile to c. Row q of the tile has elements 2 q and 2 q + 1 of all vectors. */
+/* Copies products with up to 8 vectors from a tile of sums to c. Row q of the tile has elements 2 q and 2 q + 1 of all products. */
 static inline void amx_gather_pairs(const float (*tile)[VPPS_BF16_ROWS], uint32_t elems, uint32_t vectors, float *c,
                                     size_t ldc) {
     for (uint32_t j = 0; j < vectors; j++, c += ldc) {
@@ -237,14 +237,14 @@ static inline void amx_gather_pairs(const float (*tile)[VPPS_BF16_ROWS], uint32_
     }
 }
 
-/* Computes c = A^T x in bf16 for n vectors x (vpps_product_t_bf16), 128 elements of every c at a time, from four columns of A's tiles. */
+/* Computes c = A^T x in bf16 for n vectors (vpps_product_t_bf16). 128 elements of each c are computed at a time, from 128 columns of A. */
 AMX_FUNCTION void amx_product_t(uint32_t k, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
                                 const vpps_bf16_term *terms, float *c, size_t ldc) {
     enum { SIDE = VPPS_BF16_ROWS, WIDTH = 4 };
     const uint32_t k_tiles = vpps_bf16_depth_tiles(k);
     const size_t step = (size_t)parts * VPPS_BF16_TILE, low = parts == 2 ? VPPS_BF16_TILE : 0;
     TILE_ROWS(SIDE);
-    for (uint32_t d = 0; d < k_tiles; d += WIDTH) { /* four tiles' columns of A stay in L2 for all vectors */
+    for (uint32_t d = 0; d < k_tiles; d += WIDTH) { /* 128 columns of A stay in L2 for all vectors */
         const uint32_t width = vpps_min_u32(k_tiles - d, WIDTH);
         for (uint32_t j = 0; j < n; j += VPPS_BF16_SPREAD) {
             TILE_ZERO(0);

@@ -1,11 +1,11 @@
-/* choices.h - chooses which instructions compute the CPU's matrix products, in what precision, and how: by measurements of a few ms on this
- * processor ("trials", measure.c), or by a table without trials. tuning.c stores the trials, and makes a resumed run keep its choice. */
+/* choices.h - chooses how the CPU computes matrix products: by which instructions, and in what precision. Measurements of a few ms on this
+ * processor ("trials", measure.c) decide; without trials, a table. tuning.c stores the trials, and makes a resumed run keep its choice. */
 #pragma once
 
 #include "runtime/cpu/units.h"
 #include "vpps.h"
 
-/* The kinds of products ("ways") whose time one core measures, as X(way, description). Matrices have VPPS_TRIAL_SIDE rows and columns. */
+/* The kinds of products ("ways") that a trial measures on one core, as X(way, description). Matrices: VPPS_TRIAL_SIDE rows and columns. */
 #define VPPS_CPU_WAY_TABLE(X)                                                                                          \
     X(forward, "forward, or backward by a copy")                                                                       \
     X(rows, "backward, the matrix as it lies")                                                                         \
@@ -20,7 +20,7 @@ enum { VPPS_TRIAL_SIDE = 256, VPPS_CPU_TRIALS = 160 /* VPPS_CPU_TRIALS: most mea
 
 extern const char *const vpps_cpu_ways[VPPS_CPU_WAYS];
 
-/* Numbers of vectors that decide how products are computed, as X(name, value if nothing was measured, description). */
+/* Thresholds, numbers of vectors by which a way to compute a product is chosen, as X(name, value without measurements, description). */
 #define VPPS_CPU_CHOICE_TABLE(X)                                                                                       \
     X(tile, 96, "forward: vectors at a time")                                                                          \
     X(few, 3, "backward: vectors at a time, from which on a transposed copy is the faster way")                        \
@@ -39,15 +39,16 @@ typedef struct vpps_cpu_choice {
 typedef struct vpps_cpu_problem {
     vpps_precision asked;
     uint32_t batch;     /* number of inputs per batch; 0: unknown */
-    size_t elems;       /* number of weights (matrix elements) in the rows that one virtual processor owns */
-    uint32_t side;      /* lesser of rows and columns of a matrix, as a mean over all weights; 0: unknown */
+    size_t elems;       /* number of matrix elements that one virtual processor (thread) owns */
+    uint32_t side;      /* min(rows, columns) of a matrix, averaged over all matrix elements; 0: unknown */
     size_t cache_bytes; /* size of a core's own cache */
     bool portable;
-    /* Name of the kernels or bf16 instructions that the environment variable VPPS_ISA asks for; unknown names are ignored; NULL: none. */
+    /* Name of an instruction set: the value of the environment variable VPPS_ISA, or NULL. An unknown name is ignored. */
     const char *wanted;
 } vpps_cpu_problem;
 
-/* Chooses instructions and precision by n measured times ("trials"), or a fixed table if n is 0. `why`: text, the precision's reason. */
+/* Chooses instructions and precision by n measured times ("trials"); n = 0: by a fixed table. `why`: the precision's reason, written as
+ * text. */
 vpps_cpu_choice vpps_cpu_choose(const vpps_cpu_units *units, const vpps_cpu_problem *problem, const vpps_trial *trials,
                                 uint32_t n, char *why, size_t bytes);
 

@@ -57,7 +57,7 @@ void vpps_choose_copies(vpps_cpu *cpu) {
     if (!h->update || (cpu->precision.parts && !cpu->precision.unit.product_t)) return;
     if (cpu->batch.goal == VPPS_GOAL_UPDATE) { /* a launch that is only an update keeps fresh copies fresh */
         for (uint32_t p = 0; p < n_params; p++)
-            if (cpu->matrices[p].fresh) cpu->matrices[p].wanted = cpu->launch;
+            if (cpu->matrices[p].fresh) cpu->matrices[p].used_in = cpu->launch;
         return;
     }
     memset(cpu->batch.vectors, 0, n_params * sizeof *cpu->batch.vectors);
@@ -71,6 +71,6 @@ void vpps_choose_copies(vpps_cpu *cpu) {
         }
         for (uint32_t v = 0; v < cpu->n_vps && !m->fresh; v++) vpps_transpose_rows(cpu, p, v);
         m->fresh = true;
-        m->wanted = cpu->launch;
+        m->used_in = cpu->launch;
     }
 }

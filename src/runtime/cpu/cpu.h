@@ -34,8 +34,8 @@ typedef struct vpps_cpu_precision {
  * padded with zero rows to a multiple of 16, so that a product reads memory in order. Element (r, k) is at k * ld + r - first_row. */
 enum { VPPS_BLOCK_ROWS = 64, VPPS_ROW_UNIT = 16 };
 
-/* The work of a product with at least so many matrix rows is divided among a group's virtual processors by rows, even if some VPs of a
- * large group get none. Dividing the work by a level's few vertices would keep still fewer VPs busy. */
+/* Least number of matrix rows with which a group's virtual processors (VPs: threads) divide a product by rows, even if some VPs of a large
+ * group get no rows. Dividing the product by vertices would keep still fewer VPs busy, since a level of the graph has few vertices. */
 enum { VPPS_ENOUGH_ROWS = 128 };
 
 typedef struct vpps_cpu vpps_cpu;
@@ -52,38 +52,37 @@ typedef struct vpps_matrix_block {
 typedef struct vpps_cpu_matrix {
     vpps_matrix_block *blocks; /* the matrix's blocks of rows, in order; NULL: the parameter is a vector or table */
     uint32_t n_blocks;
-    uint32_t *first_block; /* virtual processor v owns blocks number first_block[v] to first_block[v + 1] - 1 */
+    uint32_t *first_block; /* virtual processor (thread) v owns blocks first_block[v] to first_block[v + 1] - 1 */
     /* Indexed by virtual processor (thread): a transposed copy of the rows that it owns, in panels of 64 columns that are stored row by
      * row. Element (r, k) is at k / 64 * 64 * rows + r * 64 + k % 64. */
     float **transposed;
     /* number of the latest launch that uses the matrix's transposed copies; the update in that launch renews them */
-    uint32_t wanted;
+    uint32_t used_in;
     bool fresh;          /* whether the transposed copies agree with the current values */
     uint32_t **packed_t; /* transposed copies in bf16, two elements of a matrix column in a word */
 } vpps_cpu_matrix;
 
-/* Adjacent blocks of rows of a matrix, which one virtual processor, or consecutive VPs, own. */
+/* Adjacent blocks of rows of a matrix, which one virtual processor (thread) owns, or several consecutive ones. */
 typedef struct vpps_blocks {
     const vpps_matrix_block *blocks;
     uint32_t n;
 } vpps_blocks;
 
-/* A range of adjacent floats. */
 typedef struct vpps_run {
     float *at;
     size_t n;
 } vpps_run;
 
-/* Identifies vectors packed in bf16: number of the tile (of vertices) for which they were packed, and their place in `vectors`. */
+/* Vectors in bf16: the number of the tile (vertices computed together) that they belong to, and their first word in vpps_vp.vectors. */
 typedef struct vpps_packed {
     uint64_t tile;
     size_t at;
 } vpps_packed;
 
-/* A barrier (VPPS_NO_BARRIER: none) for which a virtual processor must still wait, and the number of signals that open the barrier. */
-typedef struct vpps_passed {
+/* A barrier for which a virtual processor (thread) must still wait (VPPS_NO_BARRIER: none), and the number of signals that open it. */
+typedef struct vpps_awaited {
     uint32_t barrier, signals;
-} vpps_passed;
+} vpps_awaited;
 
 struct vpps_vp {
     vpps_cpu *cpu;
@@ -93,7 +92,7 @@ struct vpps_vp {
     float *scratch; /* memory for the values of a tile (vertices processed together) */
     size_t scratch_floats;
     const float **pointers; /* addresses of the vectors that a product multiplies, or of the members of a list */
-    /* terms of one gradient as pairs (offset of a scalar, offset of a vector), expanded from the runs of pairs in the script */
+    /* terms of one gradient, products of a scalar and a vector: pairs of the factors' offsets, expanded from the script's runs of pairs */
     uint32_t *pairs;
     uint32_t *live; /* numbers of those vertices of the task for which the cell's condition holds */
     uint32_t *d_at; /* for each outer product dy x^T of the cell: index in `pointers` of its first dy */
@@ -103,25 +102,25 @@ struct vpps_vp {
     uint64_t tile;     /* number of the current tile (vertices computed together), counted from 1 */
     uint32_t *vectors; /* vectors of the tile (vertices computed together), converted to bf16 */
     size_t vector_words, vector_capacity;
-    vpps_packed *packed; /* for each `key` of vpps_pack_vectors: the vectors that were packed under the key */
-    /* for each parameter: number of the latest sum of gradients (vpps_cpu_sum) to which this processor added the parameter's gradient */
+    vpps_packed *packed; /* where the tile's packed vectors are; indexed by the `key` of vpps_pack_vectors */
+    /* for each parameter: number of the latest sum of gradients (vpps_cpu_sum) to which this virtual processor has added */
     uint32_t *touched;
     /* for each parameter: number of the latest launch in which the update itself computes the gradient */
     uint32_t *by_update;
     /* For each parameter whose gradient the update computes: index in `copies` of the gradient's first vector x, or NO_COPY. */
     size_t *copy_of;
-    float *copies; /* copies of vectors x that are parameters, made before the update changes them */
+    float *copies; /* copies of vectors x (of gradients dy x^T) that are parameters, from before the update */
     size_t n_copies;
     uint32_t copied; /* number of the launch in which the vectors in `copies` were copied */
     uint32_t shared; /* number of the latest launch whose gradients all processes have exchanged */
-    /* number of barriers signalled in this launch: [0] of the processor's group, [1] of all groups */
+    /* number of barriers signalled in this launch: [0] barriers of this thread's group, [1] barriers of all groups */
     uint32_t met[2];
-    vpps_passed passed[2]; /* barriers for which the processor has yet to wait: [0] of its group, [1] of all groups */
-    atomic_uint tasks;     /* number of tasks that this virtual processor has run in all launches */
-    uint32_t at;           /* script address of the virtual processor's next task; 0: it has run its last task */
-    vpps_track *track;     /* the virtual processor's part of the trace; NULL: there is none */
-    uint32_t progress;     /* number of tasks that all processors had run when this processor last timed out */
-    uint64_t stalled_ns;   /* nanoseconds that the virtual processor has waited since `progress` was noted */
+    vpps_awaited awaited[2]; /* barriers still to wait for: [0] of this virtual processor's group, [1] of all groups */
+    atomic_uint tasks;       /* number of tasks that this virtual processor has run in all launches */
+    uint32_t at;         /* address, in the script, of the virtual processor's next task; 0: the last task has run */
+    vpps_track *track;   /* the virtual processor's part of the trace; NULL: there is none */
+    uint32_t progress;   /* number of tasks that all virtual processors had run when this one last timed out */
+    uint64_t stalled_ns; /* nanoseconds that the virtual processor has waited since `progress` was noted */
 };
 
 typedef struct vpps_counter {
@@ -129,11 +128,11 @@ typedef struct vpps_counter {
     atomic_uint sleepers;           /* number of threads that sleep until the value changes */
 } vpps_counter;
 
-/* Barriers as trees of counters (meetings.c). Virtual processors (VPs) signal a barrier by increasing counters, the tree's nodes. They wait
- * for other counters, the gates, one for each VPPS_NEIGHBOURS VPs, which the last signal increases. */
+/* Barriers as trees of counters (meetings.c). A virtual processor (VP: a thread) signals a barrier by incrementing counters, the nodes of a
+ * tree. VPs wait for other counters, the gates: one for each VPPS_NEIGHBOURS VPs. The VP that signals last sets all gates. */
 typedef struct vpps_meetings {
-    /* Arrays of n_counters counters: nodes (all) and gates (all_gates) of the tree of all VPs; nodes (group) and gates (group_gates) of the
-     * trees of groups. The tree of a group begins at the number of the group's first VP. */
+    /* Arrays of n_counters counters: nodes (all) and gates (all_gates) of the tree of all virtual processors (VPs); nodes (group) and gates
+     * (group_gates) of the trees of groups. A group's tree begins at the index of the group's first VP. */
     vpps_counter *all, *all_gates, *group, *group_gates;
     vpps_counter *finish; /* nodes of the barrier at the end of launches, which are never reset */
     size_t n_counters;
@@ -152,14 +151,14 @@ typedef struct vpps_cpu_batch {
     float (*corrections)[2]; /* indexed by parameter: bias corrections of the optimiser in this batch */
     /* for each parameter: number of the batch's outer products that add to its gradient; 1: the update may compute the gradient itself */
     uint32_t *uses;
-    /* for each parameter: number of vectors that the transposed matrix multiplies, in tasks of at least choice.few vectors */
+    /* for each matrix: number of vectors that its transpose multiplies; tasks of fewer than choice.few vectors do not count */
     uint64_t *vectors;
     /* gradients of table entries for the tasks NORM and UPDATE: this process's or, after an exchange, sums over all processes */
     vpps_row_segment *segments;
     uint32_t n_segments;
-    uint64_t start_ns, end_ns; /* end_ns: time at which the last virtual processor was done */
+    uint64_t start_ns, end_ns; /* end_ns: time at which the last thread was done */
     double loss;
-    atomic_bool failed; /* whether a virtual processor has failed; all others then stop */
+    atomic_bool failed; /* whether a thread has failed; all others then stop */
     vpps_outcome outcome;
 } vpps_cpu_batch;
 
@@ -167,18 +166,18 @@ typedef struct vpps_cpu_batch {
 typedef struct vpps_cpu_sum {
     uint32_t number; /* number of the current sum of gradients; the first launch of each sum increments it */
     bool open;       /* whether gradients have been summed since the latest update */
-    /* whether the latest launch's loss and table gradients are still to be added, to `loss` and to device.row_sums */
+    /* whether the sums, `loss` and device.row_sums, still lack the latest launch's loss and gradients of table entries */
     bool untaken;
     double loss; /* sum of the losses of the accumulated launches */
 } vpps_cpu_sum;
 
-/* 2^rung threads run a launch, but at most one for each virtual processor. Worker thread w takes part if `rung` is vpps_rung_of(w) or
- * higher. VPPS_RUNGS: number of rungs. */
+/* A launch is run by 2^rung threads, at most one for each virtual processor; rung < VPPS_RUNGS. Worker thread w takes part if the launch's
+ * rung is at least vpps_rung_of(w). */
 enum { VPPS_RUNGS = 11 };
 static inline uint32_t vpps_rung_of(uint32_t worker) { return worker ? 32 - (uint32_t)__builtin_clz(worker) : 0; }
 
-/* Statistics of launches of one kind, such as training. They choose how many threads (2^rung) run these launches (crowd.c). Times are
- * measured over windows: series of consecutive launches with one number of threads. */
+/* Measured speeds of launches of one kind, such as training, by which crowd.c chooses how many threads (2^rung) run such launches. Speeds
+ * are measured over windows: series of consecutive launches with one number of threads. */
 typedef struct vpps_crowd {
     /* 2^rung threads run the launches of the current window, 2^home threads those of the fastest window */
     uint32_t rung, home;
@@ -206,13 +205,14 @@ struct vpps_cpu {
     vpps_pool_plan plan;
     vpps_target target;
     vpps_rows gradients; /* range, in the pool (the device's memory), of the gradients of vector parameters */
-    float *pool;         /* address of the pool's word 0; memory exists only from word plan.sharded on */
+    /* address of the pool (device memory); its first plan.sharded words do not exist */
+    float *pool;
     float *pool_memory;
     size_t pool_bytes;
     vpps_vp *vps;
     vpps_places places;        /* CPUs that this process may use */
-    uint32_t *chosen;          /* indexed by virtual processor: its CPU, as an index into `places` */
-    vpps_hold hold;            /* how tightly virtual processors are bound to the chosen CPUs */
+    uint32_t *chosen;          /* indexed by virtual processor (thread): its CPU, as an index into `places` */
+    vpps_hold hold;            /* how tightly virtual processors (threads) are bound to the chosen CPUs */
     vpps_cpu_matrix *matrices; /* for each parameter that is a matrix: its blocks of rows */
     /* values, gradients, states, transposed copies of matrices; those of one thread are adjacent */
     float *matrix_memory;
@@ -222,7 +222,7 @@ struct vpps_cpu {
     vpps_counter *counters; /* indexed by barrier: the number of signals so far */
     size_t n_counters;
     vpps_meetings meetings;
-    double *norms;  /* indexed by virtual processor: sum of squares of the gradients that the processor owns */
+    double *norms;  /* indexed by virtual processor (thread): sum of squares of the gradients that it owns */
     double squares; /* sum of squared gradients of sharded tables, over all processes */
 
     vpps_cpu_batch batch;
@@ -235,15 +235,14 @@ struct vpps_cpu {
     uint32_t launch;       /* number of the current launch, counted from 1 */
     pthread_mutex_t failure_lock;
 
-    /* Launches: a worker thread waits until `epoch` of its rung (2^rung threads run) changes, the caller waits for `done`. */
-    /* for each rung (2^rung threads): number of launches in which that many threads took part */
+    /* for each rung: number of launches in which worker threads of this rung (vpps_rung_of) took part; they sleep until it changes */
     vpps_counter epoch[VPPS_RUNGS];
-    vpps_counter done; /* number of launches that all virtual processors have finished */
-    uint32_t wanted;   /* value of `done` once the launches started so far have finished */
+    vpps_counter done; /* number of launches that have finished */
+    uint32_t started;  /* number of launches that have started; the caller waits until `done` is equal */
     atomic_bool quit;
-    uint32_t threads;  /* number of threads that run the launch's virtual processors */
-    vpps_crowd *crowd; /* times of the kind of launch that is running: an element of `crowds` */
-    /* statistics of each kind of launch, indexed by its vpps_half, and by 0: inference, 1: training, 2: only an update */
+    uint32_t threads;  /* number of threads that take part in the launch */
+    vpps_crowd *crowd; /* speeds by which the running launch's number of threads was chosen: an element of `crowds` */
+    /* for each kind of launch: measured speeds; indexed by its vpps_half, and by 0: inference, 1: training, 2: only an update */
     vpps_crowd crowds[VPPS_BACKWARD_HALF + 1][3];
 };
 
@@ -252,22 +251,22 @@ vpps_status vpps_check_script(const vpps_cpu *cpu, const vpps_batch *batch);
 /* Checks a block (vertices of one cell): its arrays lie inside the script, and its vertices' records inside the pool. Fails with SCRIPT. */
 vpps_status vpps_check_block(const vpps_task_header *h, const vpps_block_view *view, uint32_t number);
 
-/* Checks the task at word `at` of the script. At `end` lies the END of the group's tasks. On failure (SCRIPT), returns false. */
+/* Checks the task at word `at` of the script. `end`: first word after the tasks of the virtual processor's group. False: SCRIPT. */
 bool vpps_check_task(vpps_vp *vp, uint32_t at, uint32_t end, uint32_t group);
 
-/* Prepares a launch: checks the batch's script, and sets all that the virtual processors need to run it. Fails with SCRIPT, MEMORY. */
+/* Prepares a launch: checks the batch's script, and sets all that virtual processors (threads) need to run. Fails with SCRIPT, MEMORY. */
 vpps_status vpps_cpu_prepare(vpps_cpu *cpu, const vpps_batch *batch);
 
-/* Runs a VP's (virtual processor's) part of a task that vpps_check_task has accepted. Returns false after the VP's last task. */
+/* Runs the part of a checked task (vpps_check_task) that belongs to a virtual processor (thread). Returns false after its last task. */
 bool vpps_vp_task(vpps_vp *vp, uint32_t at, const vpps_task *task);
 
-/* Runs all tasks of the virtual processors [first, end) in this thread: by turns, each up to a barrier that is not open. A task that is
- * unknown, cut short or refers to missing things ends the batch with SCRIPT; a wait longer than the watchdog's time ends it with STALL. */
+/* Runs all tasks of the virtual processors [first, end) in this thread. Each one's turn ends at a barrier that is not open. A task that is
+ * unknown, cut short or refers to missing things ends the batch with SCRIPT; a wait longer than the watchdog's time, with STALL. */
 void vpps_run_vps(vpps_cpu *cpu, uint32_t first, uint32_t end);
 
-/* Returns the range of a STAGE task's vertices that the virtual processor processes. */
+/* Returns the range of vertices on which the virtual processor (thread) works in a STAGE task (part of a cell, run over vertices). */
 vpps_rows vpps_stage_part(const vpps_cpu *cpu, uint32_t vp, const vpps_task *task);
-/* Runs the virtual processor's part of a STAGE task, which runs a stage (part of a cell's program) over some vertices. */
+/* Runs a virtual processor's (thread's) part of a STAGE task, which runs a stage (part of a cell) over some vertices. */
 void vpps_vp_stage(vpps_vp *vp, uint32_t address, const vpps_task *task);
 
 /* ---- threads.c */
@@ -285,7 +284,7 @@ void vpps_wake(vpps_counter *counter);
 
 /* ---- crowd.c */
 
-/* Chooses how many threads run the launch's virtual processors, by times of earlier launches. Results do not depend on it. */
+/* Chooses how many threads run the launch, by times of earlier launches. Results do not depend on it. */
 void vpps_choose_threads(vpps_cpu *cpu, const vpps_batch *batch);
 /* At the end of a window (series of launches), notes whether this thread has waited long for cores. */
 void vpps_note_waiting(vpps_crowd *c);
@@ -293,7 +292,8 @@ void vpps_note_waiting(vpps_crowd *c);
 /* ---- meetings.c */
 
 /* VPPS_NEIGHBOURS: number of virtual processors (VPs) that signal one node of a tree of counters. VPPS_LEAST_TREE: least number of VPs for
- * which a barrier is a tree. A cache line moves n - 1 times in series for n VPs and one counter, 9 + n / 8 times for a tree. */
+ * which a barrier is a tree. With n VPs the cache line of a single counter moves n - 1 times in series; lines of a tree, 9 + n / 8
+ * times. */
 enum { VPPS_NEIGHBOURS = 8, VPPS_LEAST_TREE = 12 };
 
 vpps_status vpps_meetings_open(vpps_cpu *cpu);
@@ -310,12 +310,12 @@ bool vpps_are_meetings(const uint32_t *script, uint32_t *signals);
  * this time included. Returns true for the last thread, which then sees all that the other threads wrote before. */
 bool vpps_meet(vpps_counter *nodes, uint32_t n, uint32_t member, uint32_t meeting);
 
-/* Signals, as one of `signals` virtual processors, a barrier that is a tree of counters. */
+/* Signals, as one of `signals` virtual processors (threads), a barrier that is a tree of counters. */
 void vpps_vp_signal_meeting(vpps_vp *vp, uint32_t signals);
 /* Waits at a barrier that is a tree of counters. After a timeout, *came is the number of signals that came. */
 vpps_wait_end vpps_vp_wait_meeting(vpps_vp *vp, uint32_t signals, uint64_t limit_ns, uint32_t *came);
 
-/* Wakes all virtual processors that wait at barriers that are trees of counters, after a failure. */
+/* Wakes all threads that wait at barriers that are trees of counters, after a failure. */
 void vpps_meetings_wake(vpps_cpu *cpu);
 
 /* Maps zeroed memory; the system assigns pages when they are touched. Returns NULL on failure. vpps_unmap_pages takes the same size. */
@@ -324,7 +324,7 @@ void vpps_unmap_pages(void *memory, size_t bytes);
 
 /* ---- bind_threads.c */
 
-/* Chooses a CPU for each virtual processor. Fails with MEMORY. */
+/* Chooses a CPU for each virtual processor (thread). Fails with MEMORY. */
 vpps_status vpps_cpu_choose_places(vpps_cpu *cpu);
 
 /* Binds a virtual processor's thread, which calls this, to its CPU (unless it is the user's thread), and touches the pages of its
@@ -337,7 +337,7 @@ bool vpps_vp_scratch(vpps_vp *vp, size_t floats);
 /* Decides for which matrices the update computes the gradient itself, so that the gradient is not written to memory. */
 void vpps_choose_updates(vpps_cpu *cpu);
 
-/* Run the virtual processor's part of a task: OUTER (gradients by outer products), ENTRIES (gradients of table entries), NORM, UPDATE. */
+/* Run a virtual processor's (thread's) part of a task: OUTER (outer products), ENTRIES (gradients of table entries), NORM, UPDATE. */
 void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block, uint32_t first, uint32_t n);
 void vpps_vp_entries(vpps_vp *vp, uint32_t number, uint32_t address);
 void vpps_vp_norm(vpps_vp *vp);
@@ -346,10 +346,10 @@ void vpps_vp_update(vpps_vp *vp);
 /* Opens the exchange of gradients between processes (share.c). */
 vpps_status vpps_cpu_open_share(vpps_cpu *cpu, vpps_communicator *c);
 
-/* Exchanges gradients with other processes, before a virtual processor's first task that reads all gradients. False: the batch failed. */
+/* Exchanges gradients with other processes, before a thread's first task that reads all gradients. False: the batch failed. */
 bool vpps_vp_share(vpps_vp *vp);
 
-/* Wakes all virtual processors that wait for the exchange of gradients; called after a failure. */
+/* Wakes all threads that wait for the exchange of gradients; called after a failure. */
 void vpps_share_wake(vpps_cpu *cpu);
 
 /* Opens the exchange of entries of lookup tables that are sharded over processes (entries.c). */
@@ -359,22 +359,21 @@ void vpps_entries_close(vpps_entries *e);
 /* Returns a copy of the batch's script, in which vpps_entries_fetch replaces addresses of entries, or NULL if out of memory. */
 uint32_t *vpps_entries_script(vpps_entries *e, const vpps_batch *batch);
 
-/* Fetches the table entries that the batch's vertices look up from the processes that own them, into the pool after the batch's tensors.
- * Writes the entries' addresses into the copied script. All processes call this at the same time. Fails with POOL, MEMORY, SCRIPT, STALL,
- * or STATE if other processes do something else or train another model. */
+/* Fetches the table entries that the batch's vertices look up: receives them from the processes that own them, and stores them in the pool
+ * after the batch's tensors. Writes the entries' addresses into the copied script. All processes call this at the same time. Fails with
+ * POOL, MEMORY, SCRIPT, STALL, or STATE if other processes do something else or train another model. */
 vpps_status vpps_entries_fetch(vpps_entries *e, const vpps_cpu *cpu, uint32_t *script);
 
 /* Sends table entries to other processes until no process asks for any. Fails as vpps_entries_fetch does. */
 vpps_status vpps_entries_serve(vpps_entries *e);
 
-/* Returns where in the pool (the device's memory) a sharded table's entry lies that this batch has fetched. `offset`: the entry's address
- * in the batch's original script. VPPS_NO_OFFSET: the entry was not fetched. */
+/* Returns the place in the pool (device memory) of a sharded table's entry, or VPPS_NO_OFFSET if this batch has not fetched the entry.
+ * `offset`: the entry's address in the batch's original script. */
 uint32_t vpps_entry_place(const vpps_entries *e, uint32_t offset);
 
-/* Adds the costs of the latest fetch of table entries to `cost`. */
 void vpps_entries_cost(const vpps_entries *e, vpps_share_cost *cost);
 
-/* Returns blocks of a matrix's rows: part number `member`, if the rows are divided into `group` equal parts for virtual processors. */
+/* Returns part `member` of a matrix's blocks of rows, of `group` parts, each of which n_vps / group virtual processors (threads) own. */
 static inline vpps_blocks vpps_blocks_of(const vpps_cpu *cpu, vpps_param param, uint32_t member, uint32_t group) {
     const vpps_cpu_matrix *m = &cpu->matrices[param];
     const uint32_t share = cpu->n_vps / group, first = m->first_block[member * share];
@@ -387,17 +386,16 @@ void vpps_free_matrices(vpps_cpu *cpu);
 
 /* Allocates memory for bf16 copies of the weights, if products are in bf16. */
 vpps_status vpps_make_packs(vpps_cpu *cpu);
-/* Converts a block's weights to packed bf16 after they changed. The virtual processor that owns the block calls it. */
+/* Converts the weights of a block of rows to packed bf16 after they changed. The thread that owns the block calls it. */
 void vpps_pack_block(const vpps_cpu *cpu, uint32_t param, uint32_t vp, const vpps_matrix_block *b);
 /* Converts all weights of a matrix to packed bf16, if products are in bf16. */
 void vpps_pack_matrix(const vpps_cpu *cpu, uint32_t param);
 
-/* Converts to bf16 the part of a virtual processor's transposed copy that consists of the block's rows. */
+/* Converts to bf16 the part of a virtual processor's (thread's) transposed copy that consists of the block's rows. */
 void vpps_pack_copy(const vpps_cpu *cpu, uint32_t param, uint32_t vp, const vpps_matrix_block *b);
 
-/* Packs n vectors of `depth` elements, from x[i] + skip on, as bf16 rows at word *at of vp->vectors, which the next
- * call may move. Vectors already packed under `key` since vpps_forget_vectors are not packed again, unless the key is
- * VPPS_NONE. Returns false if out of memory. */
+/* Packs n vectors of `depth` elements, from x[i] + skip on, as bf16 rows at word *at of vp->vectors, which the next call may move. `key`
+ * identifies the vectors: those packed since vpps_forget_vectors are not packed again. VPPS_NONE: always packs. False: out of memory. */
 bool vpps_pack_vectors(vpps_vp *vp, uint32_t key, uint32_t n, uint32_t depth, const float *const *x, uint32_t skip,
                        size_t *at);
 /* Packs vectors as vpps_pack_vectors does under `key`, and arranges them for transposed matrices (vpps_spread_bf16) under spread_key. */
@@ -420,13 +418,13 @@ vpps_status vpps_cpu_take_choice(vpps_device *d, const char *text);
 vpps_status vpps_cpu_tune(vpps_device *d);
 bool vpps_cpu_measured(const vpps_device *d, uint32_t i, vpps_trial *out);
 
-/* Returns the range of a parameter's rows that the virtual processor owns. */
+/* Returns the range of a parameter's rows that a virtual processor (thread) owns. */
 static inline vpps_rows vpps_rows_of_vp(const vpps_cpu *cpu, vpps_param param, uint32_t vp) {
     return vpps_rows_of(cpu->model->params[param].rows, VPPS_ROW_UNIT, cpu->n_vps, vp);
 }
 
-/* Returns the address of an operand of one item: an input, a table entry, a parameter, or a kept value that outlives the pass. `item`:
- * number of a vertex in the block, or of a member of the vertices' lists. */
+/* Returns the address of an operand for one vertex or list member, number `item` of the block. The operand is an input, a table entry, a
+ * parameter, or a value that is stored for longer than one pass (forward or backward). */
 static inline float *vpps_in_pool(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_operand *o,
                                   uint32_t item) {
     switch (o->place) {
@@ -437,40 +435,40 @@ static inline float *vpps_in_pool(const vpps_cpu *cpu, const vpps_block_view *vi
     }
 }
 
-/* Chooses how matrix products are computed (kernels, precision, unit), by measuring this processor unless the options forbid it. To be
+/* Chooses how matrix products are computed (instructions and precision). Measures this processor unless the options forbid that. To be
  * called before matrices are made. Fails as the communicator does. */
 vpps_status vpps_cpu_open_products(vpps_cpu *cpu);
 
-/* Chooses whether virtual processors divide a stage's work by rows or by vertices: as measured by an earlier run with this machine and
- * model, unless the options forbid that; else, with options->tune, by measuring the batches that are trained. */
+/* Chooses whether virtual processors (threads) divide a stage's work by rows or by vertices. Takes what an earlier run has measured with
+ * this machine and model, unless the options forbid that. Otherwise, options->tune makes trained batches measure both. */
 void vpps_cpu_open_splits(vpps_cpu *cpu);
 
 /* ---- groups.c */
 
-/* Returns the number of groups of virtual processors, at most `most`, that a batch's estimated cost suggests. */
+/* Returns the number of groups of virtual processors (threads), at most `most`, that a batch's estimated cost suggests. */
 uint32_t vpps_cpu_groups(const vpps_batch_extent *e, uint32_t most);
 
-/* Decides from the script alone which matrices' transposed copies this launch uses, and renews outdated copies (copies.c). */
+/* Decides from the script (tasks) alone which matrices' transposed copies this launch uses, and renews outdated copies (copies.c). */
 void vpps_choose_copies(vpps_cpu *cpu);
 
-/* Returns whether virtual processors use transposed copies of the matrix in this launch. Updating a block of rows also updates its copy. */
+/* Returns whether this launch uses transposed copies of the matrix. Whoever updates a block of rows then also updates its copy. */
 static inline bool vpps_has_copies(const vpps_cpu *cpu, uint32_t param) {
     const bool needed = cpu->precision.parts && !cpu->precision.unit.product_t;
-    return needed || cpu->matrices[param].wanted == cpu->launch;
+    return needed || cpu->matrices[param].used_in == cpu->launch;
 }
 
-/* Copies a virtual processor's rows of a matrix, transposed, for products with the transposed matrix. */
+/* Copies a virtual processor's (thread's) rows of a matrix, transposed, for products with the transposed matrix. */
 void vpps_transpose_rows(const vpps_cpu *cpu, uint32_t param, uint32_t vp);
 
-/* Returns how many vectors one virtual processor multiplies with transposed matrices for `product`, in a task with items[axis] vertices or
- * list members. `rows`: VPs divide the stage's work by rows. */
+/* Returns how many vectors one virtual processor (VP: a thread) multiplies in step `product` of a task, which has a transposed matrix.
+ * items[]: the task's numbers of vertices and list members. `rows`: whether VPs divide the work by rows, not by vertices. */
 static inline uint32_t vpps_vectors_of_task(const vpps_compiled_cell *c, const vpps_program_step *product, bool rows,
                                             const uint32_t *items) {
     const uint32_t n = items[product->axis] * product->to.cols;
     return rows ? n : n / c->needs.group;
 }
 
-/* Returns the gradient's norm from the virtual processors' sums of squares, added in the order of VPs; 0: the script computes no norm. */
+/* Returns the gradient's norm: adds all virtual processors' (threads') sums of squares in order; 0: the script computes no norm. */
 double vpps_cpu_norm(const vpps_cpu *cpu);
 
 /* Makes the batch fail and stop, unless it has failed already. Returns false. `address`: word of the script where the failing task lies. */

@@ -11,9 +11,9 @@
 
 static void finish_part(vpps_vp *vp) {
     vpps_cpu *cpu = vp->cpu;
-    if (!vpps_meet(cpu->meetings.finish, cpu->n_vps, vp->index, cpu->wanted)) return;
+    if (!vpps_meet(cpu->meetings.finish, cpu->n_vps, vp->index, cpu->started)) return;
     cpu->batch.end_ns = vpps_now_ns();
-    atomic_store(&cpu->done.value, cpu->wanted);
+    atomic_store(&cpu->done.value, cpu->started);
     vpps_wake(&cpu->done);
 }
 
@@ -42,7 +42,7 @@ static void *work(void *argument) {
 }
 
 static void wait_for_all(vpps_cpu *cpu) {
-    vpps_wait_for(cpu, &cpu->done, cpu->wanted, 0, false);
+    vpps_wait_for(cpu, &cpu->done, cpu->started, 0, false);
     if (!cpu->batch.start_ns) return;
     cpu->batch.outcome.begin_ns = cpu->batch.start_ns;
     cpu->batch.outcome.end_ns = cpu->batch.end_ns;
@@ -59,7 +59,7 @@ static void wake_workers(vpps_cpu *cpu, uint32_t n) {
 
 /* Starts the threads that run virtual processors, and waits until all are bound to CPUs. */
 static vpps_status start_threads(vpps_cpu *cpu) {
-    cpu->wanted++;
+    cpu->started++;
     for (uint32_t v = cpu->device.caller_works; v < cpu->n_vps; v++) {
         vpps_vp *vp = &cpu->vps[v];
         vp->has_thread = true;
@@ -331,7 +331,7 @@ static vpps_status cpu_launch(vpps_device *d, const vpps_batch *batch) {
     VPPS_TRY(vpps_cpu_prepare(cpu, batch));
     vpps_choose_threads(cpu, batch);
     cpu->batch.start_ns = vpps_now_ns();
-    cpu->wanted++;
+    cpu->started++;
     wake_workers(cpu, cpu->threads - caller_takes_part(cpu));
     if (caller_takes_part(cpu)) run_share(cpu, 0);
     if (caller_takes_part(cpu) || cpu->options.caller == VPPS_CALLER_WORKS) wait_for_all(cpu);
@@ -340,7 +340,7 @@ static vpps_status cpu_launch(vpps_device *d, const vpps_batch *batch) {
 
 static bool cpu_finished(vpps_device *d) {
     vpps_cpu *cpu = (vpps_cpu *)d;
-    return atomic_load(&cpu->done.value) == cpu->wanted;
+    return atomic_load(&cpu->done.value) == cpu->started;
 }
 
 static void cpu_wait(vpps_device *d, vpps_outcome *out) {

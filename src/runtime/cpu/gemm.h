@@ -82,7 +82,7 @@ VPPS_INLINE void tile(const uint32_t height, const uint32_t columns, uint32_t k,
         for (uint32_t i = 0; i < height; i++)
             sum[j][i] = accumulate ? vector_load(c + i * VECTOR + j * ldc) : (vector){0};
     for (uint32_t p = 0; p < k; p++, a += lda, b += b_k) {
-        if (height > columns) { /* keeps in registers the operands of the side with fewer vectors */
+        if (height > columns) { /* keeps B's elements in registers, which are fewer than A's vectors */
             vector other[MAX_COLUMNS];
             for (uint32_t j = 0; j < columns; j++) other[j] = vector_of(b[j * b_n]);
             for (uint32_t i = 0; i < height; i++) {
@@ -216,7 +216,7 @@ VPPS_INLINE vector lane_sums(vector *v) {
     return v[0];
 }
 
-/* Returns the sums that lane_sums returns, but adds lanes by folding vectors in halves. */
+/* Returns the same sums as lane_sums, but adds each vector's upper half to its lower half until one lane is left. */
 VPPS_INLINE vector lane_sums_by_halves(vector *v) {
 #define HALVE(d)                                                                                                       \
     for (uint32_t i = 0; i < (d); i++) v[i] = SHUFFLE_LOW(v[i], v[i + (d)], d) + SHUFFLE_HIGH(v[i], v[i + (d)], d);

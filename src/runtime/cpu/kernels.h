@@ -7,7 +7,7 @@
 #include "cell/cell.h"
 #include "script/header.h"
 
-/* Operands of an instruction, by the operand letters of isa.def. A tensor may be the destination itself, but not overlap it otherwise. */
+/* Operands of an instruction; letters are those of isa.def. A tensor may be the destination itself, but not overlap it otherwise. */
 typedef struct vpps_operands {
     const float *t[3]; /* the tensor operands (letter t in isa.def) */
     float s[2];        /* the scalar operands (letter s in isa.def) */
@@ -17,12 +17,12 @@ typedef struct vpps_operands {
     const float *weights;     /* weights, one for each list member (letter v in isa.def) */
     const float *const *list; /* the list of tensors (letter * in isa.def) */
     uint32_t n_list;
-    /* For MATMUL and MOVE: r rows and c columns of the result; k is the number of terms of a sum, or of rows of the first tensor. */
+    /* MATMUL and MOVE: r, c: rows and columns of the result; k: number of terms of a sum (MATMUL), or rows of the first tensor (MOVE) */
     uint32_t r, k, c;
     uint64_t key; /* random key of the dropout mask */
 } vpps_operands;
 
-/* Computes dst by an instruction, over n elements. For REDUCE dst is one element; for MATMUL and MOVE n is r * c. */
+/* Runs an instruction over n elements, and stores the result in dst. REDUCE: dst is one element. MATMUL, MOVE: n is r * c. */
 typedef void (*vpps_cpu_kernel)(uint32_t n, float *dst, const vpps_operands *o);
 
 /* The optimiser's numbers for one step, with the gradient's clip factor and the bias corrections. */
@@ -67,7 +67,7 @@ static inline size_t vpps_bf16_words(uint32_t rows, uint32_t depth, uint32_t par
     return ((size_t)rows + VPPS_BF16_ROWS - 1) / VPPS_BF16_ROWS * vpps_bf16_depth_tiles(depth) * parts * VPPS_BF16_TILE;
 }
 
-/* One term of a sum of bf16 products: a matrix (m rows, in tiles of form PAIRS) times n vectors (of form AS_ROWS; vpps_bf16_form). */
+/* One term of a sum of bf16 products: a matrix of m rows, packed in the form PAIRS, times n vectors, packed in the form AS_ROWS. */
 typedef struct vpps_bf16_term {
     const uint32_t *a;
     size_t x_words; /* distance in words from the first term's vectors to this term's vectors */
@@ -82,8 +82,8 @@ typedef void (*vpps_product_bf16)(uint32_t m, uint32_t n, uint32_t parts, const 
 /* Products of vectors x with a transposed matrix A, whose tiles (form PAIRS) stay as they are. Row q of a tile holds elements 2 q and 2 q +
  * 1 of 16 matrix rows i. Multiplied with the pairs (x[i], 0) and (0, x[i]), the row gives elements 2 q and 2 q + 1 of A^T x. Vectors
  * "spread" to such pairs are stored in tiles of 16 elements of 8 vectors. Tile h * groups + g (groups = depth / 16, rounded up) is for
- * elements from 16 g on of vectors from 8 h on; each part (1 or 2) has its own. Element 16 g + i of vector 8 h + j is in the low half of
- * word i * 16 + 2 j and in the high half of the next word. */
+ * elements from 16 g on of vectors from 8 h on; two parts (high, low) have a tile each. Element 16 g + i of vector 8 h + j is in the low
+ * half of word i * 16 + 2 j and in the high half of the next word. */
 enum { VPPS_BF16_SPREAD = 8 };
 static inline size_t vpps_bf16_spread_words(uint32_t n, uint32_t depth, uint32_t parts) {
     return ((size_t)n + VPPS_BF16_SPREAD - 1) / VPPS_BF16_SPREAD * ((depth + VPPS_BF16_ROWS - 1) / VPPS_BF16_ROWS) *
@@ -110,7 +110,7 @@ typedef struct vpps_bf16_unit {
     vpps_product_bf16 product;
     vpps_pack_bf16 pack;
     vpps_spread_bf16 spread;
-    /* product with a transposed matrix; NULL: the unit multiplies only transposed copies */
+    /* product with a transposed matrix; NULL: these instructions need a transposed copy of the matrix */
     vpps_product_t_bf16 product_t;
     void (*open)(void);
     void (*close)(void);
@@ -139,7 +139,7 @@ typedef struct vpps_kernels {
     vpps_pack_bf16 pack_bf16;
     vpps_product_bf16 product_bf16;
 
-    /* Computes to[i] = DOT of x[i] and y, of n elements each, with the same bits as calls of `run`. */
+    /* Computes to[i], the dot product of x[i] and y (n elements each), with the same bits as run[VPPS_I_DOT]. */
     void (*dots)(uint32_t count, uint32_t n, const float *const *x, const float *y, float *to);
 
     void (*add)(uint32_t n, float *dst, const float *x); /* dst += x */

@@ -3,8 +3,8 @@
 
 #include "runtime/cpu/choices.h"
 
-/* Lists the trials (times to be measured): every kind of instructions for every kind of product. by[i]: instructions of trial i. The arrays
- * have VPPS_CPU_TRIALS elements. */
+/* Lists the trials (times to be measured): each kind of instructions with several products and numbers of vectors. Sets by[i] to trial i's
+ * instructions. The arrays have VPPS_CPU_TRIALS elements. Returns the number of trials. */
 uint32_t vpps_cpu_list_trials(const vpps_cpu_units *units, vpps_trial *out, vpps_cpu_maker *by);
 
 /* Returns the most processor time, in ms, that all measurements of products together may take. */

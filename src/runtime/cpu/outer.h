@@ -6,16 +6,16 @@
 
 static const size_t VPPS_NO_COPY = SIZE_MAX; /* value in vp->copy_of */
 
-/* Sets out[] to the addresses of an operand's columns, for n vertices of a block from number `first` on. If the operand has a value for
- * each list member, n and `first` count members instead. */
+/* Sets out[] to the addresses of an operand's columns, for n vertices of a block (vertices of one cell) from number `first` on. If the
+ * operand has a value for each list member, n and `first` count members instead. */
 void vpps_point_to(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_operand *x, uint32_t first, uint32_t n,
                    const float **out);
 
-/* Returns how many vectors (columns) an operand has in vertices [at, at + count); *first is the first vertex or list member. */
+/* Returns how many vectors (columns) an operand has for vertices [at, at + count), or for their list members; *first: the first one. */
 uint32_t vpps_outer_vectors(const vpps_block_view *view, const vpps_operand *x, uint32_t at, uint32_t count,
                             uint32_t *first);
 
-/* Returns operand x of the cell's outer product dy x^T number i; NULL: there is no x, or an earlier outer product has the same x. */
+/* Returns operand x of outer product number i, dy x^T, of the cell. NULL: no x, or an earlier outer product has the same x. */
 static inline const vpps_operand *vpps_new_factor(const vpps_compiled_cell *c, uint32_t i) {
     const vpps_operand *x = vpps_outer_of(c, i).x;
     for (uint32_t j = 0; j < i && x; j++)
@@ -23,15 +23,15 @@ static inline const vpps_operand *vpps_new_factor(const vpps_compiled_cell *c, u
     return x;
 }
 
-/* Returns how many floats of scratch memory hold packed vectors x of k elements and dy. After them lies the gradient of a block of rows. */
+/* Returns the size of packed vectors x (of k elements) and dy in scratch memory, in floats. The gradient of a block of rows follows. */
 size_t vpps_outer_floats(const vpps_cpu *cpu, uint32_t k);
 
-/* Copies n vectors x of k elements, in the form that vpps_add_outer reads, to the virtual processor's scratch memory. */
+/* Packs n vectors x of k elements for vpps_add_outer, in the virtual processor's (thread's) scratch memory. */
 void vpps_pack_outer(const vpps_vp *vp, uint32_t n, uint32_t k, const float *const *x);
 
 /* Computes the gradient of a block of matrix rows: `to` = or += sum over n vectors of d[v] x[v]^T, with x packed by vpps_pack_outer. */
 void vpps_add_outer(const vpps_vp *vp, const vpps_matrix_block *block, uint32_t n, uint32_t k, const float *const *d,
                     float *to, bool add);
 
-/* Returns the range of entry numbers that the virtual processor processes, of n table entries. */
+/* Returns the virtual processor's (thread's) share of n table entries. */
 vpps_rows vpps_own_entries(const vpps_vp *vp, uint32_t n);

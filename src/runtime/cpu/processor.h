@@ -3,11 +3,11 @@
 
 #include "base/base.h"
 
-/* Enough bytes for any text of the functions that follow. */
+/* Size of a buffer for the texts that the following functions write. */
 enum { VPPS_PROCESSOR_BYTES = 160 };
 
 /* Writes the processor's model: "AMD EPYC 9B14", or on ARM, where processors have no name, "ARM implementer 0x41 part 0xd40". */
 void vpps_processor_name(char *text, size_t bytes);
 
-/* Writes the processor's model, revision and microcode, as far as they are known. Measured times are reused only with an equal text. */
+/* Writes the processor's model, revision and microcode, as far as known. Stored times of products are reused only if this text is equal. */
 void vpps_processor_identity(char *text, size_t bytes);

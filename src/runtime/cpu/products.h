@@ -19,7 +19,7 @@ typedef struct product_start {
     size_t ld;
 } product_start;
 
-/* Sets the sums of a tile (height * VECTOR rows of `columns` results) to `start`. If `ragged`, `tail` of the last VECTOR rows exist. */
+/* Sets the sums of a tile (height * VECTOR rows, `columns` columns) to `start`. If `ragged`, only `tail` of the last VECTOR rows exist. */
 VPPS_INLINE void product_begin(const uint32_t height, const uint32_t columns, const bool ragged, product_start start,
                                uint32_t tail, vector sum[PRODUCT_COLUMNS][PRODUCT_HEIGHT]) {
     for (uint32_t j = 0; j < columns; j++) {
@@ -63,8 +63,8 @@ VPPS_INLINE void product_tile(const uint32_t height, const uint32_t columns, con
     product_begin(height, columns, ragged, start, tail, sum);
     for (uint32_t j = 0; j < columns; j++) {
         xs[j] = x[j] + skip;
-        for (uint32_t i = 0; i < height && start.at != c; i++) /* L2 rarely has the memory of the results */
-            __builtin_prefetch(c + j * ldc + (size_t)i * VECTOR, 1);
+        /* results are rarely in L2 */
+        for (uint32_t i = 0; i < height && start.at != c; i++) __builtin_prefetch(c + j * ldc + (size_t)i * VECTOR, 1);
     }
     const float *column = a + first * ld;
     for (uint32_t k = first; k < end; k++, column += ld, ahead += LINE_BYTES) {
@@ -93,8 +93,8 @@ VPPS_INLINE void product_columns(const uint32_t height, uint32_t columns, bool r
 #undef TILE
 }
 
-/* Computes n vectors c + j * ldc (m elements): start vector j, at from + j * ld_from, plus a block (m x k) times the vector at x[j] + skip.
- * If ld_from is 0, all have one start; `from` may be c; NULL: zero. Prefetches much of `next`, which the caller reads next. */
+/* Computes n vectors c + j * ldc (m elements): a block (m x k) times the vector at x[j] + skip, plus a start vector at from + j * ld_from.
+ * `from` NULL: zeros; c is allowed. ld_from 0: one start for all. Prefetches from `next`, which the caller reads afterwards. */
 static void product_run(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t ld, const float *const *x,
                         uint32_t skip, const float *from, size_t ld_from, float *c, size_t ldc, const float *next) {
     const uint32_t groups = (n + PRODUCT_COLUMNS - 1) / PRODUCT_COLUMNS;
@@ -153,7 +153,7 @@ static void product(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t l
 
 enum { PRODUCT_T_VECTORS = VECTOR == 16 ? 4 : 2 /* most vectors (columns of D) in one tile of the product A^T D */ };
 
-/* Adds products of VECTOR rows of A (column p at columns + p * ld) with d, D's elements of these rows, to the sums of a tile of A^T D. */
+/* Adds, to the sums of a tile of A^T D, products of VECTOR rows: of A's (column p at columns + p * ld) and D's (column j is d[j]). */
 VPPS_INLINE void product_t_rows(const uint32_t width, const uint32_t others, uint32_t last, const float *columns,
                                 size_t ld, const vector d[PRODUCT_T_VECTORS], vector sum[VECTOR]) {
 #pragma GCC unroll 16
@@ -165,8 +165,8 @@ VPPS_INLINE void product_t_rows(const uint32_t width, const uint32_t others, uin
     }
 }
 
-/* Computes a tile of A^T D, where columns of D are vectors: elements k_first + p of results j0 + j, for p < count (at most `width`) and j <
- * others. The callers pass constants for width and others, and for count if it equals width. */
+/* Computes a tile of A^T D: rows k_first + p and columns j0 + j, for p < count <= width and j < others. The columns of D are vectors. The
+ * callers pass constants for width and others, and for count if it equals width. */
 VPPS_INLINE void product_t_tile(const uint32_t width, const uint32_t others, uint32_t count, uint32_t k_first,
                                 uint32_t n_terms, const vpps_product_term *terms, uint32_t j0, float *c, size_t ldc,
                                 bool add) {

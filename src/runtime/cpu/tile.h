@@ -1,27 +1,27 @@
 /* tile.h - runs stages in tiles: a few vertices at a time, whose values stay in the core's nearest caches between two steps. A stage's
  * program (cell/program.h) keeps values in numbered buffers ("slots"). In a tile, a slot is an array with an entry per item (vertex or list
- * member): only the rows that the virtual processor owns if rows are dealt to VPs, else whole values. */
+ * member). If virtual processors (threads) divide rows, entries hold the rows of this one, else whole values. */
 #pragma once
 
 #include "runtime/cpu/cpu.h"
 
 typedef struct vpps_tile_slot {
-    /* the slot (buffer) begins at `at` times the number of items; at: sum of widths of earlier slots on this axis (vertices, or a list) */
+    /* sum of widths of earlier slots (buffers) on this axis (vertices or a list's members); times the number of items: its first float */
     size_t at;
     uint32_t width; /* number of floats of one item (vertex or list member) */
 } vpps_tile_slot;
 
-/* Layout of the memory of a stage's tiles, for one virtual processor of a group. */
+/* Layout of the memory of a stage's tiles (vertices computed together), for one virtual processor (thread) of a group. */
 typedef struct vpps_tile_layout {
     vpps_tile_slot *slots; /* layout of each slot (buffer) of the program, indexed by the slot's number */
-    /* Rows of an operand that this virtual processor (thread) owns, indexed by the operand's `dealt`; 0: operands that are not divided */
+    /* rows of an operand that this virtual processor (thread) owns; indexed by vpps_operand.dealt, which is 0 for operands with all rows */
     vpps_rows *own;
     /* for each axis (0: vertices; d: list members): number of floats of all its slots (buffers), for one vertex or member */
     uint32_t floats[VPPS_AXES];
-    uint32_t tile; /* number of vertices per tile */
+    uint32_t tile; /* most vertices that are computed together (in a tile) */
 } vpps_tile_layout;
 
-/* A tile, or some of its vertices. Arrays have an element for each axis: 0 for vertices, d for the members of their list input d - 1. */
+/* A tile (vertices computed together), or a part. Arrays have an element per axis: 0: vertices; d: members of their list input d - 1. */
 typedef struct vpps_tile {
     vpps_vp *vp;
     const vpps_kernels *kernels;
@@ -30,36 +30,37 @@ typedef struct vpps_tile {
     const vpps_tile_layout *layout;
     const vpps_block_view *view;
     uint32_t stage, member;
-    /* for each axis (0: vertices; d: list members): number, in the block, of the first item of this tile or part; number of its items */
+    /* for each axis (0: vertices; d: list members): number, in the block, of the first item of this tile or part; number of items */
     uint32_t first[VPPS_AXES], n[VPPS_AXES];
     uint32_t whole[VPPS_AXES]; /* for each axis: number of vertices or list members of the whole tile */
     uint32_t before;           /* number of vertices of the tile before those that this struct covers */
-    /* numbers, in the block, of vertices where the cell's condition holds; the tile begins at live[first[0]]; NULL: all vertices run */
+    /* numbers, in the block, of the vertices where the cell's condition holds; live[first[0]] is the tile's first; NULL: all */
     const uint32_t *live;
     float *region[VPPS_AXES]; /* for each axis (0: vertices; d: a list's members): memory of its buffers */
-    /* for each record (area of kept values): address that item (vertex, list member) 0 of the block has, or would have, in it */
+    /* for each record (kept values of vertices or list members): address for item 0 of the block; it may lie outside of the record */
     float *records[VPPS_RECORDS];
     uint32_t task_first[VPPS_AXES], task_items[VPPS_AXES];
-    uint64_t contributions; /* pool offset of the gradients that the task computes for inputs of vertices */
+    /* offset in device memory of gradients that the task computes for vertices' inputs */
+    uint64_t contributions;
 } vpps_tile;
 
-/* Makes the layouts of all of a cell's programs, for all virtual processors of a group, in cell->device_program, unless they exist. most:
- * vertices per tile. Fails with MEMORY. */
+/* Makes, unless it exists, cell->device_program: the tile layouts of all stages, for each virtual processor (thread) of a group. A tile has
+ * at most `most` vertices. Fails with MEMORY. */
 vpps_status vpps_make_tiles(vpps_compiled_cell *cell, uint32_t most);
 const vpps_tile_layout *vpps_tiles_of(const vpps_compiled_cell *c, uint32_t stage, uint32_t member);
 
 /* ---- operands: tile.c */
 
-/* Addresses of an operand: for item (vertex, list member) i, base + i * stride, or base + offsets[i]; with `live`, live[i] replaces i. */
+/* Addresses of an operand. For item (vertex or list member) i: base + i * stride, or base + offsets[i]. With `live`, live[i] replaces i. */
 typedef struct vpps_span {
     float *base;
     size_t stride;
     const uint32_t *offsets, *live;
 } vpps_span;
 
-/* Returns the addresses of an operand's values for the vertices, or list members, that `t` covers. If rows are dealt to virtual processors
- * (VPs), the values are the rows that this VP owns. If every VP has a partial sum of the value, returns this VP's sum or, with first_share,
- * that of the first VP. */
+/* Returns the addresses of an operand's values for the vertices, or list members, that `t` covers. If virtual processors (VPs: threads)
+ * divide rows, these are the rows of this VP. If every VP has a partial sum of the value: the sum of this VP or, with first_share, of the
+ * first VP. */
 vpps_span vpps_span_of(const vpps_tile *t, const vpps_operand *o, bool first_share);
 
 static inline float *vpps_span_at(const vpps_span *w, uint32_t i) {
@@ -71,18 +72,18 @@ static inline const vpps_operand *vpps_operands_of(const vpps_tile *t, const vpp
     return t->p->operands + s->first;
 }
 
-/* Returns the address of the slot (buffer) that holds an operand: adjacent values for all vertices, or list members, that `t` covers. */
+/* Returns the address of an operand in its slot (buffer), where the values of the vertices or list members that `t` covers are adjacent. */
 static inline float *vpps_slot_of(const vpps_tile *t, const vpps_operand *o) {
     const vpps_tile_slot *slot = &t->layout->slots[o->at];
     return t->region[o->axis] + slot->at * t->whole[o->axis] + (size_t)t->before * slot->width;
 }
 
-/* Returns the number of an operand's elements that this virtual processor computes with. */
+/* Returns how many of an operand's elements this virtual processor (thread) processes. */
 static inline uint32_t vpps_width_of(const vpps_tile *t, const vpps_operand *o) {
     const vpps_rows own = t->layout->own[o->dealt];
     return o->dealt ? own.end - own.first : vpps_operand_words(o);
 }
-/* Returns the first row of an operand that this virtual processor owns. */
+/* Returns the first of an operand's rows that this virtual processor (thread) owns. */
 static inline uint32_t vpps_first_of(const vpps_tile *t, const vpps_operand *o) {
     return t->layout->own[o->dealt].first;
 }
@@ -92,7 +93,7 @@ static inline uint32_t vpps_vertex_at(const vpps_tile *t, uint32_t i) {
     return t->live ? t->live[t->first[0] + i] : t->first[0] + i;
 }
 
-/* ---- steps (steps.c, tile_products.c). All functions return false if out of memory. */
+/* ---- steps (steps.c, tile_products.c). The functions return false if out of memory. */
 
 bool vpps_tile_product(const vpps_tile *t, const vpps_program_step *s);
 

@@ -18,7 +18,7 @@ enum { VPPS_MOST_KERNELS = 0 VPPS_ISA_TABLE(X) };
 typedef struct vpps_cpu_units {
     const vpps_kernels *kernels[VPPS_MOST_KERNELS]; /* kernels of VPPS_ISA_TABLE that the processor can run */
     uint32_t n_kernels;
-    /* functions of each kind of bf16 instructions; `product` is NULL if the processor lacks them, and for VECTORS (vpps_bf16_unit_of) */
+    /* functions for each kind of bf16 instructions; `product` is NULL if the processor lacks that kind, and for VECTORS */
     vpps_bf16_unit bf16[VPPS_BF16_UNITS];
     char why_not[VPPS_BF16_UNITS][96]; /* the reason why the processor lacks a kind of instructions, as text */
 } vpps_cpu_units;
@@ -39,9 +39,9 @@ typedef struct vpps_cpu_maker {
 } vpps_cpu_maker;
 enum { VPPS_MOST_MAKERS = VPPS_MOST_KERNELS + 2 * VPPS_BF16_UNITS };
 
-/* Lists all combinations that can compute products: each kind of kernels in fp32; each kind of bf16 instructions, with the fastest kernels,
- * in bf16 and bf16x3. Returns their number. */
+/* Lists all combinations of instructions and precision for products: all kernels in fp32; the fastest kernels with each kind of bf16
+ * instructions in bf16 and bf16x3. Returns their number. */
 uint32_t vpps_cpu_makers(const vpps_cpu_units *units, vpps_cpu_maker out[VPPS_MOST_MAKERS]);
 
-/* Returns the functions of a kind of bf16 instructions; for VECTORS (plain vector instructions), those of units->kernels[kernels]. */
+/* Returns the functions of a kind of bf16 instructions. VECTORS, plain vector instructions: the functions of units->kernels[kernels]. */
 vpps_bf16_unit vpps_bf16_unit_of(const vpps_cpu_units *units, uint32_t kernels, vpps_bf16_unit_id id);

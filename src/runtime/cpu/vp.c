@@ -5,8 +5,8 @@
  *
  * A barrier is open once all its VPs have signalled it, each in the order of its tasks: what any of them did before is done then. A VP
  * that has no part in a task may signal before its barrier opens. So the VPs that have no vertex of a level, all but one in a chain, run
- * ahead of those that have, and nobody waits for them. Before its next part a VP waits for the latest barriers that it has passed, of its
- * group and of all groups; those before are open then, too. Barriers of a tree are counted together, and are not passed. */
+ * ahead of those that have, and nobody waits for them. Before its next part a VP makes up for the waits that it has left out (awaited): for
+ * the latest such barrier of its group and of all groups; earlier ones are open then, too. With trees no wait is left out. */
 
 /* Returns the number of tasks that all virtual processors together have run. */
 static uint32_t progress(const vpps_cpu *cpu) {
@@ -16,7 +16,7 @@ static uint32_t progress(const vpps_cpu *cpu) {
 }
 
 /* Waits limit_ns for a barrier. The watchdog ends the batch if no virtual processor has run a task for the watchdog's time. */
-static vpps_wait_end wait_for_barrier(vpps_vp *vp, const vpps_passed *p, uint64_t limit_ns) {
+static vpps_wait_end wait_for_barrier(vpps_vp *vp, const vpps_awaited *p, uint64_t limit_ns) {
     vpps_cpu *cpu = vp->cpu;
     vpps_counter *counter = cpu->meetings.taken ? NULL : &cpu->counters[p->barrier];
     uint32_t came = 0;
@@ -49,11 +49,11 @@ static vpps_wait_end wait_before(vpps_vp *vp, const vpps_task *t, uint64_t limit
     const vpps_cpu *cpu = vp->cpu;
     if (t->wait != VPPS_NO_BARRIER) {
         const bool of_all = t->signals == cpu->n_vps;
-        if (of_all) vp->passed[0].barrier = VPPS_NO_BARRIER;
-        vp->passed[of_all] = (vpps_passed){t->wait, t->signals};
+        if (of_all) vp->awaited[0].barrier = VPPS_NO_BARRIER;
+        vp->awaited[of_all] = (vpps_awaited){t->wait, t->signals};
     }
     if (cpu->meetings.ordered && !cpu->meetings.taken && !has_part(vp, t)) return VPPS_WAIT_REACHED;
-    for (vpps_passed *p = vp->passed; p < vp->passed + VPPS_COUNT(vp->passed); p++) {
+    for (vpps_awaited *p = vp->awaited; p < vp->awaited + VPPS_COUNT(vp->awaited); p++) {
         if (p->barrier == VPPS_NO_BARRIER) continue;
         const vpps_wait_end end = wait_for_barrier(vp, p, limit_ns);
         if (end != VPPS_WAIT_REACHED) return end;
@@ -147,7 +147,7 @@ static void start(vpps_vp *vp) {
     vp->stalled_ns = 0;
     vp->track = vpps_trace_track(cpu->device.trace, vp->index);
     if (vp->track) vpps_trace_begin_track(cpu->device.trace, vp->track);
-    vp->passed[0].barrier = vp->passed[1].barrier = VPPS_NO_BARRIER;
+    vp->awaited[0].barrier = vp->awaited[1].barrier = VPPS_NO_BARRIER;
     if (vp->at == vpps_task_starts(script)[group + 1])
         vpps_vp_fail(vp, VPPS_SCRIPT, vp->at, "group %u has no tasks; expected END", group);
     if (cpu->batch.half == VPPS_BACKWARD_HALF)
