@@ -35,10 +35,10 @@ typedef struct vpps_device_facts {
     } facts[8];
 } vpps_device_facts;
 
-/* A copy between a place of the pool and an array of the caller. */
+/* A copy between the pool (the device's memory) and an array of the caller. */
 typedef struct vpps_pool_copy {
-    uint32_t offset, words; /* place in the pool; offset VPPS_NONE: a copy from the pool fills `array` with zeros */
-    float *array;           /* NULL: a copy to the pool fills the place with zeros */
+    uint32_t offset, words; /* range of device memory; offset VPPS_NONE: the copy fills `array` with zeros */
+    float *array;           /* NULL: the copy fills the range with zeros */
 } vpps_pool_copy;
 
 /* Tells in which memory the caller's arrays are. */
@@ -52,8 +52,8 @@ typedef struct vpps_device_table {
     const char *alias; /* another name of the device for users; NULL: none */
     const char *note;  /* text about the device in the command's help; NULL: none */
     bool decides;      /* whether the device can run the ops argmax and lookup_at */
-    bool host_vps;     /* whether virtual processors (VPs) are threads of this process, so a trace can show tasks */
-    bool stands_in;    /* whether the device emulates another one; its times do not tell that device's speed */
+    bool host_vps;  /* whether virtual processors (VPs) are threads of this process, so that traces show their tasks */
+    bool stands_in; /* whether the device emulates another one; its times do not tell that device's speed */
 
     /* Describes the device in *out, which the caller has set to zeros. NULL: always ready, with nothing to describe. */
     void (*examine)(vpps_device_facts *out);
@@ -61,17 +61,17 @@ typedef struct vpps_device_table {
     /* Checks that the hardware exists. Fails with DEVICE; the message says why. NULL: the hardware always exists. */
     vpps_status (*find)(void);
 
-    /* Creates a device for the model, with its parameters, and notes in `plan` where they lie. The device owns the plan's arrays. */
+    /* Creates a device that has the model's parameters, and writes their offsets to *plan. The device owns the plan's arrays. */
     vpps_status (*create)(vpps_device **out, const vpps_model *model, const vpps_options *options,
                           vpps_pool_plan *plan);
     void (*destroy)(vpps_device *d);
 
     /* Starts a batch's script (tasks), which must not change until the batch is finished. If the calling thread works as a virtual
-     * processor, the batch is finished on return. After a failure with MEMORY, or with POOL on a device that compiles kernels (host_vps
-     * false), nothing was started and the parameters are unchanged; after POOL during a profile, `tune` takes another variant of the
-     * kernel. After other failures, `unstarted` tells whether nothing was started. */
+     * processor, the batch is finished on return. A failed launch has started nothing and changed no parameter in three cases: status
+     * MEMORY; status POOL on a device that compiles kernels (host_vps false), where `tune` then takes another kernel if a profile goes on;
+     * member `unstarted` is true. */
     vpps_status (*launch)(vpps_device *d, const vpps_batch *batch);
-    /* Compiles, while other batches run, a kernel for the cells of `batch`, which has no tasks. Called only if the target has `ahead`. */
+    /* Compiles a kernel for the cells of `batch`, which need not have tasks yet, while other batches run. Called only if target->ahead. */
     void (*compile_ahead)(vpps_device *d, const vpps_batch *batch, bool training);
     /* Announces that compiled cells of earlier batches are about to be freed; no batch is running. NULL: the device holds no cells. */
     void (*forget_cells)(vpps_device *d);
@@ -81,37 +81,37 @@ typedef struct vpps_device_table {
      * parameters stay as if it had not been launched. NULL: batches are never queued. */
     bool (*queues)(const vpps_device *d, const vpps_batch *batch);
     bool (*finished)(vpps_device *d); /* Returns whether the latest launch, if any, is finished. Never blocks. */
-    /* Waits for the oldest launch whose outcome was not taken, and gives that outcome. If all were taken, gives the latest launch's. */
+    /* Waits for the oldest launch whose outcome was not taken, and gives that outcome. If all were taken, gives the latest one again. */
     void (*wait)(vpps_device *d, vpps_outcome *out);
 
     /* Reads words of the pool (the device's memory) from `offset` on. The device must be idle for this and all following functions. */
     vpps_status (*read)(vpps_device *d, uint32_t offset, uint32_t words, float *out);
-    /* Reserves room in the pool, between the parameters and the batches' tensors, for values that stay on the device between batches.
-     * Tensors of later scripts lie `words` words further on. Fails with MEMORY, changing nothing, or DEVICE. */
+    /* Reserves device memory, between the parameters and the batches' tensors, for values that stay on the device between batches. Tensors
+     * of later scripts lie `words` words further on. Fails with MEMORY, changing nothing, or DEVICE. */
     vpps_status (*reserve_kept)(vpps_device *d, uint32_t words);
-    /* Writes words to the pool. */
+    /* Writes words to the pool (the device's memory). */
     vpps_status (*write)(vpps_device *d, uint32_t offset, uint32_t words, const float *from);
-    /* Copies words within the pool, such as values that the latest launch left there. A later launch waits for the copy. */
+    /* Copies words within the pool (device memory), such as values that the latest launch left there. A later launch waits for the copy. */
     vpps_status (*copy)(vpps_device *d, uint32_t to, uint32_t from, uint32_t words);
     /* Checks that a caller's array, called `what` in the message, is in the device's memory. Fails with ARGUMENT. check_array, trade and
      * lend are NULL if the device has no memory of its own. */
     vpps_status (*check_array)(vpps_device *d, const void *array, size_t bytes, const char *what);
-    /* Copies n arrays of the device's memory to the pool (`in`) or from it, without waiting. The copies run after the earlier work in the
-     * caller's CUDA stream, and before later work there. */
+    /* Copies n arrays in the device's memory to the pool (if `in`) or from the pool, without waiting. The copies run after the earlier work
+     * in the caller's CUDA stream, and before later work there. */
     vpps_status (*trade)(vpps_device *d, bool in, uint32_t n, const vpps_pool_copy *copies, void *stream);
     vpps_status (*lend)(vpps_device *d, uint64_t words, vpps_array **out, float **address); /* vpps_array_create */
-    /* sends entries of tables that are divided among processes to other processes until all call vpps_forward_end; NULL: not needed */
+    /* answers other processes that ask for entries of divided tables, until all processes call vpps_forward_end; NULL: not needed */
     vpps_status (*forward_end)(vpps_device *d);
     /* Returns whether the device has an array of a parameter (`which`: VPPS_ARRAY_VALUES, VPPS_ARRAY_GRADIENT, ...). A gradient exists only
      * while gradients are accumulated. Of a table divided among processes, the device has no array. */
     bool (*holds)(const vpps_device *d, vpps_param param, uint32_t which);
     /* Copies an array of a parameter to the host or, with `in`, from the host; a matrix row by row. `array` NULL, only with `in`: zeros. */
     vpps_status (*move)(vpps_device *d, vpps_param param, uint32_t which, float *array, bool in);
-    vpps_status (*settle)(vpps_device *d); /* Waits for the copies of `move` from the host; NULL: `move` waits. */
+    vpps_status (*settle)(vpps_device *d); /* Waits for copies that `move` has begun; NULL: `move` waits. */
 
     /* Adds the latest launch's gradients of table entries to row_sums, before a launch reuses their memory. Fails with MEMORY, DEVICE. */
     vpps_status (*take_gradients)(vpps_device *d);
-    /* Drops the accumulated gradients of steps without an update. */
+    /* Drops the gradients that were added up since the latest update. */
     void (*zero_gradients)(vpps_device *d);
 
     /* Writes, for checkpoints, the device's measured choices that affect a batch's bits, as text of at most VPPS_CHOICE_TEXT bytes.
@@ -121,21 +121,21 @@ typedef struct vpps_device_table {
      * caller must then write all parameters to the device. Fails with MEMORY, changing nothing. */
     vpps_status (*take_choice)(vpps_device *d, const char *text);
 
-    /* Switches the device to the next setting of its profile, such as a variant of the kernel; parameters stay. NULL: no profile. */
+    /* Takes the next setting that the profile measures, such as a variant of the kernel. Parameters stay. NULL: nothing is measured. */
     vpps_status (*tune)(vpps_device *d);
-    /* Writes to *out trial i that the device measured before the first batch. Returns false if there is none. NULL: none is measured. */
+    /* Writes to *out the i-th measurement that the device made before the first batch. False: there is none. NULL: there are none. */
     bool (*measured)(const vpps_device *d, uint32_t i, vpps_trial *out);
 } vpps_device_table;
 
 struct vpps_device {
     const vpps_device_table *table;
-    /* properties of the device for which scripts are made, such as the number of virtual processors; `tune` may change them */
+    /* properties of the device by which scripts (tasks) are made, such as the number of VPs (threads, CTAs); `tune` may change them */
     const vpps_target *target;
     vpps_precision precision; /* precision of matrix products */
     const char *unit;         /* name of the instructions that compute matrix products */
-    bool caller_works;        /* whether the calling thread works as a virtual processor */
+    bool caller_works;        /* whether the calling thread runs a virtual processor (VP), too */
     vpps_profile profile;     /* measures alternatives of the device, such as kinds of kernels */
-    vpps_trace *trace; /* trace in which the virtual processors record their tasks; NULL: tasks are not recorded */
+    vpps_trace *trace;        /* trace in which virtual processors (threads) record their tasks; NULL: none */
     /* A number sent to the other processes along with a batch's gradients; each process gets the sum of all processes' numbers. */
     uint32_t vote;
     uint32_t number;   /* number of the GPU among the host's GPUs; 0 for other devices */

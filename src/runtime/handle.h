@@ -32,14 +32,15 @@ struct vpps_handle {
     vpps_options options;
     vpps_device *device;
     vpps_pool_plan plan;
-    const vpps_target *target; /* properties of the device for which scripts are made; the device owns them */
-    vpps_history history;      /* what the scheduler remembers of earlier batches */
-    /* measurements that choose: the number of groups of virtual processors; the batching policy */
+    /* device properties by which scripts (tasks) are made; owned by the device */
+    const vpps_target *target;
+    vpps_history history; /* what the scheduler remembers of earlier batches */
+    /* measurements that choose the number of groups of virtual processors, i.e. CTAs or threads, and the batching policy */
     vpps_profile grouping, batching;
     const vpps_policy *policy; /* the batching policy in use */
     vpps_learned learned;      /* learned batching automata */
     vpps_param_group *groups;  /* for each parameter: its own rates; NULL: the optimizer's rates apply to all */
-    vpps_param_step *steps;    /* for each parameter: learning rate, momentum and weight decay in the latest request */
+    vpps_param_step *steps;    /* for each parameter: learning rate, momentum and weight decay for the latest batch */
     vpps_kept_space kept;      /* places of the values that stay on the device between batches */
     uint32_t number;           /* number of this handle in the process, counted from 1 */
     /* Copies of the parameters that this handle publishes or, for inference, reads; NULL: no other handle reads this one's parameters. */
@@ -51,11 +52,11 @@ struct vpps_handle {
     bool in_flight;      /* whether a training batch is running, or its outcome was not taken yet */
     vpps_outcome latest; /* outcome of the latest finished training batch */
     uint64_t latest_number;
-    uint64_t script_ns;     /* time spent on making the latest script */
+    uint64_t script_ns;     /* time spent on making the latest script (tasks of a batch) */
     uint64_t latest_end_ns; /* end of the preceding training batch by the device's clock; 0: none */
     vpps_goal latest_goal;  /* work of the latest launch: a whole step, gradients alone, or an update alone */
     uint32_t n_backward;    /* calls of vpps_backward since the last update */
-    /* request for values and gradients that the latest vpps_backward or vpps_step_forward copies to the caller */
+    /* values and gradients that the caller of the latest vpps_backward or vpps_step_forward has asked for */
     vpps_asked asked;
     vpps_open_step open;
     vpps_pointers pointers; /* whether callers' arrays lie in host memory or in the device's */
@@ -65,7 +66,7 @@ struct vpps_handle {
     char failure[VPPS_MESSAGE_BYTES + 32];
     vpps_stats stats;
     uint32_t vote;
-    /* time from launch to gradients, summed over the batches: of the slowest process; mean of all processes */
+    /* times from launch to gradients, summed over batches: each batch's slowest process, and mean over processes */
     uint64_t slowest_ns, mean_ns;
     vpps_trace *trace; /* records time spans; NULL: nothing is recorded */
     uint32_t process;  /* vpps_process_number() of the process that created the handle */
@@ -92,7 +93,7 @@ vpps_status vpps_handle_whole(const vpps_handle *h);
 /* Checks that the handle is for training and usable, and waits for the batch in flight. */
 vpps_status vpps_handle_idle(vpps_handle *h, const char *call);
 
-/* Copies the device's precision of products to the handle's statistics. */
+/* Copies the precision with which the device multiplies matrices to the handle's statistics. */
 void vpps_handle_note_precision(vpps_handle *h);
 
 /* ---- settings.c */
@@ -117,18 +118,18 @@ vpps_status vpps_handle_break(vpps_handle *h, vpps_status status, uint64_t batch
 /* Returns OK, the failure that made the handle unusable, or, once, the failure of the latest training batch. */
 vpps_status vpps_handle_report(vpps_handle *h);
 
-/* Number of profiles, each of which finds the fastest. 0: settings of the device; 1: numbers of groups of processors; 2: policies. */
+/* Number of profiles (measurements of alternatives): 0: device's settings; 1: numbers of groups of CTAs or threads; 2: policies. */
 enum { VPPS_PROFILES = 3 };
 vpps_profile *vpps_profile_of(vpps_handle *h, uint32_t i);
 /* Returns the profile (measurement of alternatives) that is still running, or NULL if all profiles have made their choice. */
 vpps_profile *vpps_handle_profile(vpps_handle *h);
 
-/* Moves the device to the next setting (such as a variant of the kernel) that its profile measures. Fails as the device's `tune`. */
+/* Lets the device take the next setting (such as a variant of the kernel) that its profile measures. Fails as the device's `tune`. */
 vpps_status vpps_handle_tune(vpps_handle *h);
 
-/* Launches the next script (a batch's tasks), for training batch number `batch` or, with 0, for vpps_forward. A failed launch makes the
- * handle unusable, unless nothing was started: after MEMORY; after POOL on a device that compiles kernels (during its profile, the device
- * then takes another variant of the kernel); or if the device has set `unstarted`. */
+/* Launches the next script (a batch's tasks), for training batch number `batch`, or for vpps_forward if `batch` is 0. A failed launch makes
+ * the handle unusable, unless nothing was started. Nothing was started after MEMORY, after POOL on a device that compiles kernels (during a
+ * profile the device then takes another kernel), and if the device has set `unstarted`. */
 vpps_status vpps_handle_launch(vpps_handle *h, uint64_t batch);
 
 /* Starts a batch of the graph. Before that, returns the failure of the preceding batch or sets *stale_loss (may be NULL) to its loss. */
@@ -143,12 +144,12 @@ void vpps_handle_wait(vpps_handle *h, vpps_outcome *out);
 /* Records that a training batch was launched. */
 void vpps_handle_note_flight(vpps_handle *h, uint64_t number, vpps_goal goal);
 
-/* Starts a training batch of the graph, and counts its script. Adds the values that are to stay on the device to the request. */
+/* Starts a training batch of the graph, and notes its statistics. Asks also for the values that are to stay on the device. */
 vpps_status vpps_handle_train(vpps_handle *h, vpps_graph *g, vpps_batch_request *request, float *stale_loss);
 
 /* ---- halves.c */
 
-/* Waits for the end of forward, and copies the values that h->asked names to the caller's arrays. `batch`: as for vpps_handle_launch. */
+/* Waits for the end of forward, and copies the requested values (h->asked) to the caller's arrays. `batch`: its number; 0: vpps_forward. */
 vpps_status vpps_handle_end_forward(vpps_handle *h, vpps_graph *g, uint64_t batch, uint64_t *device_ns);
 
 /* ---- scripts.c */
@@ -159,19 +160,18 @@ vpps_batch_request vpps_handle_request(vpps_handle *h, vpps_node loss, vpps_goal
 /* Adds the nodes whose values or gradients the caller asked for (vpps_request) to the batch's request. */
 void vpps_handle_ask(const vpps_handle *h, vpps_batch_request *request);
 
-/* Makes the next batch's script for `target`. The request gives the number of virtual processor groups; 0: the options give the number. */
+/* Makes the next batch's script (tasks) for `target`. `request` tells the number of groups of CTAs or threads; 0: the options tell it. */
 vpps_status vpps_handle_script(vpps_handle *h, const vpps_target *target, vpps_graph *g,
                                const vpps_batch_request *asked);
 
 /* If the batch just launched has new cells, tells the device which batches are likely next, so that it compiles their kernels: batches with
- * fewer groups of virtual processors, and inference on this graph. Does nothing during a profile, whose choices decide which batches
- * follow. */
+ * fewer groups of CTAs, and inference on this graph. Does nothing during a profile, whose choices decide which batches follow. */
 void vpps_handle_foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request *launched);
 
-/* Makes the script of a graph's training batch without running it. The result is valid until the handle's next call. Fails as vpps_fb. */
+/* Makes the script (tasks) of a training batch without running it. The result is valid until the handle's next call. Fails as vpps_fb. */
 vpps_status vpps_handle_batch(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_batch **out);
 
-/* Makes the script as vpps_handle_batch does, but for the given target (a device's properties) and number of VP groups; 0: the target's. */
+/* Makes the script as vpps_handle_batch does, for another device (`target`) and number of groups of virtual processors; 0: its choice. */
 vpps_status vpps_handle_batch_for(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_target *target,
                                   uint32_t groups, const vpps_batch **out);
 
@@ -182,14 +182,14 @@ vpps_status vpps_handle_refresh(vpps_handle *h);
 
 /* ---- kept_values.c */
 
-/* Checks that all kept values that the graph reads are on the device. Fails with STATE. */
+/* Checks that all kept values (vpps_keep) that the graph reads are on the device. Fails with STATE. */
 vpps_status vpps_keep_check(const vpps_handle *h, const vpps_graph *g);
 /* Adds the nodes whose values are to stay on the device to the request's outputs. Fails with MEMORY, or ARGUMENT if one is the loss. */
 vpps_status vpps_keep_ask(vpps_handle *h, const vpps_graph *g, vpps_batch_request *request);
-/* Copies those values that are to stay on the device and are parameters to their lasting places, before batch b updates the parameters.
+/* Some values that are to stay on the device are parameters: copies these to their lasting places, before batch b updates parameters.
  * Nothing may be in flight. Fails as the device does. */
 vpps_status vpps_keep_parameters(vpps_handle *h, const vpps_graph *g, const vpps_batch *b);
-/* Notes the pool offsets at which the launched batch leaves those values that are to stay on the device, except parameters. */
+/* Notes where in device memory the launched batch leaves those values that are to stay on the device, except parameters. */
 void vpps_keep_launched(vpps_handle *h, vpps_graph *g, const vpps_batch *b);
 /* Copies the finished batch's values that are to stay on the device to their lasting places. Fails as the device does. */
 vpps_status vpps_keep_finished(vpps_handle *h);

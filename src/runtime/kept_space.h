@@ -4,29 +4,29 @@
 
 #include "base/base.h"
 
-enum { VPPS_KEPT_GRAIN = 16 }; /* the sizes of kept values, in words, are rounded up to a multiple of this number */
+enum { VPPS_KEPT_GRAIN = 16 }; /* sizes of values, in words, are rounded up to a multiple of this number */
 
 typedef struct vpps_kept_value {
-    vpps_value value;      /* number of the kept value; 0: the entry is free */
-    uint32_t offset, room; /* both in words: offset of the value in the pool; room: its size, rounded up */
+    vpps_value value;      /* number of the value (vpps_keep); 0: the entry is free */
+    uint32_t offset, room; /* in words: the value's offset in device memory, and its size, rounded up */
     uint32_t rows, cols;
-    uint32_t before, after; /* neighbouring entries by offset; in a free entry `after` is the next free one, or 0 */
+    uint32_t before, after; /* entries beside it in memory; in a free entry, `after` is the next free one, or 0 */
     bool made;              /* whether a batch that computes the value has been launched */
 } vpps_kept_value;
 
 /* Where a batch leaves a value that is to stay on the device. */
 typedef struct vpps_kept_copy {
     vpps_value value;
-    uint32_t from; /* offset in the pool where the batch leaves the value */
+    uint32_t from; /* offset in device memory at which the batch leaves the value */
 } vpps_kept_copy;
 
 typedef struct vpps_kept_space {
-    /* entries, one for each kept value; entry 0 is a sentinel before all others, without space */
+    /* one entry for each value on the device; entry 0 is a sentinel of size 0 at the range's beginning */
     vpps_kept_value *values;
     uint32_t n_values;     /* number of elements of `values`; 0: no value was kept yet */
     uint32_t released;     /* first entry of the linked list of free entries; 0: none is free */
     uint32_t latest;       /* entry after which the search for space starts */
-    uint32_t first, words; /* the managed range of the pool: first word and number of words */
+    uint32_t first, words; /* the managed range of device memory: first word and number of words */
     uint32_t used_words, n_live;
     vpps_kept_copy *copies; /* copies to make when the running batch has ended */
     uint32_t n_copies;

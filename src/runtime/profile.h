@@ -1,4 +1,4 @@
-/* profile.h - measures the candidates of a choice, such as kinds of kernels: candidates take turns in running the batches that are trained
+/* profile.h - measures alternatives (candidates), such as kinds of kernels: candidates take turns in running the batches that are trained
  * anyway, and the fastest one is chosen. No batch is run twice or lost. */
 #pragma once
 
@@ -6,7 +6,7 @@
 
 enum { VPPS_MOST_TRIALS = 8, VPPS_TRIAL_BATCHES = 9, VPPS_CANDIDATE_BYTES = 64 };
 
-/* Identifies a text, such as the name of the fastest kernel, that is stored on disk for later runs of the program. */
+/* Identifies a text that is stored on disk for later runs of the program, such as the name of the fastest kernel. */
 typedef struct vpps_memory {
     const char *what;  /* the meaning of the stored text, such as "the fastest kernel" */
     char machine[512]; /* the machine on which the stored text is valid */
@@ -23,31 +23,31 @@ typedef struct vpps_profile {
     /* the alternatives that are measured (candidates), each with its measured time */
     vpps_trial trials[VPPS_MOST_TRIALS];
     double ns[VPPS_MOST_TRIALS][VPPS_TRIAL_BATCHES]; /* measured times: nanoseconds per graph node */
-    /* for each candidate: number of batches that it has run; the first is not measured, since cells are compiled and caches are cold */
+    /* for each alternative: number of batches that it has run; its first one does not count, which compiles cells and finds cold caches */
     uint32_t given[VPPS_MOST_TRIALS];
     uint32_t n;       /* number of candidates (alternatives to measure); 0: nothing is to be chosen */
     uint32_t batches; /* number of batches by which each candidate (alternative) is measured */
     uint32_t current; /* index of the candidate (alternative) that runs the next batch */
-    /* true: the candidate changes only by vpps_profile_take; false: candidates take turns, batch by batch */
+    /* true: alternatives change only by vpps_profile_take; false: they take turns, batch by batch */
     bool one_by_one;
-    bool done;     /* true: the choice is made, and is candidate number `current` */
-    double margin; /* fraction of the first candidate's time that another candidate must save to be chosen */
+    bool done;     /* true: the choice is made, and is alternative number `current` */
+    double margin; /* fraction of the first alternative's time that another one must save to be chosen */
 
-    /* Writes a candidate as text, for vpps_recall and vpps_remember. NULL: the choice is not stored. */
+    /* Writes an alternative as text, for vpps_recall and vpps_remember. NULL: the choice is not stored. */
     void (*name)(const vpps_trial *t, char text[VPPS_CANDIDATE_BYTES]);
     vpps_memory memory;
     const vpps_options *options; /* options whose log gets a line if the choice cannot be stored */
 } vpps_profile;
 
-/* Lists numbers of VP groups as candidates: the divisors of n_vps up to `most`; if too many, the VPPS_MOST_TRIALS - 1 smallest and the largest. */
+/* Lists numbers of groups of CTAs or threads as candidates: divisors of n_vps up to `most`; of too many, the smallest and the largest. */
 void vpps_profile_groups(vpps_profile *p, uint32_t n_vps, uint32_t most);
 
 static inline bool vpps_profile_goes_on(const vpps_profile *p) { return p->n && !p->done; }
 
 static inline const vpps_trial *vpps_profile_current(const vpps_profile *p) { return &p->trials[p->current]; }
 
-/* Records that a batch with so many nodes ran in `ns`. as_asked is false if the batch did not run with the candidate's setting, for example
- * because it has fewer inputs than the candidate has groups of virtual processors. */
+/* Records that a batch with so many nodes ran in `ns`. as_asked: whether the batch ran with the current candidate's setting; for example, a
+ * batch of few inputs cannot have many groups. */
 void vpps_profile_note(vpps_profile *p, bool as_asked, uint64_t nodes, uint64_t ns);
 
 /* Returns the index of the fastest measured candidate (alternative), or p->n if none was measured. */
@@ -56,5 +56,5 @@ uint32_t vpps_profile_best(const vpps_profile *p);
 /* Makes candidate (alternative) i run the next batch. i = p->n ends the profile: takes the fastest candidate; none measured: the first. */
 void vpps_profile_take(vpps_profile *p, uint32_t i);
 
-/* Makes the choice that an earlier run of the program stored as text, if the text names one of the candidates. */
+/* Makes the choice that an earlier run of the program stored as text, if the text names one of the alternatives. */
 void vpps_profile_resume(vpps_profile *p, const char *text);

@@ -7,11 +7,11 @@
 typedef struct vpps_asked {
     vpps_request request;
     vpps_node loss;
-    /* first n_values nodes: the batch leaves their values in the device's memory pool; then n_gradients nodes: their gradients.
-     * The loss is not among them: the batch's outcome has its value, and its gradient is 1. */
+    /* n_values nodes whose values, then n_gradients nodes whose gradients the batch leaves in the pool (device memory). The loss is no such
+     * node: its value is in the batch's outcome, and its gradient is 1. */
     vpps_node *nodes;
     uint32_t n_values, n_gradients;
-    vpps_pool_copy *reads;  /* planned copies of the results from the pool to the caller's arrays */
+    vpps_pool_copy *reads;  /* planned copies of the results from device memory to the caller's arrays */
     vpps_pointers pointers; /* whether the caller's arrays are in the host's or device's memory */
 } vpps_asked;
 
@@ -24,7 +24,7 @@ static inline bool vpps_asked_nodes(const vpps_asked *a) { return a->request.n_v
 /* Checks the arrays to which results of the request on graph g will be copied. Fails with ARGUMENT. */
 vpps_status vpps_asked_check(const vpps_asked *a, vpps_device *d, const vpps_graph *g);
 
-/* Notes where in the pool batch b leaves the requested results. The graph is not needed afterwards. */
+/* Notes where in device memory batch b leaves the requested results. The graph is not needed afterwards. */
 void vpps_asked_place(vpps_asked *a, const vpps_batch *b, const vpps_graph *g);
 
 /* Copies all requested results to the caller's arrays after the batch is finished. Fails with the device's error. */

@@ -5,7 +5,7 @@
  * or UPDATE), the device exchanges them here and continues with the sums. So every process has the same norm and makes
  * the same optimiser step, whatever its own graph was.
  *
- *   1. headers: a hash of what is trained; the loss; which parameters have a gradient; how many rows of tables go where
+ *   1. headers: a hash of what is trained; the loss; which parameters have a gradient; how many rows of tables go to which process
  *   2. gradients of matrices and vectors, summed by the device if any process has one
  *   3. gradients of used table rows: sent to the process that sums them (row number modulo processes), and from there to
  *      all; if tables are sharded, the sums stay at that process, which owns the row */
@@ -23,17 +23,17 @@ typedef struct vpps_share_cost {
     uint32_t votes; /* sum of the numbers that all processes sent along (vpps_device.vote) */
     uint64_t exchange_ns, sent_bytes;
     uint64_t fetch_ns;            /* time to fetch entries of sharded tables, before the launch */
-    uint64_t slowest_ns, mean_ns; /* time from launch to gradients: for the slowest process; mean over all processes */
+    uint64_t slowest_ns, mean_ns; /* from launch to gradients: the slowest process's time; the mean of all */
 } vpps_share_cost;
 
 /* A batch's results: before the exchange, of this process; afterwards, of all processes. */
 typedef struct vpps_shared_batch {
-    const vpps_task_header *header; /* header of the batch's script, with the optimiser's kind and numbers */
+    const vpps_task_header *header; /* header of the batch's script (tasks), with the optimiser's kind and numbers */
     const uint32_t *steps;          /* each parameter's numbers for the update, such as the learning rate */
     uint64_t start_ns;              /* time at which the batch was launched */
     uint32_t vote;
     double loss;
-    /* Gradients of table entries. The caller's array, which may grow; after the exchange the entries point to memory of vpps_share. */
+    /* Gradients of table entries. An array of the caller, which may grow. After the exchange its elements point to memory of vpps_share. */
     vpps_row_segment *segments;
     uint32_t n_segments;
     /* whether entries of lookup tables are divided among processes: each then keeps only the rows that it owns */

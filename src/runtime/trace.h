@@ -1,8 +1,8 @@
 /* trace.h - records time spans of a run, which vpps_trace_write writes at the end.
  *
- * A virtual processor (VP) records the end of each task, where its next task begins, in memory allocated before the
- * launch: one clock reading and 32 bytes per task. The handle records the caller's spans and the device's times. A batch is
- * recorded as a whole or not at all, so the trace of a long run is bounded and consists of whole batches. */
+ * A virtual processor (VP) records only the end of each task, since its next task begins then: one clock reading and 32 bytes per task, in
+ * memory allocated before the launch. The handle records the caller's spans and the device's times. A batch is recorded as a whole or not
+ * at all, so the trace of a long run is bounded and consists of whole batches. */
 #pragma once
 
 #include "graph/model.h"
@@ -18,8 +18,8 @@ typedef struct vpps_task_note {
 } vpps_task_note;
 
 enum {
-    VPPS_NOTE_BEGIN = VPPS_TASK_COUNT, /* the virtual processor begins launch `number` */
-    VPPS_NOTE_WAIT                     /* the virtual processor has waited for barrier `number` */
+    VPPS_NOTE_BEGIN = VPPS_TASK_COUNT, /* the virtual processor (thread) begins launch number `number` */
+    VPPS_NOTE_WAIT                     /* the virtual processor has waited for barrier number `number` */
 };
 
 typedef struct vpps_track {
@@ -48,7 +48,7 @@ typedef struct vpps_trace {
     uint64_t left_out; /* number of launches that were not recorded for lack of room */
     bool noting;       /* whether virtual processors (VPs) record the tasks that they run in the current launch */
     bool full;
-    vpps_track *tracks; /* by virtual processor: the list of its recorded tasks */
+    vpps_track *tracks; /* indexed by virtual processor (thread): the list of its recorded tasks */
     uint32_t n_tracks;
     vpps_launch_note *launches;
     size_t n_launches;
@@ -58,7 +58,7 @@ typedef struct vpps_trace {
     uint32_t n_open;
 } vpps_trace;
 
-/* Creates a trace of at most `limit` events for n_vps virtual processors (0: their tasks are not recorded). Fails with MEMORY. */
+/* Creates a trace of at most `limit` events for n_vps virtual processors (threads; 0: their tasks are not recorded). Fails with MEMORY. */
 vpps_status vpps_trace_create(vpps_trace **out, uint64_t limit, uint32_t n_vps);
 void vpps_trace_destroy(vpps_trace *t);
 
@@ -73,12 +73,12 @@ void vpps_trace_span(vpps_trace *t, const char *name, uint64_t begin_ns);
 /* Writes the trace as JSON. Fails with IO. */
 vpps_status vpps_trace_print(vpps_trace *t, const vpps_model *model, const char *device, FILE *file);
 
-/* Returns the track in which virtual processor `vp` records its tasks of the coming launch; NULL: tasks are not recorded. */
+/* Returns the track (list) in which virtual processor (thread) `vp` records its tasks of the coming launch; NULL: it records none. */
 static inline vpps_track *vpps_trace_track(vpps_trace *t, uint32_t vp) {
     return VPPS_UNLIKELY(t != NULL) && t->noting ? &t->tracks[vp] : NULL;
 }
 
-/* Appends an event, such as a task, to a virtual processor's track (list); the event's end is now. */
+/* Appends an event, such as a task, to a virtual processor's (thread's) list, the track; the event's end is now. */
 static inline void vpps_trace_note(vpps_track *k, vpps_task_note note) {
     if (k->n == vpps_capacity(k->notes)) return; /* cannot happen: room was reserved for all tasks of the script */
     note.end_ns = vpps_now_ns();

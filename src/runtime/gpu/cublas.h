@@ -17,10 +17,10 @@ typedef struct vpps_gemm {
     bool adds; /* true: the products are added to `to`; false: they replace its contents */
 } vpps_gemm;
 
-/* Opens cuBLAS: the library that $VPPS_LIBCUBLAS names, else libcublas.so, .so.13 or .so.12 where library.h looks. Under software SIMT only
- * $VPPS_LIBCUBLAS is used, a stand-in that works on host memory. The process's first call chooses the library. Equal calls give equal bits:
- * one stream, a workspace of the handle's own, no atomics. Fails with MEMORY; and with DEVICE if there is no such library or its version is
- * before 12. */
+/* Opens cuBLAS: the library that $VPPS_LIBCUBLAS names, else libcublas.so, .so.13 or .so.12 in the folders that base/library.h lists. Under
+ * software SIMT (kernels on the CPU) only $VPPS_LIBCUBLAS is used, a stand-in that works on host memory. The process's first call chooses
+ * the library. Equal calls give equal bits: one stream, a workspace of the handle's own, no atomics. Fails with MEMORY; and with DEVICE if
+ * there is no such library or its version is before 12. */
 vpps_status vpps_cublas_open(vpps_cublas **out, vpps_driver *driver);
 
 /* Closes the cuBLAS handle; to be called before the driver is closed. NULL is allowed. */

@@ -12,7 +12,7 @@ typedef struct vpps_driver vpps_driver;
 typedef struct vpps_kernel vpps_kernel;
 
 typedef struct vpps_launch_shape {
-    uint32_t ctas, threads; /* number of CTAs, which all run at once on the GPU; number of threads in each CTA */
+    uint32_t ctas, threads; /* number of CTAs (all run at once), and of threads in each */
     uint32_t dynamic_shared_bytes;
 } vpps_launch_shape;
 
@@ -75,7 +75,7 @@ typedef struct vpps_driver_table {
                           size_t bytes);
 
     void (*stream)(vpps_driver *d, vpps_gpu_stream *out); /* Gives the stream in which all calls are executed. */
-    /* Calls `work` with the machine's CUDA context current in this thread, for libraries such as cuBLAS. Fails as `work`; STALL, DEVICE. */
+    /* Calls `work` with the machine's CUDA context current in this thread, e.g. for cuBLAS. Fails as `work`, and with STALL or DEVICE. */
     vpps_status (*within)(vpps_driver *d, vpps_status (*work)(void *context, struct CUstream_st *stream),
                           void *context);
 

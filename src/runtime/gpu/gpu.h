@@ -42,7 +42,7 @@ typedef struct vpps_gpu_layout {
     size_t matrix_words;
 } vpps_gpu_layout;
 
-/* The kernel for all batches of one kind (training or inference) with one number of virtual processor groups. */
+/* The kernel for all batches of one kind (training or inference) with one number of groups of CTAs. */
 typedef struct vpps_gpu_kernel {
     struct vpps_gpu_kernel *next;
     bool training;
@@ -64,7 +64,7 @@ enum { VPPS_GPU_SLOTS = VPPS_DRIVER_MARKS };
 
 /* The buffers of one launch, in use until the launch has ended. */
 typedef struct vpps_gpu_slot {
-    void *pinned; /* copy of the batch's script in pinned host memory */
+    void *pinned; /* copy of the batch's script (tasks) in pinned host memory */
     size_t pinned_bytes;
     vpps_gpu_buffer script, counters; /* in device memory: the script; counters of barriers, zero before a launch */
     uint32_t used;                    /* number of words of `counters` that the latest launch used */
@@ -73,15 +73,15 @@ typedef struct vpps_gpu_slot {
 
 /* One operand of a matrix's gradient (the sum of dy x^T over a cell's vertices): all vectors dy, or all vectors x, packed for cuBLAS. */
 typedef struct vpps_gpu_factor {
-    /* the cell's value that is dy or x; NULL: the gradient is no matrix's, or an earlier factor has the same value */
+    /* the cell's value that is dy or x; NULL: there is no such product, or an earlier factor has the same value */
     const vpps_operand *operand;
     uint32_t words;   /* number of words of a packed vector */
-    uint64_t vectors; /* number of vectors; while tasks get places in `packed`: of those placed so far */
-    uint64_t at;      /* first word of this factor's vectors in the buffer `packed` */
-    bool used;        /* whether the batch has vertices of the factor's cell */
+    uint64_t vectors; /* number of vectors; counted anew while they get places in `packed` */
+    uint64_t at;      /* first word of these vectors in the buffer `packed` */
+    bool used;        /* whether the batch has vertices of this cell */
 } vpps_gpu_factor;
 
-/* Number of the cuBLAS call (index in vpps_gpu_products.gemms) that computes gradient number `outer` (dy x^T) of a cell. */
+/* Tells which cuBLAS call (index in vpps_gpu_products.gemms) computes outer product number `outer`, dy x^T, of a cell. */
 typedef struct vpps_gpu_use {
     uint32_t cell, outer, call;
 } vpps_gpu_use;
@@ -131,8 +131,8 @@ typedef struct vpps_gpu {
     /* a ring of vpps_failure records, in which each launch writes whether and how it failed */
     vpps_gpu_buffer failures;
     vpps_gpu_slot slots[VPPS_GPU_SLOTS];
-    uint32_t launches; /* number of launches so far; launch n uses slot n % VPPS_GPU_SLOTS */
-    float *rescued;    /* host copy of the pool's parameters while the device has no pool; else NULL */
+    uint32_t launches; /* number of launches so far; launch n uses the buffers slots[n % VPPS_GPU_SLOTS] */
+    float *rescued;    /* host copy of the parameters while the device has no memory for them; else NULL */
     /* number of words that each CTA has in the buffer `scratch`, beside its copies of weights in bf16 */
     uint32_t scratch_words;
 
@@ -145,16 +145,16 @@ typedef struct vpps_gpu {
     /* for each parameter: whether it has a gradient; for a lookup table, valid only during an update */
     bool *dense;
     double sum_loss; /* sum of the losses of the launches over which gradients are summed */
-    /* lookup-table entries with gradients: of this process; after an exchange, of all processes */
+    /* lookup-table entries with gradients in this process or, after an exchange, in any process */
     vpps_row_segment *segments;
     uint32_t n_segments;
-    /* host memory for gradients: rows: for table entries of this process; staged: for all other gradients */
+    /* host memory for the gradients of this process's table entries (rows), and for all other gradients (staged) */
     float *rows, *staged;
     uint64_t start_ns; /* time at which the batch was launched */
 
-    vpps_task_header header;    /* header of the latest batch's script */
+    vpps_task_header header;    /* header of the latest batch's script (tasks) */
     vpps_gpu_flight flights[2]; /* running batches, the oldest first */
-    /* number of elements of `flights`; number of calls so far that checked whether a batch has ended */
+    /* number of elements of `flights`, and of calls so far that checked whether a batch has ended */
     uint32_t n_flights, polls;
     vpps_outcome outcome;  /* outcome of the latest batch whose outcome was taken */
     vpps_gpu_ahead *ahead; /* list of kernels that are being compiled before they are needed */
@@ -189,11 +189,11 @@ void vpps_gpu_release(vpps_gpu *gpu, vpps_gpu_buffer *buffer);
 /* Waits until the device has done all that was queued. */
 vpps_status vpps_gpu_finish(vpps_gpu *gpu);
 
-/* Makes the pool at least `words` long without losing the parameters in it. After a failure (MEMORY), the parameters are on the device or
- * in gpu->rescued, where the next call finds them. */
+/* Makes the pool (device memory) at least `words` long without losing the parameters in it. After a failure (MEMORY), the parameters are on
+ * the device or in gpu->rescued, where the next call finds them. */
 vpps_status vpps_gpu_grow_pool(vpps_gpu *gpu, uint32_t words);
 
-/* Reserves room in the pool for values that stay on the device (vpps_device_table.reserve_kept). */
+/* Reserves device memory for values that stay on the device (vpps_device_table.reserve_kept). */
 vpps_status vpps_gpu_reserve_kept(vpps_device *d, uint32_t words);
 
 /* If a failed vpps_gpu_grow_pool left the parameters on the host, copies them back to the device. Fails as vpps_gpu_grow_pool does. */
@@ -206,7 +206,7 @@ vpps_status vpps_gpu_move(vpps_device *d, vpps_param p, uint32_t which, float *a
 
 /* ---- kernel.c */
 
-/* Describes, for vpps_specialise, a kernel with these cells, so many groups of CTAs, and the rows per warp and threads of `choice`. */
+/* Describes, for vpps_specialise, a kernel for these cells and number of groups of CTAs, with the rows per warp and threads of `choice`. */
 vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, uint32_t groups, const vpps_trial *choice,
                                       const vpps_compiled_cell *const *cells, uint32_t n_cells);
 
@@ -222,12 +222,12 @@ void vpps_gpu_forget_kernels(vpps_gpu *gpu);
 
 /* ---- script.c */
 
-/* A copy of a batch's script in pinned memory, for asynchronous upload. A task that runs code of a cell has the code's number as kind. */
+/* A copy of a batch's script in pinned memory, for asynchronous upload. Tasks that run cells' code have its number instead of a kind. */
 typedef struct vpps_gpu_script {
     const uint32_t *copy;
     uint32_t touched;  /* address of flags, one word a parameter: whether it has a gradient; 0: no flags */
     uint32_t words;    /* size of the whole script, in words */
-    uint32_t products; /* address, in this script, of a copy of the words in vpps_gpu_products */
+    uint32_t products; /* address, in this script, of a copy of vpps_gpu_products.words */
 } vpps_gpu_script;
 
 /* The tasks of a batch that a launch runs. WHOLE: all. FORWARD: the tasks before PAUSE, which ends forward. GRADIENTS: the tasks before NORM
@@ -273,8 +273,8 @@ void vpps_gpu_close_products(vpps_gpu *gpu);
 
 /* ---- gradients.c */
 
-/* Sets marks[p] for each parameter p whose gradient the batch's OUTER tasks compute. `products` false: not for parameters whose gradients
- * are only sums of outer products dy x^T, which cuBLAS can compute. */
+/* Sets marks[p] for each parameter p whose gradient the batch's OUTER tasks compute. `products` false: leaves out parameters whose
+ * gradients are sums of outer products dy x^T alone, since cuBLAS can compute these. */
 void vpps_gpu_mark_outers(const vpps_batch *batch, bool products, bool *marks);
 
 /* Prepares the first launch that computes gradients after an update: no parameter has a gradient yet. Fails with DEVICE. */
@@ -306,11 +306,11 @@ uint32_t vpps_gpu_choices(const vpps_options *options, vpps_trial *out);
 void vpps_gpu_start_profile(vpps_gpu *gpu);
 
 /* Records `made`, the status of making the current candidate's kernel and its memory. Returns `made`; or POOL if the candidate is rejected:
- * vpps_gpu_tune then takes another variant of the kernel, for which the batch needs another script. */
+ * vpps_gpu_tune then takes another variant of the kernel, for which the batch needs other tasks. */
 vpps_status vpps_gpu_note_kernel(vpps_gpu *gpu, vpps_status made);
 
-/* Implements the device's function tune: takes the profile's next candidate (variant of the kernel) once the current one is measured and
- * the next one's kernel is compiled. */
+/* Implements the device's function tune: takes the profile's next candidate (variant of the kernel), once the current candidate is measured
+ * and the next one's kernel is compiled. */
 vpps_status vpps_gpu_tune(vpps_device *d);
 
 /* ---- ahead.c */

@@ -19,7 +19,7 @@
 
 typedef struct vpps_simt_kernel vpps_simt_kernel;
 
-/* Number of lists of memory that kernels may use: one of device memory, one of pinned memory. */
+/* Kernels may use two lists of allocations: device memory and pinned memory. */
 enum { VPPS_SIMT_MEMORIES = 2 };
 
 typedef struct vpps_simt_piece {
