@@ -87,7 +87,7 @@ typedef uint32_t vpps_param; /* a parameter's index in its model, in order of de
 #define VPPS_NO_PARAM UINT32_MAX
 
 typedef enum vpps_init_kind {
-    /* Uniform in +-sqrt(6 / (rows + cols)); a lookup table's entry counts as rows x 1; a vector is 0 (Glorot and Bengio 2010, eq. 16). */
+    /* Uniform in +-sqrt(6 / (rows + cols)) (Glorot and Bengio 2010, eq. 16); rows x 1 for an entry of a lookup table. Vectors are zero. */
     VPPS_INIT_GLOROT,
     VPPS_INIT_UNIFORM,  /* uniform in [a, b) */
     VPPS_INIT_NORMAL,   /* normal distribution with mean a and standard deviation b */
@@ -106,9 +106,9 @@ VPPS_API vpps_status vpps_model_create(vpps_model **out, uint64_t seed);
 /* Frees a model, whose graphs and handles must be destroyed before. NULL is allowed. */
 VPPS_API void vpps_model_destroy(vpps_model *model);
 
-/* Declare a parameter: a rows x cols matrix, a vector of `rows`, or a lookup table of `count` entries of rows x cols (column after
- * column). `init` NULL: Glorot. Names are unique, non-empty UTF-8 without control characters, and not a checkpoint's own
- * ("__metadata__", "optimizer.0/W"). Fail with ARGUMENT (a size of zero or too large, a bad or duplicate name), STATE (a handle exists). */
+/* Declare a parameter: a rows x cols matrix, a vector of `rows`, or a lookup table of `count` entries of rows x cols (column after column).
+ * `init` NULL: Glorot. Names are unique, non-empty UTF-8 without control characters, and not reserved by checkpoints ("__metadata__",
+ * "optimizer.0/W"). Fail with ARGUMENT (a size of zero or too large, a bad or duplicate name), STATE (a handle exists). */
 VPPS_API vpps_status vpps_add_matrix(vpps_model *model, vpps_param *out, const char *name, uint32_t rows, uint32_t cols,
                                      const vpps_init *init);
 VPPS_API vpps_status vpps_add_vector(vpps_model *model, vpps_param *out, const char *name, uint32_t rows,
@@ -159,7 +159,7 @@ VPPS_API vpps_node vpps_matvec(vpps_graph *g, vpps_param matrix, vpps_node x);
 VPPS_API vpps_node vpps_affine1(vpps_graph *g, vpps_param bias, vpps_param w, vpps_node x);
 VPPS_API vpps_node vpps_affine2(vpps_graph *g, vpps_param bias, vpps_param w0, vpps_node x0, vpps_param w1,
                                 vpps_node x1);
-VPPS_API vpps_node vpps_matmul(vpps_graph *g, vpps_node a, vpps_node b); /* product of r x k and k x c */
+VPPS_API vpps_node vpps_matmul(vpps_graph *g, vpps_node a, vpps_node b); /* matrix product of r x k and k x c */
 /* Elementwise operations on equal shapes. At a tie, the gradient goes to a (max, min) or to the first equal operand (max_of, min_of). */
 VPPS_API vpps_node vpps_add(vpps_graph *g, vpps_node a, vpps_node b);
 VPPS_API vpps_node vpps_sub(vpps_graph *g, vpps_node a, vpps_node b);
@@ -243,7 +243,7 @@ VPPS_API vpps_status vpps_push(vpps_graph *recorder, vpps_node x);
 /* Ends recording, adds the cell to the model for the model's life, and frees the recorder, even on failure. (vpps_graph_destroy drops a
  * recorder without making a cell.) Fails with the first error of the recording; STATE if `recorder` is an ordinary graph; ARGUMENT if the
  * cell has more than 64 inputs (vpps_gather, vpps_pull and their list forms), outputs, lookups, or results of vpps_pull_index that are
- * classes or rows. *out is UINT32_MAX on failure. */
+ * labels or row numbers (dropout counts as one more). *out is UINT32_MAX on failure. */
 VPPS_API vpps_status vpps_cell_end(vpps_graph *recorder, vpps_cell *out);
 
 /* The arguments of one vertex (application of a cell): the children, nodes and integers that the cell's recording numbers by vpps_gather, vpps_pull,
@@ -258,9 +258,9 @@ typedef struct vpps_application {
     uint32_t n_indices;
     const uint32_t *indices; /* the integers for the vpps_pull_index calls, in their order */
     uint32_t n_pull_lists, n_members;
-    const vpps_node *const *pull_lists; /* lists in the order of the vpps_pull_list calls: arrays of n_members nodes */
-    /* list_members[i]: number of members of list i; n_members is then ignored. n_lists 0: the cell has at most one list; its members are
-     * all children that vpps_gather does not read or, if the list has no children, n_members nodes. */
+    const vpps_node *const *pull_lists; /* for each vpps_pull_list call: an array of n_members nodes */
+    /* Number of members of each list; n_members is then ignored. n_lists 0: the cell has at most one list. A list of children then has all
+     * children that vpps_gather does not read; a list without children has n_members nodes. */
     uint32_t n_lists;
     const uint32_t *list_members;
 } vpps_application;
@@ -328,7 +328,7 @@ typedef enum vpps_nonfinite {
     VPPS_NONFINITE_SKIP,  /* no update; training goes on, and vpps_stats counts the batch */
     VPPS_NONFINITE_IGNORE /* the update is done in spite of NaN or infinity */
 } vpps_nonfinite;
-/* On the device cpu, threads run the virtual processors (VPs). vpps_caller: whether the thread that calls vpps_fb also runs one. */
+/* On the device cpu, threads run virtual processors (VPs), which divide the work. vpps_caller: whether the caller of vpps_fb runs one. */
 typedef enum vpps_caller {
     /* the calling thread runs a VP if each core that the process may use has a VP and no other work; else it runs none */
     VPPS_CALLER_AUTO,
@@ -431,11 +431,11 @@ VPPS_API vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, co
 /* Waits for the batch in flight and frees the handle; the model keeps the values of the last vpps_read_parameters. NULL is allowed. */
 VPPS_API void vpps_handle_destroy(vpps_handle *h);
 
-/* One training step: forward, gradients of `loss` (a scalar), update. The graph may be cleared or changed when the call returns. *stale_loss (may be
- * NULL) is the loss of the preceding batch; NaN at the first. An error of an earlier batch is returned here with that batch's number, and the given
- * batch does not run: NONFINITE (the next call goes on), STALL, DEVICE. Fails, with everything as before the call, with SHAPE (loss is not a scalar),
- * ARGUMENT, SCRIPT, POOL, DEVICE (no kernel can be made for the batch); with a communicator also STATE (a process has another model or other
- * optimizer settings). With a communicator a process that has no inputs in the batch passes the loss VPPS_NO_NODE; its graph is cleared. */
+/* One training step: forward, gradients of `loss`, update. The graph may be cleared or changed when the call returns. *stale_loss (may be
+ * NULL) is the loss of the preceding batch; NaN at the first. An earlier batch's error is returned here with that batch's number, and the
+ * given batch does not run: NONFINITE (the next call goes on), STALL, DEVICE. Fails without effect, with SHAPE (`loss` is no scalar),
+ * ARGUMENT, SCRIPT, POOL, DEVICE (no kernel can be made for the batch); with a communicator also STATE (a process has another model or
+ * other optimizer settings). With a communicator a process without inputs passes the loss VPPS_NO_NODE; the call clears its graph. */
 VPPS_API vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_loss);
 /* Tells whether the latest batch has finished, without waiting: sets *done, and *loss (may be NULL) if it has. */
 VPPS_API vpps_status vpps_poll_loss(vpps_handle *h, bool *done, float *loss);
@@ -518,7 +518,7 @@ VPPS_API vpps_node vpps_unless(vpps_graph *g, vpps_node x, vpps_node scalar); /*
 VPPS_API vpps_node vpps_select(vpps_graph *g, vpps_node condition, vpps_node a, vpps_node b);
 
 VPPS_API vpps_node vpps_transpose(vpps_graph *g, vpps_node x);
-/* Gives x the shape rows x cols, with the same elements column after column; returns x if its shape is that. Fails with SHAPE. */
+/* Gives x the shape rows x cols, with the same elements column after column; returns x itself if x has that shape. Fails with SHAPE. */
 VPPS_API vpps_node vpps_reshape(vpps_graph *g, vpps_node x, uint32_t rows, uint32_t cols);
 /* Puts n nodes with equal numbers of rows side by side, by a concat and a reshape. Fails with SHAPE, ARGUMENT. */
 VPPS_API vpps_node vpps_hstack(vpps_graph *g, uint32_t n, const vpps_node *xs);
@@ -557,15 +557,15 @@ VPPS_API vpps_node vpps_smooth_label(vpps_graph *g, vpps_node weights, uint32_t 
 /* Choices that the device makes while it runs, for vpps_forward only: they have no gradient, so vpps_fb fails with ARGUMENT. A device that
  * cannot choose (vpps_stats.decides is false), or tables shared out over processes, make vpps_forward fail with DEVICE.
  *   argmax     of a vector: 2 x 1, index and log softmax of the (first) greatest element; the latter is not finite if the vector is not
- *   lookup_at  the table's entry whose number is a scalar without its fraction, clamped to the table; exact to 2^24 */
+ *   lookup_at  entry number `index` of a table; `index`, a scalar, is cut to an integer (exact to 2^24) and clamped to the table */
 VPPS_API vpps_node vpps_argmax(vpps_graph *g, vpps_node x);
 VPPS_API vpps_node vpps_lookup_at(vpps_graph *g, vpps_param table, vpps_node index);
 
 /* ---------------------------------------------------------------- lists in cells */
 /* Reads output number `output` of every child as a list; vertices may have different numbers of children. An op on a list applies to each
  * member (of several lists, to the i-th members together; operands that are no lists are shared). sum, average, max_of and min_of over a
- * list give one value, zero for an empty list; max_of and min_of of lists alone need a member of each. A list cannot be an output of the
- * cell. A parameter that multiplies the members of an empty list counts as used. */
+ * list give one value, zero for an empty list; but if all operands of max_of or min_of are lists, vpps_apply refuses empty ones. A list
+ * cannot be an output of the cell. A parameter that multiplies the members of an empty list counts as used. */
 VPPS_API vpps_node vpps_gather_list(vpps_graph *recorder, uint32_t output, uint32_t rows, uint32_t cols);
 /* Reads output number `output` of the children from number `first` on, as a list; vpps_gather reads the children before `first`. All calls
  * in one cell need the same `first` (vpps_gather_list: 0). */
@@ -688,9 +688,9 @@ typedef struct vpps_request {
 /* Forward and backward: adds the gradients of `loss` to the sums since the latest update. Returns before the batch is finished, as vpps_fb;
  * vpps_poll_loss and vpps_sync_latest_loss give the loss. If `request` (may be NULL) names nodes, the call waits and fills in the caller's
  * arrays. Dropout masks differ in each call; a call with no_parameters has the masks of the next call without it. The first request of its
- * kind compiles cells, and takes as long as a first batch. Groups and waves cannot separate the inputs of a requested sum other than the
- * loss. A node's gradient is computed and kept for all vertices of its cell, or of its operation and shapes. Fails as vpps_fb, though a
- * loss that is not finite fails at the update, and with ARGUMENT before anything runs (an unknown node, a NULL array). */
+ * kind compiles cells, and takes as long as a first batch. Examples that a requested node other than the loss adds up run in one group and
+ * wave. A requested gradient is computed and kept for all vertices of the node's cell, or nodes of its operation and shapes. Fails as
+ * vpps_fb, though a loss that is not finite fails at the update, and with ARGUMENT before anything runs (an unknown node, a NULL array). */
 VPPS_API vpps_status vpps_backward(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_request *request);
 
 /* Makes an optimizer step by the accumulated gradients, clipped by their common norm, and drops the gradients. Counts as one batch, whose
@@ -814,7 +814,7 @@ typedef enum vpps_pointer_mode { VPPS_POINTERS_HOST, VPPS_POINTERS_DEVICE } vpps
  * vpps_forward, value_outs and gradient_outs of a vpps_request, `gradients` of vpps_step_backward. DEVICE: in the memory of the handle's
  * GPU (simt: the host's); lists of their addresses, and all other arrays, stay the host's. `stream` is the caller's CUstream (NULL: the
  * default stream): a call's copies follow the work that the stream has then, and precede its later work, so that the stream may use the
- * arrays when the call returns. gradient_outs keep the mode of vpps_step_forward. Allowed while a step is open.
+ * arrays when the call returns. An open step's gradient_outs keep the mode that they had in vpps_step_forward. Allowed while a step is open.
  *   With DEVICE, those calls fail with ARGUMENT if an array is not the GPU's memory, or its allocation ends too early; a request cannot name the
  * loss; and vpps_step_backward does not look whether gradients are finite: options.nonfinite sees the norm of the parameters' gradients.
  * Fails with ARGUMENT (DEVICE on a handle of the device cpu). */
@@ -834,10 +834,10 @@ VPPS_API void vpps_array_destroy(vpps_array *array);
  * within the watchdog's time, or the launcher ends them. On GPUs, a machine's processes take its GPUs in turn; vpps_fb returns when the
  * gradients of all processes are added up, before the update ends. Gradients of matrices and vectors travel by NCCL (libnccl.so.2, or the
  * library named by VPPS_NCCL), else through the host. */
-/* Opens the connection of the processes, all of which make the call. kind: "mpi", by the MPI library (Open MPI, MPICH ...) that the program
- * is linked with, else by mpirun's; the environment variable VPPS_MPI names another. comm: address of an MPI_Comm to duplicate; NULL:
- * MPI_COMM_WORLD. Initialises MPI if the program has not (a program that does so must ask for MPI_THREAD_SERIALIZED); closing then finalises
- * MPI. watchdog_ms: a process silent for so long while others wait has failed; 0: 10,000. Fails with ARGUMENT, DEVICE (no MPI), STALL. */
+/* Opens the connection of the processes, all of which make the call. kind: "mpi". The MPI library (Open MPI, MPICH ...) is $VPPS_MPI, else
+ * the one that the program is linked with, else mpirun's. comm: address of an MPI_Comm to duplicate; NULL: MPI_COMM_WORLD. Initialises MPI
+ * if the program has not (a program that does so must ask for MPI_THREAD_SERIALIZED); closing then finalises MPI. watchdog_ms: a process
+ * silent for so long while others wait has failed; 0: 10,000. Fails with ARGUMENT, DEVICE, STALL. */
 VPPS_API vpps_status vpps_communicator_open(vpps_communicator **out, const char *kind, const void *comm,
                                             uint32_t watchdog_ms);
 /* Closes the connection, in all processes, after the handles that use it are destroyed. NULL is allowed. */
@@ -871,7 +871,7 @@ typedef struct vpps_cost {
     uint64_t product_flops, other_flops;
     uint64_t parameter_bytes, value_bytes;
 } vpps_cost;
-/* Gives a graph's cost: an op in a cell per vertex and list member, a table's entry once. Fails with STATE if g records a cell. */
+/* Gives a graph's cost. A cell's op counts once per vertex and list member, a table's entry once. Fails with STATE if g records a cell. */
 VPPS_API vpps_status vpps_graph_cost(vpps_graph *g, vpps_cost *out);
 
 /* ---------------------------------------------------------------- what a handle did */
@@ -909,7 +909,7 @@ typedef struct vpps_stats {
     double imbalance;
     uint64_t kept_values, kept_bytes; /* number and bytes of the values of vpps_keep that are not released */
     uint64_t keep_bytes;              /* the most bytes for values of vpps_keep; 0 before the first is kept */
-    /* By the device's clock: time between the ends of the preceding and the latest training batch, and idle time between; 0 at first. */
+    /* By the device's clock: wall: from the preceding training batch's end to the latest one's; gap: idle part of it; 0 at first. */
     uint64_t wall_ns, gap_ns, total_wall_ns, total_gap_ns;
     const char *gradients; /* source of gradients of matrices: "kernel" (own), "cublas", "cublas-tf32"; NULL at first */
     uint32_t gpu;          /* device cuda: the GPU's number in the driver and in DLPack; else 0 */
@@ -953,7 +953,7 @@ typedef struct vpps_trial {
     double load_seconds;      /* GPU: seconds to make the kernel, or to load it from the cache */
     vpps_gradients gradients; /* GPU */
 } vpps_trial;
-/* Gives at most *n trials, each of out[0].size bytes (`out` NULL: *n is 0). Sets *n to the number of all trials, *done if all choices are made. */
+/* Gives at most *n trials, each of out[0].size bytes (`out` NULL: *n is 0). *n becomes their number in all, *done whether all is chosen. */
 VPPS_API vpps_status vpps_handle_trials(vpps_handle *h, vpps_trial *out, uint32_t *n, bool *done);
 /* Writes the script (the device's program) that vpps_fb would run for this graph as text. Fails as vpps_fb does, and with IO. */
 VPPS_API vpps_status vpps_disassemble(vpps_handle *h, vpps_graph *g, vpps_node loss, FILE *file);

@@ -202,8 +202,8 @@ VPPS_API vpps_status vpps_sentences_read_labelled_text(vpps_sentences *s, const 
                                                        size_t len);
 
 /* Options of text in columns, as of the CoNLL shared tasks: a token a line; blank lines, or lines whose first column is -DOCSTART-
- * (CoNLL-2003), separate sentences. Every line has as many columns as the first line of the text; where `word` and `tag` are both
- * given, as the first line of its sentence. White space around a column is ignored. */
+ * (CoNLL-2003), separate sentences. All lines of the text have equally many columns; if `word` and `tag` are both given, only all lines of
+ * a sentence. White space around a column is ignored. */
 typedef struct vpps_columns {
     /* number of the column that holds the word, from 1. 0: in CoNLL-U the column FORM, else the first column */
     uint32_t word;

@@ -1,7 +1,7 @@
 /* vpps_export.h - trained cells as C. vpps_export_c writes one C99 file with a function for each of the model's cells, e.g.
  *     int net_inner(const float *child0, const float *child1, float *out, float *pushed);
  * The file needs libc and libm only, allocates nothing, has no globals but constant weights, and any number of threads may call it. The
- * caller applies the functions in its own recursion or loop. Parameters that would not be read, and arrays of no floats, are left out:
+ * caller applies the functions in its own recursion or loop. A function lacks parameters that it would not read, and arrays of no floats:
  *   child0, child1 ...    for each child gathered by number: the values it scattered, its `out`
  *   list0, n0, list1 ...  for each list: the number of members and, if they are gathered, an array of their `out`
  *   pull0 ..., pulls0 ... pulled values; for a list, an array with a pointer for each member
