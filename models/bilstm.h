@@ -11,13 +11,13 @@
  * backward_at[k] the one that has read x_n-1 .. x_k. */
 typedef struct bilstm {
     part_stack forward, backward;
-    /* cell that outputs dropout([h_f; h_b]), h_f from child 0, a forward vertex, h_b from child 1, a backward one */
+    /* cell that outputs dropout([h_f; h_b]) of two children: h_f of child 0, a forward vertex, and h_b of child 1, a backward vertex */
     vpps_cell join;
     vpps_node *x;
     vpps_vertex *forward_at, *backward_at;
 } bilstm;
 
-/* What bilstm_make shall make. forward, backward, join: names with which parameters and cells begin; `join` NULL: no cell `join`. */
+/* Sizes of a bilstm, and how the names of its parameters and cells begin (forward, backward, join). `join` NULL: no cell `join`. */
 typedef struct bilstm_shape {
     const char *forward, *backward, *join;
     uint32_t inputs, forward_hidden, backward_hidden; /* elements of x, and of each LSTM's state */

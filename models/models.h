@@ -65,10 +65,10 @@ struct net_decoding;
  * whole example); VPPS_NO_NODE: the position is not selected. */
 typedef struct net_scores {
     vpps_node *logits; /* each position's vector of `classes` logits */
-    vpps_node *nll; /* each position's loss -log softmax(logits)[label], or its term in crf.c; only for known labels */
-    /* May be NULL; one entry: a scalar that is added to the example's training loss, or VPPS_NO_NODE. */
+    vpps_node *nll;    /* each position's loss -log softmax(logits)[label], or its part of a random field's (crf.c) */
+    /* May be NULL. Receives one node: a scalar that is added to the example's training loss, or VPPS_NO_NODE. */
     vpps_node *cost;
-    uint32_t *labels; /* for each position with an nll: its label; for any other: VPPS_NO_WORD; NULL is allowed */
+    uint32_t *labels; /* may be NULL; each position's label, VPPS_NO_WORD if it has no nll */
     /* May be NULL. Language models: the recurrent states before the first word (zeros if n_states is 0). `add` replaces them by the states
      * after the last word. */
     struct net_decoding *carry;
@@ -119,7 +119,7 @@ typedef struct net_config {
     uint32_t numbers;         /* networks on graphs: number of features of a node */
     uint32_t heads;           /* number of attention heads */
     uint32_t feed_forward;    /* units of a transformer's feed-forward layers; 0: 4 * hidden */
-    uint32_t character_embed; /* elements of a character's embedding; a word embedding made of characters has `embed` */
+    uint32_t character_embed; /* elements of a character's embedding (a word's: embed) */
     uint32_t mlp;             /* units of the classifier's hidden layer; 0: no such layer */
     uint32_t steps;           /* language models: number of words of an example; 0: an example is a sentence */
     /* language models: whether an example begins with the states with which the preceding example ended */

@@ -135,8 +135,8 @@ typedef struct part_net {
     part_memory scratch[2];
 } part_net;
 
-/* Classifies n words or nodes: word k by output 0 of vertex at[k] and, unless `also` is NULL, that of also[k], with the label tags[k] (tags NULL:
- * none). Adds the losses of the conditional random field, if there is one. */
+/* Classifies n words or nodes. Word k's vectors are output 0 of vertex at[k] and (unless `also` is NULL) of also[k]; its label is tags[k]
+ * (`tags` NULL: none). Adds the losses of the conditional random field, if there is one. */
 vpps_status part_classify_words(const part_net *net, vpps_graph *g, uint32_t n, const vpps_vertex *at,
                                 const vpps_vertex *also, const uint32_t *tags, net_heads heads,
                                 const net_scores *scores);

@@ -31,7 +31,7 @@ typedef struct part_recurrent {
     uint32_t inputs, hidden;
     /* config whose dropout applies to the input x; NULL: no dropout */
     const net_config *dropout;
-    part_gates gates; /* in the equations' order */
+    part_gates gates; /* gates in the order of the unit's equations */
     vpps_cell cell;   /* cell of one step; inputs: the preceding step's states, x; outputs: h (and c) */
 } part_recurrent;
 
@@ -60,7 +60,7 @@ typedef struct part_stack {
 typedef struct part_stack_shape {
     part_unit unit;
     uint32_t layers;           /* number of layers, up to NET_LAYERS; 0: one */
-    uint32_t inputs, between;  /* elements of the first layer's input x; between: of the other layers' inputs */
+    uint32_t inputs, between;  /* elements of the first layer's input x, and of other layers' inputs */
     uint32_t hidden;           /* number of elements of each layer's output h */
     const net_config *dropout; /* config whose dropout applies to the inputs of layers 2, 3, ...; NULL: none */
 } part_stack_shape;

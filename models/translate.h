@@ -5,8 +5,8 @@
 
 #include "sequence.h"
 
-/* The first part of a translating network's struct: the decoder. Of base.config it reads the sizes and options classes (number of words of
- * the target), embed, hidden, attention, input_feeding. */
+/* The decoder: first part of a translating network's struct. The decoder depends on these members of base.config: classes (number of words
+ * of the target), embed, hidden, attention, input_feeding. */
 typedef struct translate_net {
     part_net base; /* base.classifier is the output layer */
     part_embedding target;

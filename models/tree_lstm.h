@@ -26,14 +26,14 @@ typedef struct tree_lstm_net {
     tree_lstm_inner inner;
 } tree_lstm_net;
 
-/* Declare the parameters embedding, W_i, W_o, W_u (_words); U_i_l, ... (_matrices); b_i, b_o, b_f, b_u (_biases). The names of matrices U
- * and of biases end with `suffix`. `forget`: initial values of b_f. */
+/* Declare parameters: tree_lstm_declare_words embedding, W_i, W_o and W_u; _matrices U_i_l and so on; _biases b_i, b_o, b_f and b_u. The
+ * names of matrices U and of biases end with `suffix`. `forget`: initial values of b_f. */
 vpps_status tree_lstm_declare_words(tree_lstm_leaf *p, vpps_model *model, const net_config *config,
                                     const vpps_init *embedding);
 vpps_status tree_lstm_declare_matrices(tree_lstm_inner *p, vpps_model *model, uint32_t hidden, const char *suffix);
 vpps_status tree_lstm_declare_biases(tree_lstm_inner *p, vpps_model *model, uint32_t hidden, const char *suffix,
                                      const vpps_init *forget);
-/* Lets leaves have the biases of inner nodes. */
+/* Makes leaves use the biases of inner nodes. */
 void tree_lstm_share_biases(tree_lstm_net *t);
 
 /* tree_lstm_record_leaf records the cell of leaves, tree_lstm_record_inner that of inner nodes. Both scatter (output) h and c; with a
