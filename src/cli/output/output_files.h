@@ -3,9 +3,9 @@
 
 #include "cli/options/options.h"
 
-/* Checks all outputs that s names (OPTION_OUTPUT): each is a file of its own, and vpps replaces only a file that the same option wrote.
- * Existing files are compared by device and inode, others by folder and name, links followed. Call it before any output is opened. Fails
- * with ARGUMENT, naming both options; IO, MEMORY. */
+/* Checks all outputs that s names (OPTION_OUTPUT): each is a file of its own, and an existing file other than a checkpoint was written by
+ * the same option, unless --force is given. Existing files are compared by device and inode, others by folder and name, links followed.
+ * Call it before any output is opened. Fails with ARGUMENT, naming both options; IO, MEMORY. */
 vpps_status output_files_check(const settings *s);
 
 /* Tries whether a file can be written, so that a run fails at once and not after training. NULL: no file. Fails with IO. */

@@ -3,8 +3,8 @@
 
 #include "cli/common/json.h"
 
-/* Returns the measured variants as {"done": ..., "trials": [...]}. On a CPU, "splits" lists whether work divided by rows or by vertices was
- * faster, and "products", if requested, times of matrix products. Returns null if nothing was measured. */
+/* Returns the variants and their times as {"done": ..., "trials": [...]}. On a CPU, "splits" has the ways to divide work among virtual
+ * processors (threads), and "products", if requested, has the times of matrix products. Returns null if the device has no variants. */
 json_t *trials_json(vpps_handle *h, bool products);
 
 /* Prints a line for each measured variant, and the number of variants that were not tried. */
