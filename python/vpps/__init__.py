@@ -34,11 +34,9 @@ def version() -> str:
     return __version__
 
 
-__all__ = [
-    "Application", "ArgumentError", "Asked", "Cell", "Communicator", "Cost", "DeviceError", "Error", "FileError", "FormatError", "Gradient", "Graph",
-    "Inference", "Init", "Lookup", "Matrix", "Members", "Metrics", "Model", "Node", "Nodes", "NonfiniteError", "OutOfMemoryError", "PROFILE",
-    "Parameter", "PoolError", "PulledIndex", "Recorder", "ScriptError", "ShapeError", "StallError", "StateError", "Stats", "Step", "Trainer", "Trial",
-    "Value", "Vector", "Vertex", "Vertices", "checkpoint_metadata", "constant_init", "current", "data", "glorot", "nn", "normal", "progress",
-    "ragged", "uniform", "version",
-]
+__all__ = ["Application", "ArgumentError", "Asked", "Cell", "Communicator", "Cost", "DeviceError", "Error", "FileError", "FormatError",
+           "Gradient", "Graph", "Inference", "Init", "Lookup", "Matrix", "Members", "Metrics", "Model", "Node", "Nodes", "NonfiniteError",
+           "OutOfMemoryError", "PROFILE", "Parameter", "PoolError", "PulledIndex", "Recorder", "ScriptError", "ShapeError", "StallError",
+           "StateError", "Stats", "Step", "Trainer", "Trial", "Value", "Vector", "Vertex", "Vertices", "checkpoint_metadata",
+           "constant_init", "current", "data", "glorot", "nn", "normal", "progress", "ragged", "uniform", "version"]
 __all__ += ops.__all__

@@ -42,8 +42,6 @@ def _text(text: Text) -> tuple[bytes, int]:
     return data, len(data)
 
 
-# ---------------------------------------------------------------- vocabularies
-
 class Vocab:
     """Words with ids from 0, in order of their first occurrence."""
 
@@ -172,8 +170,6 @@ def read_vectors(path: Path, words: Vocab, values: F32) -> VectorsFound:
     return VectorsFound(found.words, found.found, found.composed)
 
 
-# ---------------------------------------------------------------- data that are read
-
 class _Data(Uncopied):
     """The base of data that C reads from files and texts, and appends to earlier data."""
 
@@ -217,8 +213,6 @@ class _OfWords(_Data):
         """The vocabulary of all words read."""
         return Vocab._of(self._call("vocab")(self._c), self)
 
-
-# ---------------------------------------------------------------- trees
 
 @dataclass(frozen=True)
 class Trees:
@@ -343,8 +337,6 @@ class Constituents(_OfOneFormat, _OfWords):
         check(lib.vpps_constituents_binarise(self._c, kind, labels._c, treebank._c))
 
 
-# ---------------------------------------------------------------- sentences
-
 class Sentence(NamedTuple):
     """The ids of words, and of their tags if the text has tags."""
 
@@ -463,8 +455,6 @@ def generate_language(n: int, seed: int = 1, *, characters: bool = False, tags: 
     return s
 
 
-# ---------------------------------------------------------------- lattices
-
 class Lattice(NamedTuple):
     """A lattice of characters and words: the arcs into node i are first_arc[i] to first_arc[i + 1] - 1. Each arc comes from an earlier
     node, and is a character or a word. `tags` has one tag for each node."""
@@ -478,8 +468,7 @@ class Lattices(_OfOneFormat, Sequence[Lattice]):
     _kind = "lattices"
 
     def build(self, characters: Sentences, lexicon: Vocab) -> Lattices:
-        """Appends a lattice for each sentence of characters: an arc for each character, and an arc for each word of the lexicon that some
-        of them spell."""
+        """Appends a lattice for each sentence of characters, with an arc per character and an arc per word of `lexicon` that they spell."""
         check(lib.vpps_lattices_build(self._c, characters._c, lexicon._c))
         return self
 
@@ -510,8 +499,6 @@ def read_lexicon_text(text: Text, words: Vocab, name: str = "<text>") -> None:
     check(lib.vpps_lexicon_read_text(words._c, encode(name, "name"), *_text(text)))
 
 
-# ---------------------------------------------------------------- metrics
-
 class Counts(NamedTuple):
     """Numbers of chunks; `precision`, `recall` and `f1` go from 0 to 1."""
 
@@ -537,8 +524,7 @@ class Counts(NamedTuple):
 
 
 class F1(Uncopied):
-    """Precision and recall of chunks, as conlleval counts them, from tags of IOB1, IOB2, IOBES, BILOU or BMES. Other tags count as O,
-    outside of chunks."""
+    """Precision and recall of chunks, as conlleval counts them, from tags of IOB1, IOB2, IOBES, BILOU or BMES. Other tags count as O."""
 
     @staticmethod
     def applies(tags: Vocab) -> bool:

@@ -1,5 +1,4 @@
-"""Checks the package on this machine: `python -m vpps.doctor [--json]` prints what it finds, and exits with status 1 if something is
-broken."""
+"""Checks the package on this machine: `python -m vpps.doctor [--json]` prints what it finds; exit status 1 means something is broken."""
 
 from __future__ import annotations
 

@@ -87,8 +87,7 @@ def _missing(name: str, hint: str) -> property:
 
 
 class Hinting(Uncopied):
-    """Gives attributes with names of other frameworks an AttributeError with a hint: `_elsewhere` maps one or several names to a hint. They
-    are properties, since a class with `__getattr__` is slow."""
+    """Gives names of other frameworks properties that raise AttributeError with a hint, faster than `__getattr__`; `_elsewhere`: the hints."""
 
     __slots__ = ()
     _elsewhere: Mapping[str, str] = {}

@@ -390,9 +390,8 @@ class Cell(Uncopied):
 
 
 class Recorder(Builder):
-    """Records a cell: its operations, its inputs (`gather` reads from vertices, `pull` from nodes), and its outputs (`scatter` gives them to
-    vertices, `push` makes nodes). A list has a value for every member, and vertices may have any number of members; operations on a list are
-    applied to each member."""
+    """Records a cell: operations, inputs (`gather` reads from vertices, `pull` from nodes) and outputs (`scatter`: for other vertices; `push`:
+    nodes). A list has a value for each member; vertices may have any number of members. An operation on a list is applied to each member."""
 
     def __init__(self, model: Model, name: str) -> None:
         self.model, self.name = model, name

@@ -61,8 +61,7 @@ class Parameter(Hinting):
     _elsewhere = {
         "grad": "p.gradient has it after trainer.backward(loss) and trainer.read_gradients()",
         "data": "p.value is a copy of the values, p.view() the model's memory", "numpy detach values weight": "p.value is a copy of the values",
-        "requires_grad": "p.frozen says whether training leaves the parameter as it is, and can be assigned",
-        "T": "vpps.transpose(p) is a node"}
+        "requires_grad": "p.frozen says whether training leaves the parameter as it is, and can be assigned", "T": "vpps.transpose(p) is a node"}
 
     def __init__(self, model: Model, id: int) -> None:
         self.model, self.id = model, id
@@ -139,8 +138,7 @@ class Parameter(Hinting):
         return Gradient(np.array(values), entries)
 
     def set_gradient(self, values: Floats) -> None:
-        """Replaces the model's copy of the gradient (of a table: the values of `gradient.entries`); `Trainer.write_gradients` copies it to
-        the device."""
+        """Replaces the gradient in the model (of a table: values of `gradient.entries`), which `Trainer.write_gradients` then takes."""
         new, (old, *_) = as_f32(values, f"gradient of {self.name}"), self._gradient()
         if new.shape != old.shape:
             raise ArgumentError(f"parameter {self.name}: a gradient of shape {new.shape}; expected {old.shape}")
@@ -288,9 +286,8 @@ class Model(Hinting):
     def export_c(self, path: Path, *, header: Path | None = None, weights: Path | None = None, prefix: str = "net", precision: str = "fp32",
                  losses: bool = False) -> None:
         """Writes the model's cells to `path` as C99 functions that need only libc and libm. `header`: a file for prototypes and constants;
-        None: all is in one file. `weights`: a file for the weights; None: they are in the C source. Precision: fp32, bf16, or int8 with a
-        scale for each row. Comments in the source say what each function reads and writes. Each file is replaced as a whole, once all texts
-        are complete."""
+        None: all is in one file. `weights`: a file for the weights; None: they are in the C source. `precision`: fp32, bf16, or int8 with a
+        scale for each row. Comments in the source say what each function reads and writes. Files are written atomically, after all texts."""
         self._read()
         paths = [None if p is None else path_bytes(p) for p in (path, header, weights)]
         o = fill(sized("vpps_c_export"), {"prefix": prefix, "header_name": None if header is None else os.path.basename(header),

@@ -116,9 +116,9 @@ class Node(Hinting):
         "value numpy data cpu": "trainer.forward(node) computes the value",
         "item": "trainer.value(node) computes a scalar, trainer.loss() has that of the latest batch",
         "detach": "trainer.keep(node) keeps the value for a later graph, as a constant",
-        "T": "vpps.transpose(x)", "sum": "vpps.sum_elements(x) is the sum of all elements", "mean": "vpps.sum_elements(x) / the number of elements",
-        "size": "x.shape is (rows, cols)", "view reshape": "vpps.reshape(x, rows, cols)",
-        "exp": "vpps.exp(x)", "log": "vpps.log(x)", "tanh": "vpps.tanh(x)", "sigmoid": "vpps.sigmoid(x)", "softmax": "vpps.softmax(x)"}
+        "sum": "vpps.sum_elements(x) is the sum of all elements", "mean": "vpps.sum_elements(x) / the number of elements",
+        "size": "x.shape is (rows, cols)", "view reshape": "vpps.reshape(x, rows, cols)", "T": "vpps.transpose(x)",
+        **{name: f"vpps.{name}(x)" for name in ("exp", "log", "tanh", "sigmoid", "softmax")}}
     __array_ufunc__ = None  # array + node calls Node.__radd__, which raises TypeError, instead of adding the node to each element
 
     def __init__(self, e: Epoch, id: int) -> None:
@@ -280,9 +280,8 @@ def node_of(x: Any, what: str) -> Node:
     if hasattr(x, "_node"):
         return x.node()
     hint = {"Vertex": "; its nodes are v.scattered() and v.pushed()", "Vertices": "; their nodes are v.scattered() and v.pushed()",
-            "Lookup": "; an entry of a table is table[index]",
-            "ndarray": "; vpps.input() makes one of an array", "float": "; vpps.constant() makes one of a number",
-            "int": "; vpps.constant() makes one of a number",
+            "Lookup": "; an entry of a table is table[index]", "ndarray": "; vpps.input() makes one of an array",
+            "float": "; vpps.constant() makes one of a number", "int": "; vpps.constant() makes one of a number",
             "PulledIndex": f", and {x!r} has no number while the cell is recorded; table[index] is an entry"}.get(type(x).__name__, "")
     raise TypeError(f"{what}: {type(x).__name__}; expected a node{hint}")
 

@@ -1,5 +1,5 @@
-"""Operations, named as in the C library. Shapes are rows x cols; a vector has one column, a scalar one row too. A vector
-parameter is a node wherever one is expected.
+"""Operations, named as in the C library. Shapes are rows x cols; a vector has one column, a scalar also one row. A vector or matrix of the
+model may stand where a node is expected.
 
 In a cell an operation on a list (see `Recorder.gather_list`) is mapped over its members; `sum`, `average`, `max_of` and `min_of` of
 a list give one value."""
@@ -242,8 +242,7 @@ def rms_norm(x: Value, gain: Value | None = None, epsilon: float = 1e-5) -> Node
 
 
 def layer_norm(x: Value, gain: Value | None = None, bias: Value | None = None, epsilon: float = 1e-5) -> Node:
-    """gain * y / sqrt(mean(y^2) + epsilon) + bias with y = x - mean(x), of a vector, or of each column: PyTorch's
-    LayerNorm. gain and bias are vectors."""
+    """PyTorch's LayerNorm of a vector or each column: gain * y / sqrt(mean(y^2) + epsilon) + bias, y = x - mean(x); gain, bias: vectors."""
     a, w, b = _with_optional(x, gain, bias)
     return made(a._e, lib.vpps_layer_norm(a._e.p, a.id, w, b, real(epsilon, "layer_norm: epsilon")))
 
@@ -275,8 +274,7 @@ def cross_entropy(x: Value, label: Index, weights: Value | None = None, label_sm
 
 
 def smooth_label(weights: Value, label: Index, label_smoothing: float) -> Node:
-    """The weights that `cross_entropy` gives to -log softmax(x)[k]: weights[k] * ((1 - label_smoothing if k == label else 0) +
-    label_smoothing / rows)."""
+    """The weights q of `cross_entropy`: q[k] = weights[k] * ((1 - label_smoothing if k == label else 0) + label_smoothing / rows)."""
     w = node_of(weights, "smooth_label")
     smoothing = real(label_smoothing, "smooth_label: label_smoothing")
     return _one(w, lib.vpps_smooth_label, index_of(label, w._e, "smooth_label: label"), smoothing)
@@ -339,11 +337,9 @@ def ones(rows: int = 1, cols: int = 1) -> Node:
 
 
 # `from vpps import *` leaves out sum, max, min, abs, slice and input, which would replace Python's own.
-__all__ = [
-    "affine", "matvec", "matmul", "add", "sub", "mul", "div", "average", "max_of", "min_of",
-    "negate", "one_minus", "reciprocal", "scale", "scale_by", "when", "unless", "select", "sigmoid", "tanh", "relu", "elu",
-    "gelu", "gelu_erf", "exp", "log", "square", "sqrt", "dropout", "concat", "transpose", "reshape", "hstack", "select_rows", "broadcast",
-    "sum_rows", "sum_columns", "dot", "squared_distance", "sum_elements", "softmax", "log_softmax", "log_sum_exp", "centre", "rms_norm",
-    "layer_norm", "weighted_sum", "cross_entropy", "smooth_label", "hinge", "binary_log_loss", "argmax",
-    "softmax_list", "log_softmax_list", "weighted_sum_list", "concat_list", "constant", "zeros", "ones",
-]
+__all__ = ["affine", "matvec", "matmul", "add", "sub", "mul", "div", "average", "max_of", "min_of", "negate", "one_minus", "reciprocal",
+           "scale", "scale_by", "when", "unless", "select", "sigmoid", "tanh", "relu", "elu", "gelu", "gelu_erf", "exp", "log", "square",
+           "sqrt", "dropout", "concat", "transpose", "reshape", "hstack", "select_rows", "broadcast", "sum_rows", "sum_columns", "dot",
+           "squared_distance", "sum_elements", "softmax", "log_softmax", "log_sum_exp", "centre", "rms_norm", "layer_norm", "weighted_sum",
+           "cross_entropy", "smooth_label", "hinge", "binary_log_loss", "argmax", "softmax_list", "log_softmax_list", "weighted_sum_list",
+           "concat_list", "constant", "zeros", "ones"]

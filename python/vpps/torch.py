@@ -189,8 +189,7 @@ class _Call:
         return places.result
 
     def backward(self, slopes: list[Optional[Tensor]], tensors: list[Tensor], parameters: list[Tensor]) -> list[Optional[Tensor]]:
-        """Runs the call's graph backward; returns gradients of the tensors that need one. `parameters`: those of the call, if no
-        `Optimizer` has them."""
+        """Runs the call's graph backward; returns gradients of the tensors that need one. `parameters`: the call's, unused with `Optimizer`."""
         m = self.module
         if not any(n for n, _ in self.outputs):
             return [torch.zeros_like(x) if wanted else None for x, wanted in zip(tensors, self.wanted)]
@@ -257,8 +256,7 @@ class Module(nn.Module):
     gradient: for a scalar or a vector a node; for more dimensions `Nodes`, one for each vector along the last dimension, in the tensor's order.
     A tensor of whole numbers becomes an array; everything else stays as it is. Other floating tensors raise TypeError. Outputs are float32
     tensors: of a node of shape (), (rows,) or (rows, cols); of n `Nodes` with n before that. With device="cuda" all float32 tensors of a call
-    may be on the engine's GPU: outputs and gradients are then there, too, without a copy through the host. Inputs take room of the option
-    keep_bytes.
+    may be on the engine's GPU: outputs and gradients are then there, too, without a copy through the host. Option keep_bytes bounds inputs.
 
     Parameters are `nn.Parameter`s with the model's names, where a dot becomes an underscore. They share the model's memory: optimizers of torch,
     schedulers, `clip_grad_norm_`, hooks, `state_dict`, `load_state_dict` and `requires_grad_(False)` work, and so do parametrizations, pruning,
@@ -362,8 +360,7 @@ class Module(nn.Module):
             self.trainer.write_parameters()
 
     def _take_gradients(self, ran: bool, trained: list[bool]) -> Iterator[Optional[Tensor]]:
-        """Returns the gradients of the `trained` parameters, and clears the engine's. A parameter that no output depends on has None, or
-        zeros if nothing `ran`."""
+        """Takes the `trained` parameters' gradients from the engine: None if no output depends on a parameter, zeros if no graph `ran`."""
         t = self.trainer
         t.read_gradients()
         taken = [self._gradient(of, p, ran) if wanted else None for of, p, wanted in zip(self._of, self._shared, trained)]

@@ -73,9 +73,8 @@ class Trial:
 
 
 class Communicator(Closing):
-    """Processes that train one model together: each builds its share of a batch, and all have equal parameters after it. Opening and
-    closing are calls that all processes make together. A wait for another process longer than `watchdog_ms` is a `StallError`; 0: ten
-    seconds."""
+    """Processes that train one model together: each builds its share of a batch, and all have equal parameters after it. All processes open
+    and close it together. A wait for another process longer than `watchdog_ms` is a `StallError`; 0: ten seconds."""
 
     def __init__(self, kind: str = "mpi", comm: int = 0, watchdog_ms: int = 0) -> None:
         """`comm`: the address of an MPI_Comm, as mpi4py's `MPI._addressof(comm)`; 0: MPI_COMM_WORLD."""
@@ -230,8 +229,7 @@ class Trainer(Engine):
             self.sync_latest_loss()
 
     def idle_step(self, graph: Graph) -> float:
-        """With a communicator: takes part in a batch without examples of its own; `graph` is empty. Returns the loss of the preceding
-        batch."""
+        """With a communicator: takes part in a batch without inputs of its own; `graph` is empty. Returns the preceding batch's loss."""
         return self._step(graph._epoch, "idle_step", NO_NODE)
 
     def backward(self, loss: Node, *, values: Named | None = None, gradients: Named | None = None,

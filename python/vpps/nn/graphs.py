@@ -86,8 +86,8 @@ class GATv2(Attention):
 
 
 class GAT(Attention):
-    """torch_geometric's GATConv (Veličković et al. 2018): as `GATv2` with lin(x_j), and with leaky_relu(att_src . lin(x_j) + att_dst . lin(x_i))
-    as the score."""
+    """torch_geometric's GATConv (Veličković et al. 2018): as `GATv2`, but of lin(x_j), and with scores
+    leaky_relu(att_src . lin(x_j) + att_dst . lin(x_i))."""
 
     def declare(self) -> None:
         self.lin = Linear(self.model, self.rows, self.outputs, self._prefix + "lin", bias=False, init=self.glorot(self.outputs, self.rows))

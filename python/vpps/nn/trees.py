@@ -17,8 +17,8 @@ from .layer import I64, Head, Inputs, Layer, graph_now, grouped
 
 
 class ChildSumTreeLSTM(Layer):
-    """Child-Sum Tree-LSTM (Tai, Socher and Manning 2015, section 3.1); states h and c. Every vertex has an input. Names of parameters and first
-    values are those of `vpps train child-sum-tree-lstm`."""
+    """Child-Sum Tree-LSTM (Tai, Socher and Manning 2015, section 3.1); states h and c. Every vertex has an input. Parameters have the names and
+    first values that `vpps train child-sum-tree-lstm` gives them."""
 
     def __init__(self, model: Model, inputs: Inputs, hidden: int, name: str = "", *, head: Head = None) -> None:
         super().__init__(model, inputs, name, head)
@@ -46,8 +46,8 @@ class ChildSumTreeLSTM(Layer):
 
 
 class BinaryTreeLSTM(Layer):
-    """N-ary Tree-LSTM of two children (Tai, Socher and Manning 2015, section 3.2); states h and c. Only leaves have inputs. Names of parameters
-    and first values are those of `vpps train tree-lstm`. `head` adds operations on h to the cells of leaves and of inner vertices."""
+    """N-ary Tree-LSTM of two children (Tai, Socher and Manning 2015, section 3.2); states h and c. Only leaves have inputs. Parameters have the
+    names and first values that `vpps train tree-lstm` gives them. `head` adds operations to the cells of leaves and of inner vertices."""
 
     def __init__(self, model: Model, inputs: Inputs, hidden: int, name: str = "", *, head: Head = None) -> None:
         super().__init__(model, inputs, name, head)
