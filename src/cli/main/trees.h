@@ -339,7 +339,7 @@ static void answer_trees(void *forest_that_waits) {
 }
 
 static void answer_input(input *in) {
-    enum { ENOUGH = 1024 /* about as many nodes are read, then computed together */ };
+    enum { ENOUGH = 1024 /* number of nodes to read before all are computed */ };
     forest f = {begin_reader(in), NULL, NULL, NULL, 0, 0};
     place.waiting = &f;
     place.answer = answer_trees;

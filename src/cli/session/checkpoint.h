@@ -21,8 +21,8 @@ typedef struct position {
 /* Checks that vocabularies and file names are UTF-8, which a checkpoint's metadata must be. Fails with FORMAT. */
 vpps_status checkpoint_check(const settings *s, const corpus *c);
 
-/* Writes a checkpoint. `curves`: the points that a resumed run's plot begins with; `states`: the carried states that
- * its next batch begins with, NULL for none. */
+/* Writes a checkpoint. `curves`: the points that a resumed run's plot begins with; `states`: the recurrent states (--carry) that its next
+ * batch begins with, NULL for none. */
 vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const position *p, const plot *curves,
                             const carry *states);
 
