@@ -1,5 +1,5 @@
-/* differentiate.c - adds the backward operations of a cell, by the rows of ops.def. In backward, reading and giving change places (Cavs,
- * section 3.1): an output's gradient begins as the sum of the gradients that its readers compute, and a vertex computes gradients for its
+/* differentiate.c - adds the backward operations of a cell, by the rows of ops.def. Backward goes the other way (Cavs, section
+ * 3.1): an output's gradient begins as the sum of the gradients that its readers compute, and a vertex computes gradients for its
  * inputs. For a parameter only the factors dy and x of its gradient dy x^T are named; they are multiplied later. */
 #include "cell/cell.h"
 
@@ -324,7 +324,7 @@ static void backward_of(work *w, uint32_t v) {
     if (!w->ok || (product == VPPS_NONE && rest == VPPS_NONE)) return;
     if (product != VPPS_NONE) product = if_taken(w, product);
     const bool comes_in = value.kind <= VPPS_VALUE_LOOKUP;
-    /* no sum of both here: the stage that sums up the input's gradient also adds up the processors' partial sums of `product` */
+    /* does not add up both: the stage that sums up the input's gradient also adds up the processors' partial sums of `product` */
     if (comes_in && c->needs.group > 1 && !asked) {
         contribute(w, &value, product);
         contribute(w, &value, rest);

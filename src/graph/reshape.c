@@ -80,7 +80,7 @@ static vpps_node fixed_numbers(vpps_graph *g, uint32_t n, const uint32_t *rows) 
     float *data = malloc(n * sizeof *data);
     vpps_node *nodes = malloc(n * sizeof *nodes), x = VPPS_NO_NODE;
     for (uint32_t i = 0; i < n && data && nodes; i++) {
-        data[i] = (float)rows[i] + 0.5f; /* exact as a float, since row numbers are less than 2^22 */
+        data[i] = (float)rows[i] + 0.5f; /* this sum is exact, since row numbers are less than 2^22 */
         if (g->recording) nodes[i] = vpps_constant(g, 1, 1, data[i]);
     }
     if (!data || !nodes) {

@@ -30,7 +30,7 @@ typedef struct placer {
     bool (*all_levels)[2];
     /* for each block (vertices of one type): whether the host reads a value or gradient of the block */
     bool *requested;
-    /* for each level of each block of vertices (index: block.levels + level): the last phase (time between two barriers) of the level's backward */
+    /* for each level (vertices that run together) of each block (index: block.levels + level): the last phase (between two barriers) of backward */
     uint32_t *level_ends;
     /* for each level (vertices that run together), indexed like level_ends: last phase (between barriers) that reads the level's input gradients */
     uint32_t *last_reads;

@@ -37,12 +37,12 @@ typedef struct reader {
     uint64_t dropout;   /* number of elements under dropout in all vertices read so far */
     uint32_t listed;    /* the latest vertex that has list inputs (each reads any number of nodes) */
     vertex_at lists_at; /* depth and level of a vertex that reads only `lists_nodes` */
-    /* the nodes that this latest vertex reads through its list inputs; NULL: no vertex has lists yet */
+    /* the nodes that vertex `listed` reads through its list inputs; NULL: no vertex has lists yet */
     const vpps_node *lists_nodes;
     vpps_seed *seeds;
     loss_sum *sums; /* stack of the sums that are being replaced by their terms; each sum is a term of the sum before */
     size_t seeds_capacity, sums_capacity;
-    /* for each vertex: whether its gradient is requested (then a sum is not split into terms of the loss); NULL: no gradient is */
+    /* for each vertex: whether its gradient is requested (then a sum is not split into terms of the loss); NULL: no gradients are requested */
     bool *whole;
 } reader;
 
@@ -100,7 +100,7 @@ static vpps_status type_of_record(reader *r, const vpps_record *record, const vp
 /* ---------------------------------------------------------------- vertices */
 
 /* Records that a vertex reads n nodes, outputs of earlier vertices. Makes at->depth greater than the depths of the earlier vertices, and
- * at->level greater than the levels of those earlier vertices whose types read `vertex`'s type in a cycle (in the preceding batch). */
+ * at->level greater than the levels of those earlier vertices whose types were in a cycle with `vertex`'s type in the preceding batch. */
 static inline void read_nodes(reader *r, uint32_t vertex, uint32_t n, const vpps_node *nodes, vertex_at *at) {
     vpps_reading *out = r->out;
     vpps_read *sources = r->sources + out->n_sources;
@@ -119,7 +119,7 @@ static inline void read_nodes(reader *r, uint32_t vertex, uint32_t n, const vpps
     *at = after;
 }
 
-/* Records the nodes that a vertex reads through list inputs. If the latest vertex with lists has equal lists, `nodes` is its array, too. */
+/* Records the nodes that a vertex reads through list inputs. If the latest vertex with lists has equal lists, `nodes` is that vertex's array. */
 static void read_lists(reader *r, uint32_t vertex, uint32_t n, const vpps_node *nodes, vertex_at *at) {
     vpps_vertex_lists *lists = &r->lists[vertex];
     lists->shared = n && nodes == r->lists_nodes;

@@ -283,7 +283,7 @@ uint32_t vpps_proof_run_formula(vpps_proof *p) {
 
 /* ---------------------------------------------------------------- products */
 
-/* Checks that an operand of a product lies where the step reads it, and that the virtual processor has all rows that it reads. */
+/* Checks that an operand of a product lies where the step reads it, and that the virtual processor has all rows that the step reads. */
 static bool reads_factor(vpps_proof *p, const vpps_operand *a) {
     if (!finds(p, a)) return false;
     if (a->access == VPPS_ACCESS_WHOLE && a->dealt)

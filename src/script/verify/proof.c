@@ -109,7 +109,7 @@ static bool is_when(const vpps_proof *p, uint32_t x, uint32_t condition) {
     return e->kind == VPPS_X_RUN && e->a[0] == VPPS_I_WHEN && e->n == 2 && p->s->terms[e->first + 1].x == condition;
 }
 
-/* Returns whether output x, where the cell's condition does not hold, is expression `unless`; VPPS_NONE: is zero. */
+/* Returns whether output x, where the cell's condition does not hold, is expression `unless` or, if that is VPPS_NONE, zero. */
 static bool is_otherwise(const vpps_proof *p, uint32_t x, uint32_t condition, uint32_t unless) {
     const vpps_expression *e = &p->s->at[x];
     const bool sum = e->kind == VPPS_X_SUM;

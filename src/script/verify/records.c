@@ -14,7 +14,7 @@ static bool check_source(vpps_checker *c, vpps_checked_block *b, uint32_t p, uin
     b->sources[i][item] = output;
     const vpps_location at = vpps_check_location(c, output);
     const int64_t from = b->view.inputs[i][item], offset = from + b->view.shifts[i];
-    /* No shift may lead from or to a parameter: if processes divide a table, each entry has an offset of its own. */
+    /* An input may use another input's array of offsets plus a shift, but not for parameters, which processes may divide. */
     if (offset == at.offset && (from == offset || (from >= c->target->batch && offset >= c->target->batch)))
         return true;
     return VPPS_REFUSE(c, "block %u (cell %s), vertex %u: input %u is at %" PRId64 "; node %u lies at %u",
