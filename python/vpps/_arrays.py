@@ -223,8 +223,8 @@ def keeping(o: Any, *owned: Any) -> Any:
 
 
 def fill(o: Any, given: Mapping[str, Any], enums: Mapping[str, Mapping[str, int]] = {}) -> Any:  # noqa: B006
-    """Sets the members of the C struct o that `given` names to whole numbers, to texts, or to numbers of an enum, whose names and numbers
-    `enums` has for each such member. A value of None leaves the member as it is. Returns o."""
+    """Sets members of the C struct o to the values that `given` has under their names: whole numbers, texts, or, for an enum, a name, which
+    enums[member] maps to a number. Members without a value, or with None, stay as they are. Returns o."""
     for name, member in ffi.typeof(o).item.fields:
         value, kind = given.get(name), member.type
         if value is None:

@@ -259,7 +259,7 @@ class Treebank(_OfOneFormat, _OfWords):
 
     def generate_listops(self, n: int, seed: int = 1, *, max_depth: int = 0, max_arguments: int = 0, min_leaves: int = 0,
                          max_leaves: int = 0) -> Treebank:
-        """Appends n random expressions of ListOps (Nangia and Bowman 2018), labelled with their values. 0 stands for 4, 5, 2 and 64."""
+        """Appends n random expressions of ListOps (Nangia and Bowman 2018), labelled with their values. 0 stands for the defaults 4, 5, 2, 64."""
         check(lib.vpps_treebank_generate_listops(self._c, struct("vpps_listops", locals()), n))
         return self
 

@@ -195,7 +195,7 @@ class Engine(Hinting, Closing):
         self._lock = threading.RLock()
         self._released: deque[int] = deque()  # numbers of kept values to which Python no longer refers
         self._is_open = False  # whether a `Step` has run forward but not backward
-        self._left_open = False  # whether nothing refers to that step, so that the next call must drop it
+        self._left_open = False  # whether nothing refers to the open `Step` any more: the next call drops it
         stats = self._counters()
         device = ffi.string(stats.device)
         self._gpu: int | None = stats.gpu if device == b"cuda" else None

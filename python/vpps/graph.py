@@ -121,7 +121,7 @@ class Builder(Uncopied):
         return n
 
     def _pop_current(self) -> None:
-        """Removes the latest entry of this builder, which need not be the last one: `with` blocks of generators may end in any order."""
+        """Removes this builder's latest entry from the stack; later entries may be others', since generators' `with` blocks end in any order."""
         stack = _current.stack
         del stack[-1 - stack[::-1].index(self)]
 
@@ -134,7 +134,7 @@ class Builder(Uncopied):
 
 
 class Graph(Builder):
-    """A batch's vertices and nodes. `with graph:` clears the graph and makes it current: inputs and lookups add their nodes to it:
+    """A batch's vertices and nodes. `with graph:` clears the graph and makes it current, so that inputs and lookups add nodes to it:
 
         with graph:
             loss = vpps.cross_entropy(W @ vpps.input(x), label)
@@ -161,7 +161,7 @@ class Graph(Builder):
         return f"<graph of {len(self)} nodes, {self.next_vertex} vertices>" if self._epoch.p else "<graph that a trainer reads>"
 
     def clear(self) -> None:
-        """Removes nodes, vertices and a failure; the memory stays. Nodes and vertices from before the call cannot be used any more."""
+        """Removes all nodes and vertices, which cannot be used any more, and forgets a failure. The graph keeps its memory."""
         self._epoch.end()
         lib.vpps_graph_clear(self._c)
         self._epoch = Epoch(self._c, self.model, self._glue)

@@ -88,8 +88,8 @@ class Parameter(Hinting):
         return self.view().shape
 
     def view(self) -> F32:
-        """The values in the model's memory as an array, without copying. `Trainer.read_parameters` brings a trainer's values there, and
-        `Trainer.write_parameters` takes values there to the trainer. The array may outlive the model."""
+        """The values in the model's memory as an array, without copying. `Trainer.read_parameters` copies a trainer's values there,
+        `Trainer.write_parameters` copies the values there to the trainer. The array may outlive the model."""
         info = self._info()
         # the array holds `values`, whose destructor refers to the C model, so that the model's memory lives as long as the array
         values = ffi.gc(lib.vpps_param_values(self.model._c, self.id), lambda _, k=self.model._glue: None)

@@ -262,8 +262,8 @@ def cross_entropy(x: Value, label: Index, weights: Value | None = None, label_sm
     """-log softmax(x)[label] of a vector of scores: a scalar. In a cell the label may be from `Recorder.pull_index`.
 
     `weights`, a vector with an element for each class, and `label_smoothing`, from 0 to 1, are those of PyTorch's CrossEntropyLoss for
-    one example: -sum over k of q[k] log softmax(x)[k], with q as `smooth_label` has it. An average of losses is over examples;
-    PyTorch's reduction="mean" divides by the sum of weights[label] instead. Weights that are a parameter are trained unless it is frozen."""
+    one example: -sum over k of q[k] log softmax(x)[k], with q as `smooth_label` computes it. `average` of losses divides by their number,
+    PyTorch's reduction="mean" by the sum of weights[label]. A parameter that is given as `weights` is trained unless it is frozen."""
     nodes = same_graph((x,) if weights is None else (x, weights), "cross_entropy")
     a = nodes[0]
     number = index_of(label, a._e, "cross_entropy: label")
@@ -310,7 +310,7 @@ def weighted_sum_list(weights: Value, xs: Value) -> Node:
 
 
 def concat_list(xs: Value, most: int) -> Node:
-    """The members of a list on top of each other, then zeros: a vector of `most` times a member's rows."""
+    """The members of a list on top of each other, then zeros: in all `most` times a member's rows."""
     return _one(xs, lib.vpps_concat_list, most)
 
 

@@ -97,7 +97,7 @@ def _rest_threads(trainer: Trainer) -> None:
 
 
 def _memory_of(trainer: Trainer, tensors: list[Tensor]) -> Optional[_Memory]:
-    """Returns what makes tensors where a call's tensors are; None if the engine does not read them there, but from NumPy's arrays."""
+    """Returns a function that makes tensors where a call's tensors are; None if the engine must read and write NumPy's arrays instead."""
     device = tensors[0].device if tensors else torch.device("cpu")
     if not trainer._has_memory or (trainer._gpu is None) != (device.type == "cpu"):
         return None
@@ -189,7 +189,7 @@ class _Call:
         return places.result
 
     def backward(self, slopes: list[Optional[Tensor]], tensors: list[Tensor], parameters: list[Tensor]) -> list[Optional[Tensor]]:
-        """Runs the call's graph backward; returns gradients of the tensors that need one. `parameters`: the call's, unused with `Optimizer`."""
+        """Runs the call's graph backward; returns gradients of the tensors that need one. `parameters`: the call's, unused with Optimizer."""
         m = self.module
         if not any(n for n, _ in self.outputs):
             return [torch.zeros_like(x) if wanted else None for x, wanted in zip(tensors, self.wanted)]
@@ -470,7 +470,7 @@ class Optimizer(torch.optim.Optimizer):
             module._give_up()
             module.pull()
             if module._trainer is not None:
-                module._trainer.close()  # the module makes another one, with these options
+                module._trainer.close()  # the module makes another trainer, with these options
             module._trainer, module._options = None, {**module._options, "optimizer": optimizer, "lr": lr, **numbers}
             module._push()
             module._engine = self

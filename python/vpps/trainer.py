@@ -206,7 +206,7 @@ class Trainer(Engine):
         try:
             call(answer)
             check(answer.status)
-        except NonfiniteError:  # of the preceding batch, for which on_step is not called then
+        except NonfiniteError:  # the preceding batch failed: on_step is not called for that batch
             self._untold = None
             raise
         finally:

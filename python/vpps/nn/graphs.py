@@ -105,7 +105,7 @@ class GAT(Attention):
 
 
 class GIN(Layer):
-    """torch_geometric's GINConv (Xu et al. 2019) around an `MLP`, whose name is best "nn": mlp((1 + eps) x_i + the sum of x_j over its sources j).
+    """torch_geometric's GINConv (Xu et al. 2019) around an `MLP`, best named "nn": mlp((1 + eps) x_i + the sum of x_j over its sources j).
     eps is a parameter, or with `train_eps=False` stays at its first value."""
 
     def __init__(self, mlp: MLP, name: str = "", *, eps: float = 0.0, train_eps: bool = False, head: Head = None) -> None:
