@@ -909,7 +909,7 @@ typedef struct vpps_stats {
     double imbalance;
     uint64_t kept_values, kept_bytes; /* number and bytes of the values of vpps_keep that are not released */
     uint64_t keep_bytes;              /* the most bytes for values of vpps_keep; 0 before the first is kept */
-    /* By the device's clock: wall: from the preceding training batch's end to the latest one's; gap: idle part of it; 0 at first. */
+    /* Device's clock: time from the preceding training batch's end to the latest one's (wall), and idle part of it (gap). 0 at first. */
     uint64_t wall_ns, gap_ns, total_wall_ns, total_gap_ns;
     const char *gradients; /* source of gradients of matrices: "kernel" (own), "cublas", "cublas-tf32"; NULL at first */
     uint32_t gpu;          /* device cuda: the GPU's number in the driver and in DLPack; else 0 */

@@ -256,7 +256,7 @@ VPPS_API vpps_status vpps_sentences_read_lines_text(vpps_sentences *s, const cha
 
 /* Options of parallel text, two files of plain text: line i of the source and line i of the target are a sentence and its translation. */
 typedef struct vpps_parallel {
-    const char *end_word; /* word appended to every target sentence, as by vpps_lines; NULL: none */
+    const char *end_word; /* word appended to every target sentence (as in vpps_lines); NULL: none */
     bool skip_empty; /* whether pairs with a line without words are left out; else the first one fails with FORMAT */
 } vpps_parallel;
 /* Append parallel text. `parallel` NULL: a struct of zeros. Fail as vpps_sentences_read_lines_file does, with FORMAT if one file has more

@@ -119,7 +119,7 @@ typedef struct net_config {
     uint32_t numbers;         /* networks on graphs: number of features of a node */
     uint32_t heads;           /* number of attention heads */
     uint32_t feed_forward;    /* units of a transformer's feed-forward layers; 0: 4 * hidden */
-    uint32_t character_embed; /* elements of a character's embedding (a word's: embed) */
+    uint32_t character_embed; /* elements of a character's embedding; a word's has `embed` elements */
     uint32_t mlp;             /* units of the classifier's hidden layer; 0: no such layer */
     uint32_t steps;           /* language models: number of words of an example; 0: an example is a sentence */
     /* language models: whether an example begins with the states with which the preceding example ended */
@@ -133,7 +133,7 @@ typedef struct net_config {
     float label_smoothing;    /* label smoothing of the training loss (vpps_cross_entropy_with) */
     bool weighted;            /* whether the training loss weights classes by class_weights */
     vpps_param class_weights; /* a frozen vector of one weight per class, declared before the network is made */
-    uint32_t loss;            /* networks on trees: which nodes have a training loss: NET_HEADS_LABELLED or _ROOT */
+    uint32_t loss;            /* networks on trees: which nodes have a training loss (NET_HEADS_LABELLED, _ROOT) */
 } net_config;
 
 /* ---------------------------------------------------------------- options: a table row each */

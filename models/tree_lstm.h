@@ -26,8 +26,8 @@ typedef struct tree_lstm_net {
     tree_lstm_inner inner;
 } tree_lstm_net;
 
-/* Declare parameters: tree_lstm_declare_words embedding, W_i, W_o and W_u; _matrices U_i_l and so on; _biases b_i, b_o, b_f and b_u. The
- * names of matrices U and of biases end with `suffix`. `forget`: initial values of b_f. */
+/* Declare parameters: embedding, W_i, W_o and W_u (declare_words); U_i_l and so on (declare_matrices); b_i, b_o, b_f and b_u
+ * (declare_biases). The names of matrices U and of biases end with `suffix`. `forget`: initial values of b_f. */
 vpps_status tree_lstm_declare_words(tree_lstm_leaf *p, vpps_model *model, const net_config *config,
                                     const vpps_init *embedding);
 vpps_status tree_lstm_declare_matrices(tree_lstm_inner *p, vpps_model *model, uint32_t hidden, const char *suffix);

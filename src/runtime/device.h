@@ -76,9 +76,9 @@ typedef struct vpps_device_table {
     /* Announces that compiled cells of earlier batches are about to be freed; no batch is running. NULL: the device holds no cells. */
     void (*forget_cells)(vpps_device *d);
 
-    /* Returns whether this batch may be launched while another one runs; it then starts after the other one. If the other one fails, or has
-     * a non-finite loss or gradient for which the options say to stop, the queued batch does nothing: its outcome is a failure, and
-     * parameters stay as if it had not been launched. NULL: batches are never queued. */
+    /* Returns whether this batch may be launched while another one runs, to start after that one. If the other one fails, or stops for a
+     * loss or gradient that is not finite (vpps_options.nonfinite), the queued batch does nothing: its outcome is a failure, and parameters
+     * stay. NULL: batches are never queued. */
     bool (*queues)(const vpps_device *d, const vpps_batch *batch);
     bool (*finished)(vpps_device *d); /* Returns whether the latest launch, if any, is finished. Never blocks. */
     /* Waits for the oldest launch whose outcome was not taken, and gives that outcome. If all were taken, gives the latest one again. */
@@ -148,7 +148,7 @@ struct vpps_device {
 /* Arrays of a parameter on a device: its values, its gradient, and VPPS_ARRAY_STATES + s, state number s of the optimiser. */
 enum { VPPS_ARRAY_VALUES, VPPS_ARRAY_GRADIENT, VPPS_ARRAY_STATES };
 
-/* ---- parameters.c: what all devices do alike */
+/* ---- parameters.c: code that all devices share */
 
 /* Allocates `updates` and `row_sums` of a device. Fails with MEMORY. vpps_device_close frees them, also after a failure. */
 vpps_status vpps_device_open(vpps_device *d, const vpps_model *model);

@@ -34,7 +34,7 @@ struct vpps_handle {
     vpps_pool_plan plan;
     /* device properties by which scripts (tasks) are made; owned by the device */
     const vpps_target *target;
-    vpps_history history; /* what the scheduler remembers of earlier batches */
+    vpps_history history; /* facts about earlier batches for the scheduler, such as compiled cells */
     /* measurements that choose the number of groups of virtual processors, i.e. CTAs or threads, and the batching policy */
     vpps_profile grouping, batching;
     const vpps_policy *policy; /* the batching policy in use */
@@ -118,7 +118,7 @@ vpps_status vpps_handle_break(vpps_handle *h, vpps_status status, uint64_t batch
 /* Returns OK, the failure that made the handle unusable, or, once, the failure of the latest training batch. */
 vpps_status vpps_handle_report(vpps_handle *h);
 
-/* Number of profiles (measurements of alternatives): 0: device's settings; 1: numbers of groups of CTAs or threads; 2: policies. */
+/* Number of profiles (measurements of alternatives): of the device's settings, of numbers of groups (CTAs or threads), of policies. */
 enum { VPPS_PROFILES = 3 };
 vpps_profile *vpps_profile_of(vpps_handle *h, uint32_t i);
 /* Returns the profile (measurement of alternatives) that is still running, or NULL if all profiles have made their choice. */

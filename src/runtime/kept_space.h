@@ -10,7 +10,7 @@ typedef struct vpps_kept_value {
     vpps_value value;      /* number of the value (vpps_keep); 0: the entry is free */
     uint32_t offset, room; /* in words: the value's offset in device memory, and its size, rounded up */
     uint32_t rows, cols;
-    uint32_t before, after; /* entries beside it in memory; in a free entry, `after` is the next free one, or 0 */
+    uint32_t before, after; /* entries of the values beside it; in a free entry, `after` is the next free one, or 0 */
     bool made;              /* whether a batch that computes the value has been launched */
 } vpps_kept_value;
 

@@ -30,7 +30,7 @@ vpps_status vpps_places_here(vpps_places *out);
  * used. Adjacent VPs share a CPU if there are more VPs than CPUs. Fails with MEMORY. */
 vpps_status vpps_choose_places(const vpps_places *p, uint32_t n_vps, uint32_t here, uint32_t *chosen);
 
-/* How tightly virtual processors (threads) are bound to CPUs: not, to those of one memory node, or of one last-level cache. */
+/* How tightly virtual processors (threads) are bound: not at all, to the CPUs of one memory node, or of one last-level cache. */
 typedef enum vpps_hold { VPPS_HOLD_ANYWHERE, VPPS_HOLD_NODE, VPPS_HOLD_CACHE } vpps_hold;
 /* Returns how tightly virtual processors (threads) that run on the chosen CPUs should be bound to them. */
 vpps_hold vpps_hold_of(const vpps_places *p, uint32_t n_vps, const uint32_t *chosen);

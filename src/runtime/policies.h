@@ -1,4 +1,4 @@
-/* policies.h - the batching policy of a handle, which decides what vertices run together: given by name, or chosen by measuring all. */
+/* policies.h - the batching policy of a handle, which decides which vertices run together. It is given by name or chosen by measuring. */
 #pragma once
 
 #include "runtime/profile.h"

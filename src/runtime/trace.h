@@ -14,7 +14,7 @@ typedef struct vpps_task_note {
     const vpps_compiled_cell *cell; /* the compiled cell (vertex function) of a STAGE or OUTER task */
     uint32_t kind;                  /* kind of the task; or VPPS_NOTE_BEGIN or VPPS_NOTE_WAIT */
     uint32_t stage;                 /* number of the stage (part of the cell), if the task is a STAGE */
-    uint32_t number;                /* STAGE, OUTER: number of the task's vertices; ENTRIES: number of the parameter */
+    uint32_t number;                /* number of the task's vertices (STAGE, OUTER) or of its parameter (ENTRIES) */
 } vpps_task_note;
 
 enum {

@@ -7,7 +7,7 @@
 #if defined(__x86_64__) && ((defined(__clang__) && __clang_major__ >= 9) || (!defined(__clang__) && __GNUC__ >= 10))
 #define VPPS_HAS_AVX512_BF16
 
-/* Packs an operand of a product into bf16 tiles (see vpps_pack_bf16). */
+/* Packs an operand of a product into bf16 tiles (vpps_pack_bf16). */
 void vpps_avx512_bf16_pack(const vpps_bf16_source *source, uint32_t parts, vpps_bf16_form form, uint32_t depth_tiles,
                            uint32_t *to);
 /* Arranges packed vectors for products with transposed matrices (vpps_spread_bf16): each element x becomes the pairs (x, 0) and (0, x). */

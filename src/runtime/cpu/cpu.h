@@ -179,7 +179,7 @@ static inline uint32_t vpps_rung_of(uint32_t worker) { return worker ? 32 - (uin
 /* Measured speeds of launches of one kind, such as training, by which crowd.c chooses how many threads (2^rung) run such launches. Speeds
  * are measured over windows: series of consecutive launches with one number of threads. */
 typedef struct vpps_crowd {
-    /* 2^rung threads run the launches of the current window, 2^home threads those of the fastest window */
+    /* the launches of the current window run on 2^rung threads; the fastest window had 2^home threads */
     uint32_t rung, home;
     /* period: number of windows after which another number of threads is tried; left: number of windows until then */
     uint32_t period, left;
@@ -214,7 +214,7 @@ struct vpps_cpu {
     uint32_t *chosen;          /* indexed by virtual processor (thread): its CPU, as an index into `places` */
     vpps_hold hold;            /* how tightly virtual processors (threads) are bound to the chosen CPUs */
     vpps_cpu_matrix *matrices; /* for each parameter that is a matrix: its blocks of rows */
-    /* values, gradients, states, transposed copies of matrices; those of one thread are adjacent */
+    /* memory for matrices' values, gradients, states and transposed copies; each thread's parts are adjacent */
     float *matrix_memory;
     size_t matrix_bytes;
     uint32_t *pack_memory; /* weights in bf16; NULL in fp32 */

@@ -17,7 +17,7 @@ typedef struct vpps_operands {
     const float *weights;     /* weights, one for each list member (letter v in isa.def) */
     const float *const *list; /* the list of tensors (letter * in isa.def) */
     uint32_t n_list;
-    /* MATMUL and MOVE: r, c: rows and columns of the result; k: number of terms of a sum (MATMUL), or rows of the first tensor (MOVE) */
+    /* for MATMUL and MOVE: the result is r x c; k is the number of terms of a sum (MATMUL), or of rows of the first tensor (MOVE) */
     uint32_t r, k, c;
     uint64_t key; /* random key of the dropout mask */
 } vpps_operands;

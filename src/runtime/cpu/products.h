@@ -296,7 +296,7 @@ static void pack_outer(uint32_t n, uint32_t k, const float *const *x, float *to)
     }
 }
 
-/* Computes the gradient of a block of matrix rows (m x k): block = (add: +=) sum over n vectors of d[v][d_skip ...] x[v]^T, x packed. */
+/* Computes the gradient of a block of matrix rows (m x k), or adds it (`add`): sum over n vectors of d[v][d_skip ...] x[v]^T, x packed. */
 static void outer(uint32_t m, uint32_t n, uint32_t k, const float *const *d, uint32_t d_skip, const float *x, float *a,
                   size_t ld, bool add) {
     float rows_of_d[OUTER_VECTORS * PRODUCT_HEIGHT * VECTOR] __attribute__((aligned(64)));

@@ -21,7 +21,7 @@ typedef struct vpps_tile_layout {
     uint32_t tile; /* most vertices that are computed together (in a tile) */
 } vpps_tile_layout;
 
-/* A tile (vertices computed together), or a part. Arrays have an element per axis: 0: vertices; d: members of their list input d - 1. */
+/* A tile (vertices computed together), or a part. Arrays are indexed by axis (0: vertices; d: members of list input d - 1). */
 typedef struct vpps_tile {
     vpps_vp *vp;
     const vpps_kernels *kernels;

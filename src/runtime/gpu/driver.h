@@ -53,7 +53,7 @@ typedef struct vpps_driver_table {
 
     /* Checks that an array of the caller lies in the machine's memory. `what`: the array's name in the message. Fails with ARGUMENT. */
     vpps_status (*check_outside)(vpps_driver *d, const void *array, size_t bytes, const char *what);
-    /* Returns the number of bytes from `address`, in the caller's memory, to the end of the allocation, the most to copy; 0: unknown. */
+    /* Returns the most bytes that a copy from `address`, in the caller's memory, may have: up to the allocation's end; 0: unknown. */
     size_t (*room_outside)(vpps_driver *d, uint64_t address);
     vpps_status (*copy_outside)(vpps_driver *d, const vpps_outside_copy *c);
     /* Orders calls with the work in the caller's CUDA stream. theirs_first: later calls wait for the stream's current work; else later work
