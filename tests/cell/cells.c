@@ -135,11 +135,6 @@ static void record_edges(vpps_graph *g) {
     TEST_OK(vpps_scatter(g, vpps_tanh(g, vpps_sum(g, 1, &key))));
     TEST_OK(vpps_push(g, vpps_average(g, 1, &a)));
 }
-static void record_pulled_list(vpps_graph *g) {
-    const vpps_node x = vpps_pull_list(g, HIDDEN, 1), y = vpps_pull_list(g, HIDDEN, 1), scores = vpps_dot(g, x, y);
-    TEST_OK(vpps_push(g, vpps_weighted_sum_list(g, vpps_softmax_list(g, scores), y)));
-}
-
 /* Records stacks of members, gathered and computed ones, and parts of such stacks: across two members, and of another stack. */
 static void record_stacked_list(vpps_graph *g) {
     const vpps_node h = vpps_gather_list(g, 0, HIDDEN, 1), edge = vpps_pull_list(g, SQUARE, 2);
@@ -171,29 +166,6 @@ static void record_several_lists(vpps_graph *g) {
     TEST_OK(vpps_push(g, vpps_min_of(g, 2, all)));
 }
 
-static void record_gated_list(vpps_graph *g) {
-    const vpps_node h = vpps_gather_list(g, 0, HIDDEN, 1);
-    const vpps_node gate = vpps_sigmoid(g, gate_of(g, 'i', "U", 1, &h)), weighted = vpps_mul(g, gate, h);
-    TEST_OK(vpps_scatter(g, vpps_div(g, vpps_sum(g, 1, &weighted), vpps_sum(g, 1, &gate))));
-}
-
-/* Records an average over several lists and a vector, and one over a single list. */
-static void record_average(vpps_graph *g) {
-    const vpps_node h = vpps_gather_list(g, 0, HIDDEN, 1), c = vpps_gather_list(g, 1, HIDDEN, 1);
-    const vpps_node x = vpps_pull(g, HIDDEN, 1), all[] = {vpps_tanh(g, h), x, c};
-    TEST_OK(vpps_scatter(g, vpps_average(g, 3, all)));
-    TEST_OK(vpps_scatter(g, vpps_average(g, 1, &c)));
-    TEST_OK(vpps_scatter(g, vpps_sum(g, 3, all)));
-}
-
-static void record_extremes(vpps_graph *g) {
-    const vpps_node h = vpps_gather_list(g, 0, HIDDEN, 1), x = vpps_pull(g, HIDDEN, 1), scaled = vpps_scale(g, h, 1.5f);
-    const vpps_node all[] = {x, h, scaled}, pair[] = {x, vpps_negate(g, x)};
-    TEST_OK(vpps_scatter(g, vpps_max_of(g, 3, all)));
-    TEST_OK(vpps_scatter(g, vpps_tanh(g, vpps_min_of(g, 1, &h))));
-    TEST_OK(vpps_scatter(g, vpps_max_of(g, 2, pair)));
-}
-
 static void record_matrices(vpps_graph *g) {
     const vpps_node a = vpps_gather(g, 0, 0, SQUARE, 1), A = vpps_gather(g, 0, 1, SQUARE, SQUARE);
     const vpps_node b = vpps_gather(g, 1, 0, SQUARE, 1), B = vpps_gather(g, 1, 1, SQUARE, SQUARE);
@@ -214,65 +186,6 @@ static void record_matrix_values(vpps_graph *g) {
     TEST_OK(vpps_push(g, vpps_sum_elements(g, vpps_square(g, W))));
 }
 
-/* Records two dropouts of the vertex and one of each member. */
-static void record_dropout(vpps_graph *g) {
-    const vpps_node x = vpps_dropout(g, vpps_pull(g, HIDDEN, 1), 0.25f), h = vpps_gather_list(g, 0, HIDDEN, 1);
-    const vpps_node list = vpps_dropout(g, h, 0.5f), y = vpps_dropout(g, vpps_tanh(g, x), 0.5f);
-    TEST_OK(vpps_scatter(g, vpps_add(g, y, vpps_sum(g, 1, &list))));
-    TEST_OK(vpps_push(g, vpps_dropout(g, y, 0.5f)));
-}
-
-static void record_parts(vpps_graph *g) {
-    const vpps_node x = vpps_pull(g, HIDDEN, 1), y = vpps_pull(g, 7, 1), both[] = {x, y, vpps_slice(g, x, 5, 20)};
-    const vpps_node stack = vpps_concat(g, 3, both), M = vpps_pull(g, SQUARE, 3), pair[] = {M, vpps_slice(g, M, 1, 2)};
-    TEST_OK(vpps_push(g, vpps_tanh(g, vpps_slice(g, stack, 40, 33))));
-    TEST_OK(vpps_push(g, vpps_square(g, vpps_slice(g, stack, 0, 11))));
-    TEST_OK(vpps_push(g, vpps_concat(g, 2, pair)));
-}
-
-static void record_weighted(vpps_graph *g) {
-    const vpps_node xs[] = {vpps_pull(g, HIDDEN, 1), vpps_pull(g, HIDDEN, 1), vpps_pull(g, HIDDEN, 1)};
-    TEST_OK(vpps_push(g, vpps_weighted_sum(g, vpps_softmax(g, vpps_pull(g, 3, 1)), 3, xs)));
-    TEST_OK(vpps_push(g, vpps_weighted_sum(g, vpps_pull(g, 1, 1), 1, xs)));
-}
-
-static void record_functions(vpps_graph *g) {
-    const vpps_node x = vpps_pull(g, HIDDEN, 1),
-                    y = vpps_add(g, vpps_square(g, vpps_pull(g, HIDDEN, 1)), vpps_exp(g, x));
-    TEST_OK(vpps_push(g, vpps_relu(g, x)));
-    TEST_OK(vpps_push(g, vpps_elu(g, x, 0.7f)));
-    TEST_OK(vpps_push(g, vpps_gelu(g, x)));
-    TEST_OK(vpps_push(g, vpps_gelu_erf(g, x)));
-    TEST_OK(vpps_push(g, vpps_log_sum_exp(g, x)));
-    TEST_OK(vpps_push(g, vpps_layer_norm(g, x, y, x, 0.1f)));
-    const vpps_node square = vpps_broadcast(g, vpps_slice(g, x, 0, 5), 5, 4);
-    TEST_OK(vpps_push(g, vpps_log_sum_exp(g, vpps_layer_norm(g, square, vpps_slice(g, x, 5, 5), VPPS_NO_NODE, 0.1f))));
-    TEST_OK(vpps_push(g, vpps_softmax(g, vpps_mul(g, square, vpps_pull(g, 5, 4)))));
-    const vpps_node columns[] = {square, vpps_slice(g, y, 0, 5)}, beside = vpps_hstack(g, 2, columns);
-    TEST_OK(vpps_push(g, vpps_matmul(g, vpps_transpose(g, beside), vpps_square(g, beside))));
-    const vpps_node numbers = vpps_scale(g, vpps_when(g, vpps_ones(g, 6, 1), vpps_sum_elements(g, y)), 3);
-    TEST_OK(vpps_push(g, vpps_select_rows_at(g, beside, numbers)));
-    TEST_OK(vpps_push(g, vpps_select_rows(g, x, 3, (const uint32_t[]){4, 1, 4})));
-    TEST_OK(vpps_push(g, vpps_div(g, vpps_abs(g, x), y)));
-    TEST_OK(vpps_push(g, vpps_log(g, y)));
-    TEST_OK(vpps_push(g, vpps_sqrt(g, y)));
-    TEST_OK(vpps_push(g, vpps_max(g, x, vpps_scale(g, y, 0.5f))));
-    TEST_OK(vpps_push(g, vpps_min(g, y, vpps_sub(g, x, y))));
-    TEST_OK(vpps_push(g, vpps_softmax(g, x)));
-    TEST_OK(vpps_push(g, vpps_log_softmax(g, y)));
-    TEST_OK(vpps_push(g, vpps_scale_by(g, x, vpps_sum_elements(g, y))));
-}
-
-static void record_losses(vpps_graph *g) {
-    const vpps_node x = vpps_pull(g, CLASSES, 1), y = vpps_pull(g, CLASSES, 1);
-    TEST_OK(vpps_push(g, vpps_cross_entropy(g, x, vpps_pull_index(g))));
-    TEST_OK(vpps_push(g, vpps_cross_entropy_with(g, x, vpps_pull_index(g), y, 0.25f)));
-    TEST_OK(vpps_push(g, vpps_hinge(g, vpps_scale(g, x, 2), 3, 0.75f)));
-    TEST_OK(vpps_push(g, vpps_binary_log_loss(g, vpps_sigmoid(g, x), vpps_sigmoid(g, y))));
-    TEST_OK(vpps_push(g, vpps_squared_distance(g, x, y)));
-    TEST_OK(vpps_push(g, vpps_dot(g, x, vpps_mul(g, x, y))));
-}
-
 /* Records a classifier inside a recurrence, for which no vertex waits. */
 static void record_tagger(vpps_graph *g) {
     const vpps_node x = vpps_pull(g, EMBED, 1);
@@ -281,14 +194,6 @@ static void record_tagger(vpps_graph *g) {
     const vpps_node logits = vpps_affine1(g, param(g, "b_C"), param(g, "C"), s.h);
     TEST_OK(vpps_push(g, logits));
     TEST_OK(vpps_push(g, vpps_cross_entropy(g, logits, vpps_pull_index(g))));
-}
-
-static void record_passes_on(vpps_graph *g) {
-    const vpps_node h = vpps_gather(g, 0, 0, HIDDEN, 1), b = vpps_parameter(g, param(g, "b_i"));
-    TEST_OK(vpps_scatter(g, h));
-    TEST_OK(vpps_push(g, b));
-    TEST_OK(vpps_push(g, vpps_lookup(g, param(g, "words"), vpps_pull_index(g))));
-    TEST_OK(vpps_push(g, vpps_mul(g, h, b)));
 }
 
 cells cells_open(void) {

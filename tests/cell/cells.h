@@ -1,4 +1,4 @@
-/* cells.h - small cells of every kind that networks have, on one model; and the proof that a compiled cell is right. */
+/* cells.h - small cells as networks have, on one model; and the proof that a compiled cell is right. */
 #pragma once
 
 #include "cell/cell.h"
@@ -16,21 +16,11 @@ enum { HIDDEN = 48, EMBED = 40, CLASSES = 5, WORDS = 7, SQUARE = 6 };
     X(child_sum, "child-sum Tree-LSTM")                                                                                \
     X(attention, "attention")                                                                                          \
     X(edges, "attention over edges")                                                                                   \
-    X(pulled_list, "attention over what is pulled")                                                                    \
     X(stacked_list, "stacks of lists")                                                                                 \
     X(several_lists, "lists of several lengths")                                                                       \
-    X(gated_list, "gated sum of a list")                                                                               \
-    X(average, "average of a list and a vector")                                                                       \
-    X(extremes, "extremes of a list")                                                                                  \
     X(matrices, "matrix-vector inner")                                                                                 \
     X(matrix_values, "matrices as values")                                                                             \
-    X(dropout, "dropout")                                                                                              \
-    X(parts, "slices and stacks")                                                                                      \
-    X(weighted, "weighted sum")                                                                                        \
-    X(functions, "functions")                                                                                          \
-    X(losses, "losses")                                                                                                \
-    X(tagger, "LSTM with a classifier")                                                                                \
-    X(passes_on, "inputs and parameters as outputs")
+    X(tagger, "LSTM with a classifier")
 
 typedef enum cell_id {
 #define X(id, name) CELL_##id,

@@ -2,12 +2,13 @@
 #include "cell/flops.h"
 #include "cell/print.h"
 #include "cells.h"
+#include "common/random_graph.h"
 
-static char *printed(const cells *x, const vpps_compiled_cell *c) {
+static char *printed(const vpps_model *model, const vpps_compiled_cell *c) {
     char *text = NULL;
     size_t bytes;
     FILE *out = need(open_memstream(&text, &bytes));
-    TEST_OK(vpps_print_cell(x->model, c, out));
+    TEST_OK(vpps_print_cell(model, c, out));
     fclose(out);
     return text;
 }
@@ -25,7 +26,7 @@ TEST(lstm_by_rows) {
     AT_END(cells_close) cells x = cells_open();
     const vpps_cell_needs needs = cells_recurrent(x.g, x.cell[CELL_lstm], 2);
     OWNED(vpps_compiled_cell) *c = cells_compile(x.g, x.cell[CELL_lstm], &needs);
-    FREED char *text = printed(&x, c);
+    FREED char *text = printed(x.model, c);
     static const char *const lines[] = {
         "in0       40 x 1     pulled 0                     gradient\n",
         "in1       48 x 1     child 0, output 0            gradient, recurrent\n",
@@ -86,26 +87,30 @@ TEST_EACH(operations_over_lists, 0, VPPS_COUNT(lists)) {
     AT_END(cells_close) cells x = cells_open();
     const vpps_cell_needs needs = cells_needs();
     OWNED(vpps_compiled_cell) *c = cells_compile(x.g, x.cell[lists[_i].cell], &needs);
-    FREED char *text = printed(&x, c);
+    FREED char *text = printed(x.model, c);
     for (size_t i = 0; i < VPPS_COUNT(lists[_i].lines) && lists[_i].lines[i]; i++) check_says(text, lists[_i].lines[i]);
     ck_assert(!lists[_i].never || !strstr(text, lists[_i].never));
 }
 
-/* Every value of every cell has a text, without placeholders. */
-TEST_EACH(every_operation, 0, N_CELLS) {
-    AT_END(cells_close) cells x = cells_open();
-    const vpps_cell_needs needs = cells_recurrent(x.g, x.cell[_i], 2);
-    OWNED(vpps_compiled_cell) *c = cells_compile(x.g, x.cell[_i], &needs);
-    for (uint32_t v = 0; v < c->n_values; v++) {
-        char *text = vpps_value_text(x.model, c, v), *name = vpps_value_name(x.model, c, v);
-        ck_assert(text && name && *text && *name);
-        ck_assert_msg(!strchr(text, '$') && !strstr(text, "429496"), "%s: %s = %s", c->name, name, text);
-        free(text);
-        free(name);
+/* Every value of every random cell has a text, without placeholders. */
+TEST_EACH(every_operation, 0, 10) {
+    for (uint64_t seed = 20 * (uint64_t)_i; seed < 20 * ((uint64_t)_i + 1); seed++) {
+        rg_case drawn;
+        AT_END(rg_destroy) rg_built built;
+        rg_draw(&drawn, seed, 8);
+        TEST_OK(rg_build(&built, &drawn, NULL));
+        for (vpps_cell cell = 0; cell < built.model->n_cells; cell++) {
+            const vpps_cell_needs needs = cells_recurrent(built.g[0], cell, 2);
+            OWNED(vpps_compiled_cell) *c = cells_compile(built.g[0], cell, &needs);
+            for (uint32_t v = 0; v < c->n_values; v++) {
+                FREED char *text = vpps_value_text(built.model, c, v), *name = vpps_value_name(built.model, c, v);
+                ck_assert(text && name && *text && *name);
+                ck_assert_msg(!strchr(text, '$') && !strstr(text, "429496"), "%s: %s = %s", c->name, name, text);
+            }
+            FREED char *all = printed(built.model, c);
+            check_says(all, "flops a vertex");
+        }
     }
-    char *text = printed(&x, c);
-    check_says(text, "flops a vertex");
-    free(text);
 }
 
 /* ---------------------------------------------------------------- what is counted */
