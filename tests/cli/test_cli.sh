@@ -68,8 +68,6 @@ printf '(-1 (-1 a) (-1 b))\n' >unlabelled.txt
 check "no labels" fails_with 1 "class" "${of_file[@]}" --data unlabelled.txt
 printf '(0 (-1 a) (-1 b))\n' >one.txt
 check "one class" fails_with 1 "needs 2" "${of_file[@]}" --data one.txt
-: >empty.txt
-check "empty data" fails_with 1 "empty.txt: expected trees, found none" "${of_file[@]}" --data empty.txt
 
 # ---------------------------------------------------------------- training, its files and its reports
 
@@ -251,15 +249,7 @@ check "script prints a script" test "$(wc -l <out)" -gt 10
 check "script of a checkpoint's network" exits 0 "$vpps" script tree-lstm --model whole.ckpt --vps 2
 check "cell" shows out "tree-lstm inner: " "$vpps" cell tree-lstm "${tiny[@]}"
 check "cell prints stages" grep -qE '^  stage 1: forward lazy, by vertices, [0-9,]+ flops a vertex$' out
-check "cell prints operations" grep -qE '^    t[0-9]+ += b_i \+ U_i_l in[0-9] \+ U_i_r in[0-9] +12 x 1$' out
-check "cell prints steps" grep -qE '^      product    s[0-9]+ = b_i \+ U_i_l in[0-9] \+ U_i_r in[0-9]$' out
-check "cell prints instructions" grep -qE '^      run        s[0-9]+ = sigmoid s[0-9]+$' out
-check "cell prints stacks" says out "stacked: 60 x 24 times ["
-check "cell prints what is kept" says out "  kept: 96 words a vertex, 384 bytes a vertex"
 check "cell prints what passes between stages" says out "  while a vertex runs backward: 16 words"
-check "cell prints gradients" grep -qE '^    U_i_l \+= t[0-9]+ in[0-9]\^T +12 x 12$' out
-check "cell: rows are shared out" prints '^  stage 0: forward eager, by rows' "$vpps" cell lstm-lm --examples 160 --hidden 256 --embed 256 --vps 2
-check "cell: a share from every VP" says out "a share from every VP"
 check "cell --json" tells "o['model'] == 'tree-lstm' and o['vps'] == 2 and len(o['cells']) == 2" "$vpps" cell tree-lstm "${tiny[@]}" --json
 inner="next(c for c in o['cells'] if c['name'] == 'tree-lstm inner')"
 check "cell --json: stages" json out "[(s['direction'], s['part'], s['split']) for s in ${inner}['stages']] == \

@@ -277,7 +277,7 @@ def test_lists_in_bulk(rng):
 
 
 def test_attention_and_two_lists(rng):
-    """Compares softmax_list, log_softmax_list, weighted_sum_list, concat_list and a second list with NumPy, and their gradient with differences."""
+    """Compares softmax_list, log_softmax_list, weighted_sum_list, concat_list and a second list with NumPy."""
     m, W, state = states_of_nodes()
 
     @m.cell
@@ -297,32 +297,19 @@ def test_attention_and_two_lists(rng):
     lists = [[1, 2], [0, 2, 3, 4], [4]]
     queries, first = [0, 1, 2], np.cumsum([0] + [len(k) for k in lists])
 
-    def attended(w):
-        out = []
-        for q, keys in zip(queries, lists):
-            e = np.exp([x[k] @ (w @ x[q]) for k in keys])
-            out.append(np.stack([(e / e.sum()) @ x[keys], np.log(e / e.sum()) @ x[keys]]))
-        return np.stack(out)
-
-    def build(g):
-        states = g.apply(state, pulls=g.inputs(x))
-        return states, g.apply(attend, children=states[queries], lists=[(first, states[np.concatenate(lists)])])
+    attended = []
+    for q, keys in zip(queries, lists):
+        e = np.exp([x[k] @ (W.value @ x[q]) for k in keys])
+        attended.append(np.stack([(e / e.sum()) @ x[keys], np.log(e / e.sum()) @ x[keys]]))
 
     with m.graph() as g:
-        states, v = build(g)
+        states = g.apply(state, pulls=g.inputs(x))
+        v = g.apply(attend, children=states[queries], lists=[(first, states[np.concatenate(lists)])])
         for k in range(2):
-            np.testing.assert_allclose(trainer.forward(v.pushed(k)), attended(W.value)[:, k], rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(trainer.forward(v.pushed(k)), np.stack(attended)[:, k], rtol=1e-4, atol=1e-5)
         v = two(states[0], states[3], states[1], states[2], pull_lists=[[vpps.input(2.0), vpps.input(3.0)]], list_members=[2, 2])
         expected = np.concatenate([x[0], x[3], np.zeros(4), 2 * x[1] + 3 * x[2]])
         np.testing.assert_allclose(trainer.forward(v.pushed()), expected, rtol=1e-5, atol=1e-6)
-        v = build(g)[1]
-        trainer.backward(vpps.sum_elements(vpps.sum(v.pushed(0)) + vpps.sum(v.pushed(1))))
-        trainer.read_gradients()
-    w, h = W.value.astype(np.float64), 1e-4
-    for i in np.ndindex(4, 4):
-        d = np.zeros((4, 4))
-        d[i] = h
-        assert W.gradient.values[i] == pytest.approx((attended(w + d).sum() - attended(w - d).sum()) / (2 * h), rel=1e-3, abs=1e-4)
 
 
 def test_bulk_counts_what_c_would_read_beyond(rng):
