@@ -246,8 +246,8 @@ VPPS_API vpps_status vpps_push(vpps_graph *recorder, vpps_node x);
  * labels or row numbers (dropout counts as one more). *out is UINT32_MAX on failure. */
 VPPS_API vpps_status vpps_cell_end(vpps_graph *recorder, vpps_cell *out);
 
-/* The arguments of one vertex (application of a cell): the children, nodes and integers that the cell's recording numbers by vpps_gather, vpps_pull,
- * vpps_pull_index and their list forms. */
+/* The arguments of one vertex (application of a cell): the children, nodes and integers that the cell's recording numbers by vpps_gather,
+ * vpps_pull, vpps_pull_index and their list forms. */
 typedef struct vpps_application {
     size_t size; /* sizeof(vpps_application) */
     vpps_cell cell;
@@ -271,7 +271,7 @@ typedef struct vpps_application {
 VPPS_API vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a);
 /* Makes a vertex whose outputs for parent vertices (vpps_gather) are existing nodes, e.g. a recurrence's initial state. */
 VPPS_API vpps_vertex vpps_source(vpps_graph *g, uint32_t n, const vpps_node *nodes);
-/* Return the node that is output number k of a vertex: among its outputs of vpps_push (vpps_pushed), or of vpps_scatter (vpps_scattered). */
+/* Return the node that is output k of a vertex: among its outputs of vpps_push (vpps_pushed), or of vpps_scatter (vpps_scattered). */
 VPPS_API vpps_node vpps_pushed(vpps_graph *g, vpps_vertex v, uint32_t k);
 VPPS_API vpps_node vpps_scattered(vpps_graph *g, vpps_vertex v, uint32_t k);
 
@@ -365,7 +365,7 @@ typedef struct vpps_options {
     size_t size; /* sizeof(vpps_options): vpps_options_default sets it */
     /* "cpu"; "cuda" or "gpu": an NVIDIA GPU; "simt": the GPU's kernel on the CPU, to debug; "auto": cuda if there is one, else cpu. */
     const char *device;
-    /* Number of virtual processors. 0: one for each core (as affinity and the control group's quota allow), or for each multiprocessor of the GPU. */
+    /* Number of virtual processors. 0: one per core (as affinity and the control group's quota allow) or GPU multiprocessor. */
     uint32_t vps;
     /* Number of groups of virtual processors, a divisor of vps. Each group holds the whole model and computes some of the batch's inputs
      * (examples). 0: the number with the least estimated cost; on a GPU as many groups as keep the model's weights on chip and leave each
@@ -380,8 +380,8 @@ typedef struct vpps_options {
      * Slices run one after the other in the same memory, after forward and before backward of the wave's other vertices. 0: one slice, more
      * if the pool is too small. */
     uint32_t slices;
-    /* Batching policy: if several cells form a recurrence, decides which vertices run together. "depth", "share", "ratio", "fsm" (learned on the
-     * first batch, in about a second): see `vpps policy`; "auto": trained batches try all policies. NULL: "share" on a CPU, "depth" on a GPU. */
+    /* Batching policy: decides which vertices run together if several cells form a recurrence. "depth", "share", "ratio", "fsm" (learned on
+     * the first batch, in about a second; see `vpps policy`); "auto": trained batches try all. NULL: "share" on a CPU, "depth" on a GPU. */
     const char *policy;
     /* Memory for the parameters and one batch. 0: as much as 32-bit word offsets reach. Memory is touched only when used. */
     uint64_t pool_bytes;
@@ -389,8 +389,8 @@ typedef struct vpps_options {
     vpps_gradients gradients;
     vpps_nonfinite nonfinite;
     vpps_caller caller;
-    /* A wait of more ms than this, in which no virtual processor runs a task, fails with STALL. 0: 10,000. A GPU that drives a display: at most
-     * 1,000. On a GPU a batch that takes ten times as long, and at least a minute, also fails with STALL. */
+    /* A wait of more ms than this, in which no virtual processor runs a task, fails with STALL. 0: 10,000. A GPU that drives a display: at
+     * most 1,000. On a GPU a batch that takes ten times as long, and at least a minute, also fails with STALL. */
     uint32_t watchdog_ms;
     uint64_t seed; /* seed of dropout's random masks */
     vpps_precision precision;
@@ -400,17 +400,17 @@ typedef struct vpps_options {
     vpps_communicator *communicator;
     bool portable; /* CPU: whether products use plain C instead of wide vector instructions */
     bool verify;   /* whether each batch's script (program) is first proved to compute what the graph asks for (slow) */
-    /* GPU: consecutive rows of a matrix that one virtual processor owns, 1 to 1,024. 0: the first trained batches measure which number is fastest. */
+    /* GPU: consecutive matrix rows that a virtual processor owns, 1 to 1,024. 0: the first trained batches measure what is fastest. */
     uint32_t rpw;
-    /* GPU: threads of a virtual processor (CTA), a multiple of 32 up to 1,024. 0: the first trained batches measure which number is fastest. */
+    /* GPU: threads of a virtual processor (CTA), a multiple of 32 up to 1,024. 0: the first trained batches measure what is fastest. */
     uint32_t threads;
     uint64_t trace_events; /* record at most this many trace events of 32 bytes (vpps_trace_write); 0: no trace */
-    /* Whether to measure nothing. A GPU then uses the first candidate, not the fastest, where rpw or threads is 0 or gradients is AUTO; a CPU
-     * takes the kernels of products from a fixed table. */
+    /* Whether to measure nothing. A GPU then uses the first candidate, not the fastest, where rpw or threads is 0 or gradients is AUTO; a
+     * CPU takes the kernels of products from a fixed table. */
     bool no_tuning;
-    /* CPU: try all ways to share a cell's work out over cores on trained batches, and cache the fastest on disk, unless the cache has it. */
+    /* CPU: try all ways to divide a cell's work among cores on trained batches, and cache the fastest on disk, unless the cache has it. */
     bool tune;
-    /* Receives messages: why a device was chosen, which kernels were made or rejected, what the profile measured. NULL: no messages. */
+    /* Receives messages: why a device was chosen, which kernels were made or rejected, what was measured. NULL: no messages. */
     void (*log)(void *context, const char *line);
     void *log_context;
     /* Most bytes for values that vpps_keep leaves on the device, each rounded up to 64. The first such value reserves this memory in the
@@ -441,8 +441,8 @@ VPPS_API vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, floa
 VPPS_API vpps_status vpps_poll_loss(vpps_handle *h, bool *done, float *loss);
 /* Waits for the latest batch and gives its loss (may be NULL). Fails with STATE (no batch was ever run), or with that batch's error. */
 VPPS_API vpps_status vpps_sync_latest_loss(vpps_handle *h, float *loss);
-/* Inference: computes n nodes and copies their values to outs[i] (rows * cols floats, column after column). Computes nodes of vpps_keep too;
- * then n may be 0. Waits for the batch in flight. No gradients, no update, dropout off. Fails as vpps_fb does. */
+/* Inference: computes n nodes and copies their values to outs[i] (rows * cols floats, column after column). Computes nodes of vpps_keep
+ * too; then n may be 0. Waits for the batch in flight. No gradients, no update, dropout off. Fails as vpps_fb does. */
 VPPS_API vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, const vpps_node *nodes,
                                   float *const *outs);
 /* Set a number of the optimizer for the next steps. Fail with ARGUMENT if the number is negative or not finite, or a momentum above 1. */
@@ -465,9 +465,9 @@ typedef struct vpps_metadata {
 /* Writes a checkpoint of the device's parameters and optimizer state with n pairs of metadata. Fails with IO, ARGUMENT. */
 VPPS_API vpps_status vpps_save(vpps_handle *h, const char *path, const vpps_metadata *metadata, uint32_t n);
 
-/* Reads a checkpoint into model and device; on failure neither changes. Optimizer state that does not fit the handle's optimizer begins at zero. If
- * the file lacks the parameters' numbers of updates (old files), each parameter counts as updated by every batch. Fails with IO, FORMAT (not
- * safetensors, truncated, a tensor missing or of another shape, a wrong checksum). */
+/* Reads a checkpoint into model and device; on failure neither changes. Optimizer state that does not fit the handle's optimizer begins at
+ * zero. If the file lacks the parameters' numbers of updates (old files), each parameter counts as updated by every batch. Fails with IO,
+ * FORMAT (not safetensors, truncated, a tensor missing or of another shape, a wrong checksum). */
 VPPS_API vpps_status vpps_load(vpps_handle *h, const char *path);
 /* Gives one metadata value of a checkpoint as a string that the caller frees; NULL if the key is absent. Fails with IO, FORMAT. */
 VPPS_API vpps_status vpps_checkpoint_metadata(const char *path, const char *key, char **out);
@@ -483,8 +483,8 @@ typedef struct vpps_param_info {
     uint32_t count; /* number of a lookup table's entries; else 1 */
     uint32_t rows, cols;
     bool frozen;
-    /* Lookup table whose entries are divided among processes (vpps_shard_tables): this process has entries first, first + step, ... Else first is 0,
-     * step 1. */
+    /* Lookup table whose entries are divided among processes (vpps_shard_tables): this process has entries first, first + step, ... Else
+     * first is 0, step 1. */
     uint32_t first, step;
 } vpps_param_info;
 
@@ -505,7 +505,7 @@ VPPS_API vpps_status vpps_set_param_group(vpps_handle *h, uint32_t n, const vpps
                                           const vpps_param_group *group);
 
 /* ---------------------------------------------------------------- more operations */
-/* Returns the number of nodes that the graph has so far. Nodes inside applied cells count; an op on a list counts once for each list member. */
+/* Returns the number of nodes of the graph so far. Nodes inside applied cells count; an op on a list counts once per list member. */
 VPPS_API uint32_t vpps_graph_size(const vpps_graph *g);
 VPPS_API vpps_status vpps_node_shape(const vpps_graph *g, vpps_node x, uint32_t *rows, uint32_t *cols);
 
@@ -643,8 +643,8 @@ typedef struct vpps_applications {
     const vpps_node *const *pull_lists;
 } vpps_applications;
 #define VPPS_APPLICATIONS(...) (&(vpps_applications){.size = sizeof(vpps_applications), __VA_ARGS__})
-/* Makes n new vertices that apply a cell, with consecutive numbers from vpps_graph_vertices(g) on; returns the first one's number. A child may be an
- * earlier vertex of the same call. Fails as vpps_apply does, naming the vertex, and with ARGUMENT if the numbers in a list's `first` decrease. */
+/* Makes n vertices that apply a cell, numbered from vpps_graph_vertices(g) on; returns the first number. A child may be an earlier vertex
+ * of the call. Fails as vpps_apply does, naming the vertex, and with ARGUMENT if the numbers in a list's `first` decrease. */
 VPPS_API vpps_vertex vpps_apply_many(vpps_graph *g, const vpps_applications *a);
 /* Returns the number of vertices so far, which is the next vertex's number. */
 VPPS_API uint32_t vpps_graph_vertices(const vpps_graph *g);
@@ -665,8 +665,8 @@ VPPS_API vpps_status vpps_scattered_many(vpps_graph *g, uint32_t n, const vpps_v
  *
  * vpps_backward and vpps_update give the bits of vpps_fb, which is faster: one launch. Four graphs of eight inputs each, added up, train
  * as one graph of 32 does. */
-/* Names nodes whose values, and nodes whose gradients (of the call's loss), a training call returns. Values are computed with dropout unless
- * no_dropout, from parameters before the update; gradients of nodes do not add up over calls. */
+/* Names nodes whose values, and nodes whose gradients (of the call's loss), a training call returns. Values are computed with dropout
+ * unless no_dropout, from parameters before the update; gradients of nodes do not add up over calls. */
 typedef struct vpps_request {
     size_t size; /* sizeof(vpps_request) */
     uint32_t n_values;
@@ -708,8 +708,8 @@ typedef struct vpps_gradient {
     const uint32_t *entries; /* lookup table: ascending numbers of the entries with a gradient; else NULL */
     uint32_t n;              /* lookup table: number of entries with a gradient; else 1, or 0 without a gradient */
 } vpps_gradient;
-/* Wait for the batch in flight, then copy this process's gradients from device to model (read), or from model to device for the next
- * update (write; of a lookup table only entries that the latest vpps_read_gradients gave). Fail with DEVICE, STATE (write: the device has no gradients). */
+/* Wait for the batch in flight, then copy this process's gradients from device to model (read) or back for the next update (write; of a
+ * lookup table only the entries of the latest vpps_read_gradients). Fail with DEVICE, STATE (write: the device has no gradients). */
 VPPS_API vpps_status vpps_read_gradients(vpps_handle *h);
 VPPS_API vpps_status vpps_write_gradients(vpps_handle *h);
 /* Gives the model's copy of a parameter's gradient. Fails with ARGUMENT (no such parameter), STATE (no vpps_read_gradients so far). */
@@ -755,10 +755,10 @@ VPPS_API vpps_status vpps_step_drop(vpps_handle *h);
  *     vpps_publish_parameters(h);                           now and then, by the thread that trains
  *     vpps_forward(reader, ...);                            with the newest published parameters
  *
- * The new handle begins with the parameters after the trainer's latest batch. Its parameters change between two calls of vpps_forward, never
- * within one; the host keeps two copies of them. Each thread builds its own graphs; no thread may record cells or freeze parameters while
- * others use the model. The trainer may be destroyed first. Set options.vps, since threads share the cores; the optimizer is ignored. Fails
- * as vpps_handle_create, with ARGUMENT (a communicator), STATE (`trainer` is for inference; tables are shared out). */
+ * The new handle begins with the parameters after the trainer's latest batch. Its parameters change between two calls of vpps_forward,
+ * never within one; the host keeps two copies of them. Each thread builds its own graphs; no thread may record cells or freeze parameters
+ * while others use the model. The trainer may be destroyed first. Set options.vps, since threads share the cores; the optimizer is ignored.
+ * Fails as vpps_handle_create, with ARGUMENT (a communicator), STATE (`trainer` is for inference; tables are shared out). */
 VPPS_API vpps_status vpps_handle_create_inference(vpps_handle **out, vpps_handle *trainer, const vpps_options *options);
 /* Waits for the batch in flight and publishes the parameters, which each inference handle takes with its next vpps_forward. Fails with
  * DEVICE and the error that made the handle useless; inference handles then keep the parameters published before. */
@@ -778,9 +778,9 @@ VPPS_API vpps_status vpps_publish_parameters(vpps_handle *h);
 typedef uint64_t vpps_value; /* number of a value that a handle keeps on its device; no number is used twice */
 #define VPPS_NO_VALUE ((vpps_value)0)
 
-/* Makes the next vpps_fb, vpps_backward, vpps_step_forward or vpps_forward of the graph with this handle keep the value of x on the device; *out is
- * the kept value's number. If the graph is cleared first, no value is kept; a run that fails with POOL or MEMORY keeps nothing, and may be repeated.
- * Fails with POOL (options.keep_bytes are in use), ARGUMENT (no such node), STATE (g records a cell), the graph's error. */
+/* Makes the next vpps_fb, vpps_backward, vpps_step_forward or vpps_forward of the graph with this handle keep x's value on the device; *out
+ * is the value's number. If the graph is cleared first, nothing is kept; a run that fails with POOL or MEMORY keeps nothing and may be
+ * repeated. Fails with POOL (options.keep_bytes are in use), ARGUMENT (no such node), STATE (g records a cell), the graph's error. */
 VPPS_API vpps_status vpps_keep(vpps_handle *h, vpps_graph *g, vpps_node x, vpps_value *out);
 /* Copies rows * cols floats, column after column, to the device as a kept value (a value that stays there). Waits for the batch in flight.
  * Fails as vpps_keep, and with ARGUMENT (no elements, or 2^22 and more). */
@@ -810,11 +810,11 @@ VPPS_API vpps_status vpps_release(vpps_handle *h, vpps_value value);
  *     ...the caller computes with them in `stream`...
  *     vpps_step_backward(h, n_values, gradients); */
 typedef enum vpps_pointer_mode { VPPS_POINTERS_HOST, VPPS_POINTERS_DEVICE } vpps_pointer_mode;
-/* Sets where the arrays of floats of later calls lie: `data` of vpps_keep_data, `out` of vpps_read_kept, `outs` of
- * vpps_forward, value_outs and gradient_outs of a vpps_request, `gradients` of vpps_step_backward. DEVICE: in the memory of the handle's
- * GPU (simt: the host's); lists of their addresses, and all other arrays, stay the host's. `stream` is the caller's CUstream (NULL: the
- * default stream): a call's copies follow the work that the stream has then, and precede its later work, so that the stream may use the
- * arrays when the call returns. An open step's gradient_outs keep the mode that they had in vpps_step_forward. Allowed while a step is open.
+/* Sets where the arrays of floats of later calls lie: `data` of vpps_keep_data, `out` of vpps_read_kept, `outs` of vpps_forward, value_outs
+ * and gradient_outs of a vpps_request, `gradients` of vpps_step_backward. DEVICE: in the memory of the handle's GPU (simt: the host's);
+ * lists of their addresses, and all other arrays, stay the host's. `stream` is the caller's CUstream (NULL: the default stream): a call's
+ * copies follow the work that the stream has then, and precede its later work, so that the stream may use the arrays when the call returns.
+ * An open step's gradient_outs keep the mode that they had in vpps_step_forward. Allowed while a step is open.
  *   With DEVICE, those calls fail with ARGUMENT if an array is not the GPU's memory, or its allocation ends too early; a request cannot name the
  * loss; and vpps_step_backward does not look whether gradients are finite: options.nonfinite sees the norm of the parameters' gradients.
  * Fails with ARGUMENT (DEVICE on a handle of the device cpu). */
@@ -846,12 +846,12 @@ VPPS_API void vpps_communicator_close(vpps_communicator *c);
 VPPS_API uint32_t vpps_communicator_rank(const vpps_communicator *c);
 VPPS_API uint32_t vpps_communicator_size(const vpps_communicator *c);
 
-/* Shares out the lookup tables that are declared later over the processes: each process keeps the entries whose number, modulo the number of
- * processes, is its rank, and their optimizer state; no other process keeps them. Entries that a batch uses, and their gradients, travel.
- * Initial values are as with one process. The model's handle must have this communicator and the device cpu. All processes together call
- * vpps_fb; vpps_save (the first process writes whole tables to its path; the others' path, not NULL, and metadata are ignored); vpps_load
- * (each reads its own entries; the number of processes may have changed); and vpps_forward_end after any number of calls of vpps_forward.
- * NULL, or one process: tables stay whole. Fails with STATE (there is a table already). */
+/* Shares out the lookup tables that are declared later over the processes: each process keeps the entries whose number, modulo the number
+ * of processes, is its rank, and their optimizer state; no other process keeps them. Entries that a batch uses, and their gradients,
+ * travel. Initial values are as with one process. The model's handle must have this communicator and the device cpu. All processes together
+ * call vpps_fb; vpps_save (the first process writes whole tables to its path; the others' path, not NULL, and metadata are ignored);
+ * vpps_load (each reads its own entries; the number of processes may have changed); and vpps_forward_end after any number of calls of
+ * vpps_forward. NULL, or one process: tables stay whole. Fails with STATE (there is a table already). */
 VPPS_API vpps_status vpps_shard_tables(vpps_model *model, const vpps_communicator *c);
 /* If tables are shared out, each process calls this between its last vpps_forward and vpps_fb, vpps_save or vpps_load: the call sends
  * entries to other processes until no process is in vpps_forward. Otherwise does nothing. Fails as vpps_forward does. */
@@ -875,8 +875,8 @@ typedef struct vpps_cost {
 VPPS_API vpps_status vpps_graph_cost(vpps_graph *g, vpps_cost *out);
 
 /* ---------------------------------------------------------------- what a handle did */
-/* Counts and times of a handle. The members from `nodes` to `live_bytes`, host_ns, device_ns, groups, waves, slices, policy, wall_ns, gap_ns
- * and `gradients` describe the latest training batch. */
+/* Counts and times of a handle. The members from `nodes` to `live_bytes`, host_ns, device_ns, groups, waves, slices, policy, wall_ns,
+ * gap_ns and `gradients` describe the latest training batch. */
 typedef struct vpps_stats {
     size_t size;      /* sizeof(vpps_stats) */
     uint64_t batches; /* training batches finished since the model began; checkpoints carry the number on */

@@ -232,7 +232,7 @@ VPPS_API vpps_status vpps_sentences_read_columns_text(vpps_sentences *s, const c
 typedef struct vpps_dependencies {
     bool cut_subtypes; /* whether to cut relations at ':', so that nsubj:pass becomes nsubj */
     bool heads_only;   /* whether to read neither relations nor labels, so that the sentences have no tags */
-    /* NULL: sentences are tagged. Else each sentence has a label instead of tags: the value of its comment "# LABEL = ...", where LABEL is this
+    /* NULL: sentences are tagged. Else a sentence has a label instead of tags: the value of its comment "# LABEL = ...", LABEL being this
      * string; VPPS_NO_WORD without the comment. A labelled sentence whose dependency tree has not exactly one root fails with FORMAT. */
     const char *label;
 } vpps_dependencies;
@@ -344,9 +344,9 @@ VPPS_API vpps_status vpps_lexicon_read_text(vpps_vocab *words, const char *name,
 #define VPPS_LATTICE_WORD_MIN 2
 #define VPPS_LATTICE_WORD_MAX 8
 
-/* Appends the lattice of each sentence, whose words are single characters (or other pieces). Every word of the lexicon that consecutive characters
- * make is an arc. Ids of characters and tags are those of the sentences' vocabularies (without tags all tags are 0), ids of words those of `lexicon`.
- * The first arc into a node is the character's; words' arcs follow, from short to long. Fails with MEMORY; the lattices are then as before. */
+/* Appends the lattice of each sentence, whose words are single characters (or other pieces). Consecutive characters that make a word of the
+ * lexicon are an arc. Ids of characters and tags are the sentences' (without tags all tags are 0), ids of words the lexicon's. The first
+ * arc into a node is the character's; words' arcs follow, from short to long. Fails with MEMORY; the lattices are then as before. */
 VPPS_API vpps_status vpps_lattices_build(vpps_lattices *l, const vpps_sentences *characters, const vpps_vocab *lexicon);
 
 /* ---------------------------------------------------------------- constituents: n-ary trees */
@@ -383,8 +383,8 @@ VPPS_API const vpps_vocab *vpps_constituents_labels(const vpps_constituents *c);
 
 /* Returns whether the labels look like the Penn Treebank's: NP and VP occur, with function tags or without. */
 VPPS_API bool vpps_constituents_look_penn(const vpps_constituents *c);
-/* Removes the function tags from the labels of all trees in c (NP-SBJ becomes NP), and numbers the labels anew. Fails with MEMORY, and then leaves
- * the trees unchanged. */
+/* Removes the function tags from the labels of all trees in c (NP-SBJ becomes NP), and numbers the labels anew. Fails with MEMORY, and then
+ * leaves the trees unchanged. */
 VPPS_API vpps_status vpps_constituents_cut(vpps_constituents *c);
 
 /* Append trees in the bracket format of the Penn Treebank:
@@ -454,7 +454,7 @@ VPPS_API vpps_status vpps_bleu_add(vpps_bleu *b, uint32_t n_hypothesis, const ui
 
 typedef enum vpps_bleu_smoothing {
     VPPS_BLEU_NONE, /* the score is 0 if one of the four precisions is 0 */
-    /* the first length of n-grams without a match counts 1/2 match, the second 1/4, the third 1/8 (NIST's mteval 13a, sacreBLEU's default) */
+    /* the first length of n-grams without a match counts 1/2, the second 1/4, the third 1/8 (NIST's mteval 13a, sacreBLEU's default) */
     VPPS_BLEU_EXP
 } vpps_bleu_smoothing;
 /* Returns the BLEU score, 0 to 100. The score is 0 without any match, and if no hypothesis has 4 words. */

@@ -24,8 +24,8 @@ typedef struct bilstm_shape {
     uint32_t layers;                                  /* 0: one */
 } bilstm_shape;
 
-/* Declares the parameters of LSTMs that read `inputs` elements (FORWARD.W_i, BACKWARD.W_i, ..., in layer 2 FORWARD2.W_i, ...), and records their
- * cells NAME FORWARD and NAME BACKWARD; if `join` is not NULL, also the cell `join` with the network's dropout, named NAME JOIN. */
+/* Declares the parameters of LSTMs that read `inputs` elements (FORWARD.W_i, BACKWARD.W_i, ..., in layer 2 FORWARD2.W_i, ...), and records
+ * their cells NAME FORWARD and NAME BACKWARD; if `join` is not NULL, also the cell `join` with the network's dropout, named NAME JOIN. */
 vpps_status bilstm_make(bilstm *b, const part_net *net, vpps_model *model, bilstm_shape shape);
 
 /* Makes room for n entries of x, forward_at and backward_at in `memory`; the caller then fills x. Fails with MEMORY. */
@@ -43,8 +43,8 @@ typedef struct bilstm_net {
     bilstm sentence;
 } bilstm_net;
 
-/* A network's `build`: bilstm_words makes the embeddings of words, bilstm_predictor the rest, bilstm_build both. Names of cells begin with the
- * network's. */
+/* A network's `build`: bilstm_words makes the embeddings of words, bilstm_predictor the rest, bilstm_build both. Names of cells begin with
+ * the network's. */
 vpps_status bilstm_words(bilstm_net *n, vpps_model *model);
 vpps_status bilstm_predictor(bilstm_net *n, vpps_model *model);
 vpps_status bilstm_build(void *net, vpps_model *model);

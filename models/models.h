@@ -36,8 +36,8 @@ typedef struct net_edge {
     uint32_t from, to, type;
 } net_edge;
 
-/* One input with its labels. Ids are ids of the network's vocabularies: words are less than net_config.words, and so on; VPPS_NO_WORD is an unknown
- * tag. Members that a kind of data does not use are zero. */
+/* One input with its labels. Ids are ids of the network's vocabularies: words are less than net_config.words, and so on; VPPS_NO_WORD is an
+ * unknown tag. Members that a kind of data does not use are zero. */
 typedef struct net_example {
     const vpps_tree *tree; /* TREES */
     /* words of a sentence (at least 1), of a translation's source, or of a graph's nodes */

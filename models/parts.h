@@ -37,14 +37,14 @@ enum { PART_GATES = 4 };
 typedef struct part_gates {
     vpps_param W[PART_GATES], U[PART_GATES], b[PART_GATES];
 } part_gates;
-/* Declares NAME.W_i, NAME.U_i and NAME.b_i (NAME "": W_i, ...) for a gate i, and so on for each letter of `gates`. A forget gate f begins open
- * (part_one). */
+/* Declares NAME.W_i, NAME.U_i and NAME.b_i (NAME "": W_i, ...) for a gate i, and so on for each letter of `gates`. A forget gate f begins
+ * open (part_one). */
 vpps_status part_gates_declare(part_gates *p, vpps_model *model, const char *name, const char *gates, uint32_t inputs,
                                uint32_t hidden);
 /* Records a gate. x or h may be a list, such as of children's states; then the result is a list, too. */
 vpps_node part_gate(const part_gates *p, vpps_graph *g, int k, vpps_node x, vpps_node h);
 
-/* Two matrices of a gate in a vertex with two children: the first multiplies the h of the left child, the second that of the right child. */
+/* Two matrices of a gate in a vertex with two children: the first multiplies h of the left child, the second h of the right child. */
 typedef vpps_param part_pair[2];
 /* Declares n pairs of matrices of `size` rows and columns. The pair of gate "i_" is named U_i_lSUFFIX and U_i_rSUFFIX. */
 vpps_status part_pairs_declare(part_pair *U, vpps_model *model, const char *const *gates, size_t n, uint32_t size,
@@ -115,8 +115,8 @@ void part_crf_chain(void *net, vpps_graph *g, vpps_node chain[NET_CHAIN]);
 
 /* ---------------------------------------------------------------- a network */
 
-/* Scratch memory for n numbers of 32 bits, such as vertices. part_reserve makes room for n, keeps the content, and returns the memory; NULL:
- * out of memory. */
+/* Scratch memory for n numbers of 32 bits, such as vertices. part_reserve makes room for n, keeps the content, and returns the memory;
+ * NULL: out of memory. */
 typedef struct part_memory {
     void *at;
     size_t n;
@@ -150,9 +150,9 @@ vpps_status part_tree_end(const part_net *net, vpps_graph *recorder, vpps_node h
  * inner(left, right; label) at inner nodes. */
 vpps_status part_tree_add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores);
 
-/* The `add` of time-delay networks: adds one vertex per word of the tree to a graph; then, level by level, one vertex per two neighbours of the
- * preceding level, until one vertex is left: n words make n (n - 1) / 2 inner vertices. Only the last vertex, the root, gets scores. The
- * cells are leaf(word) and inner(left, right), whose first output is the representation. */
+/* The `add` of time-delay networks: adds one vertex per word of the tree to a graph; then, level by level, one vertex per two neighbours of
+ * the preceding level, until one vertex is left: n words make n (n - 1) / 2 inner vertices. Only the last vertex, the root, gets scores.
+ * The cells are leaf(word) and inner(left, right), whose first output is the representation. */
 vpps_status part_pyramid_add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores);
 
 /* ---------------------------------------------------------------- options */

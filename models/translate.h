@@ -17,8 +17,8 @@ typedef struct translate_net {
     vpps_cell turn;     /* greedy search: the cell that chooses one word */
 } translate_net;
 
-/* Declares the parameters target (table), decoder.*, W_a (with attention), W_s and b_s, and records the cells. `decoder` is the shape of the
- * decoder's layers, which read words of the target. */
+/* Declares the parameters target (table), decoder.*, W_a (with attention), W_s and b_s, and records the cells. `decoder` is the shape of
+ * the decoder's layers, which read words of the target. */
 vpps_status translate_make(translate_net *t, vpps_model *model, part_stack_shape decoder);
 
 /* Sets d to the values that the decoder reads from an encoder's vertices, which scatter (output) an LSTM's h and c, or a GRU's h. The
@@ -26,7 +26,7 @@ vpps_status translate_make(translate_net *t, vpps_model *model, part_stack_shape
 vpps_status translate_encoded(translate_net *t, vpps_graph *g, const vpps_vertex *at, uint32_t n,
                               const vpps_vertex *last, net_decoding *d);
 
-/* A network's `add`: adds the encoder by the network's `encode`, then the decoder, which reads the target's words; position k predicts word k + 1. */
+/* A network's `add`: adds the encoder (`encode`), then the decoder, which reads the target's words. Position k predicts word k + 1. */
 vpps_status translate_add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores);
 /* translate_decode and translate_greedy are a translating network's functions `decode` and `greedy` (models.h). */
 vpps_status translate_decode(void *net, vpps_graph *g, uint32_t word, net_decoding *d);

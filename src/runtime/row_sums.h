@@ -18,7 +18,8 @@ typedef struct vpps_row_sums vpps_row_sums;
 vpps_status vpps_row_sums_create(vpps_row_sums **out, const vpps_model *model);
 void vpps_row_sums_destroy(vpps_row_sums *sums);
 
-/* Adds the segments' gradients to the sums. An entry may occur once per segment. Fails with MEMORY, and then adds nothing. */
+/* Adds n segments (of one table's gradients each) to the sums. An entry occurs at most once a segment. Fails with MEMORY, adding
+ * nothing. */
 vpps_status vpps_row_sums_add(vpps_row_sums *sums, const vpps_row_segment *segments, uint32_t n);
 
 /* For each given entry that already has a sum, replaces the sum by the given values. */

@@ -62,7 +62,7 @@ typedef struct vpps_trace {
 vpps_status vpps_trace_create(vpps_trace **out, uint64_t limit, uint32_t n_vps);
 void vpps_trace_destroy(vpps_trace *t);
 
-/* Records the begin of a batch's launch with so many vertices and tasks (0 tasks if they are not recorded). */
+/* Records the begin of a batch's launch, and its numbers of vertices and tasks (0 if tasks are not recorded). */
 void vpps_trace_launch(vpps_trace *t, uint64_t batch, uint32_t vertices, uint64_t tasks);
 /* Records that the latest launch has ended and took device_ns. */
 void vpps_trace_landed(vpps_trace *t, uint64_t device_ns);

@@ -78,7 +78,7 @@ static inline amx_operands amx_operands_of(const amx_terms *t, uint32_t i) {
                           t->x + term->x_words + t->j / VPPS_BF16_ROWS * stride, depth_tiles, stride};
 }
 
-/* Multiplies up to 32 matrix rows with up to 32 vectors, for all terms; `heights` and `widths` count groups of 16 rows and vectors. */
+/* Multiplies up to 32 matrix rows with up to 32 vectors, for all terms of the sum. heights, widths: groups of 16 rows and vectors. */
 AMX_FUNCTION void amx_square(uint32_t heights, uint32_t widths, const amx_terms *t, const amx_sums (*sums)[2]) {
     const size_t low = t->parts == 2 ? VPPS_BF16_TILE : 0, step = (size_t)t->parts * VPPS_BF16_TILE;
     AMX_BEGIN(0, &sums[0][0]);

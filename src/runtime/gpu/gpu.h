@@ -210,7 +210,7 @@ vpps_status vpps_gpu_move(vpps_device *d, vpps_param p, uint32_t which, float *a
 vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, uint32_t groups, const vpps_trial *choice,
                                       const vpps_compiled_cell *const *cells, uint32_t n_cells);
 
-/* Returns the kernel for training or inference with so many groups of CTAs; if missing, adds it, not compiled. NULL: out of memory. */
+/* Returns the kernel for training or inference with so many groups of CTAs; adds a missing one, not yet compiled. NULL: out of memory. */
 vpps_gpu_kernel *vpps_gpu_kernel_of(vpps_gpu *gpu, bool training, uint32_t groups);
 
 /* Sets gpu->kernel to a kernel that has the batch's cells in the batch's order; compiles the kernel if the loaded one has other cells.
@@ -230,8 +230,8 @@ typedef struct vpps_gpu_script {
     uint32_t products; /* address, in this script, of a copy of vpps_gpu_products.words */
 } vpps_gpu_script;
 
-/* The tasks of a batch that a launch runs. WHOLE: all. FORWARD: the tasks before PAUSE, which ends forward. GRADIENTS: the tasks before NORM
- * (after PAUSE, if there is one), which compute the gradients or pack vectors for cuBLAS. STEP: NORM and UPDATE. */
+/* The tasks of a batch that a launch runs. WHOLE: all. FORWARD: the tasks before PAUSE, which ends forward. GRADIENTS: the tasks before
+ * NORM (after PAUSE, if there is one), which compute the gradients or pack vectors for cuBLAS. STEP: NORM and UPDATE. */
 typedef enum vpps_gpu_part { VPPS_GPU_WHOLE, VPPS_GPU_FORWARD, VPPS_GPU_GRADIENTS, VPPS_GPU_STEP } vpps_gpu_part;
 
 /* Makes the script of the next launch, valid until that launch has ended. `adds`: the launch adds to existing gradients, of the parameters
