@@ -2,9 +2,9 @@
  *
  * Tensors: every parameter under its name (a matrix rows x cols; a vector rows; a table count x cols x rows, since an entry lies column
  * after column), and state K of the optimiser as optimizer.K/NAME. Metadata: vpps.version, vpps.checksum (of all tensors),
- * vpps.optimizer, vpps.updates (a line for each parameter: how often its state was updated, a blank, its name), vpps.batches (so
- * many were trained), vpps.seed (of dropout), vpps.random (state of the initialisers) and vpps.products (how a CPU multiplied), so that
- * a resumed run goes on to the same bits. In a file without vpps.updates every state was updated by all batches. */
+ * vpps.optimizer, vpps.updates (a line for each parameter: how often its state was updated, a blank, its name), vpps.batches (number of
+ * trained batches), vpps.seed (of dropout), vpps.random (state of the initialisers) and vpps.products (how a CPU computed products), so
+ * that a resumed run computes the same bits. In a file without vpps.updates every state was updated by all batches. */
 #include "io/safetensors.h"
 #include "runtime/handle.h"
 #include "runtime/tables.h"
@@ -36,7 +36,7 @@ static char *state_name(const vpps_parameter_data *p, int state) {
     return name;
 }
 
-/* The tensors of a checkpoint file, at most 1 + VPPS_MAX_STATES per parameter; their names (NULL or allocated); the tables among them. */
+/* The tensors of a file to write: values and states of all parameters. names: owned names of states, else NULL. */
 typedef struct tensor_list {
     vpps_safetensors_tensor *tensors;
     char **names;
@@ -201,7 +201,7 @@ static vpps_status read_number(const vpps_safetensors *file, const char *path, c
                      (unsigned long long)most);
 }
 
-/* Largest credible number of batches; a file with more counts as damaged. */
+/* Largest credible number of batches. A file that claims more is rejected. */
 #define MOST_BATCHES (UINT64_C(1) << 53)
 
 /* Reads how often the parameter's optimiser state in the file was updated. */
@@ -273,7 +273,7 @@ vpps_status vpps_load(vpps_handle *h, const char *path) {
     uint64_t numbers[3] = {0, h->options.seed, model->random};
     vpps_status status = c ? vpps_safetensors_verify(file) : vpps_fail(VPPS_MEMORY, "load %s: out of memory", path);
     if (status == VPPS_OK) status = read_all(file, path, h, c, numbers);
-    /* vpps_read_parameters also allocates all optimiser states, including states that the file lacks */
+    /* this also allocates all optimiser states in the model, including those that the file lacks */
     if (status == VPPS_OK) status = vpps_read_parameters(h);
     if (status == VPPS_OK) status = take_choice(file, h);
     if (status == VPPS_OK) {

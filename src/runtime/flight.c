@@ -102,7 +102,7 @@ vpps_status vpps_handle_report(vpps_handle *h) {
 }
 
 vpps_status vpps_handle_tune(vpps_handle *h) {
-    /* the running batch still measures the device's current setting: waits for it */
+    /* a profile runs: the running batch measures the current setting, and must end first */
     if (vpps_handle_profile(h)) vpps_handle_finish(h);
     return h->device->table->tune ? h->device->table->tune(h->device) : VPPS_OK;
 }
@@ -121,7 +121,7 @@ vpps_status vpps_handle_launch(vpps_handle *h, uint64_t batch) {
     return vpps_handle_break(h, status, batch, vpps_error_message());
 }
 
-/* Returns whether the device may get the new script while the running batch goes on; not if a trace or kept values need the batch's end. */
+/* Returns whether the new script may be sent while a batch runs. A trace and kept values forbid this: they need the running batch's end. */
 static bool may_queue(vpps_handle *h, const vpps_graph *g) {
     const vpps_device_table *table = h->device->table;
     return h->in_flight && !h->infers && !h->n_backward && !h->trace && !h->kept.n_copies && !g->n_keeps &&

@@ -64,7 +64,7 @@ static vpps_status give(vpps_handle *h, const float *const *gradients) {
 /* Copies the caller's gradients from arrays in the device's memory, without a check for non-finite ones. Sets the loss to 0. */
 static vpps_status give_arrays(vpps_handle *h, const float *const *gradients) {
     const vpps_given_array *to = vpps_batch_given(h->programs[h->next]);
-    vpps_pool_copy *copies = h->asked.reads; /* the array is free: the copies that forward listed there are done */
+    vpps_pool_copy *copies = h->asked.reads; /* reuses the array of forward's copies, which are done */
     const float loss = 0;
     char name[64];
     for (uint32_t i = 0; i < to->n; i++) {

@@ -92,7 +92,7 @@ static vpps_handle *new_handle(vpps_model *model, const vpps_options *options, v
 /* Sets the members of the handle that depend on the device. */
 static vpps_status set_up(vpps_handle *h) {
     h->target = h->device->target;
-    /* A CPU reads weights in each step (a cell over some vertices), so it uses "share", which makes few. A GPU keeps weights on chip. */
+    /* The policy "share" makes few steps (a cell over some vertices). On a CPU, each step reads the weights; a GPU keeps them on chip. */
     if (!h->options.policy && !h->target->most_cells) h->policy = vpps_policy_find("share");
     h->options.policy = NULL; /* the caller's string may not outlive this call */
     h->stats.gpu = h->device->number;

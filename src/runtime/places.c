@@ -75,7 +75,7 @@ static bool read_list_of(const reader *r, uint32_t cpu, const char *name, const 
 
 static void forget(reader *r) { memset(r->known, 0, r->n * sizeof *r->known); }
 
-/* Value that the function `give` replaces by the number of the first CPU in the list that was read last. */
+/* As the value for `give`: the number of the first CPU in the list that was read last. */
 static const uint32_t FIRST = UINT32_MAX;
 /* Sets a property, given by its offset in vpps_core_place, of all CPUs in the list read last. */
 static void give(reader *r, size_t property, uint32_t value) {

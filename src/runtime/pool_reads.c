@@ -1,7 +1,7 @@
 /* pool_reads.c - reads several values from the device's memory pool; values that lie close together in one copy. */
 #include "runtime/pool_reads.h"
 
-/* Largest gap, in words, between two values that one copy reads together. A link to a GPU transfers 2^15 words while another copy starts. */
+/* Most words between two values that one copy reads together. Starting another copy takes as long as transferring 2^15 words from a GPU. */
 enum { MOST_BETWEEN = 1 << 15 };
 
 static uint32_t end_of(const vpps_pool_copy *r) { return r->offset + r->words; }

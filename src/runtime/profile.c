@@ -4,7 +4,7 @@
 #include "codegen/cache.h"
 #include "runtime/log.h"
 
-/* Makes the key under which the disk cache stores the text that `m` describes. *shapes: malloc'd part of the key. Fails with MEMORY. */
+/* Makes the key of a text in the disk cache from the text's description `m`. *shapes: part of the key, to be freed. Fails with MEMORY. */
 static vpps_status key_of(const vpps_memory *m, char **shapes, vpps_cache_key *key) {
     size_t size = 0;
     *shapes = NULL;

@@ -18,7 +18,7 @@ static vpps_status verify_batch(const vpps_target *target, const vpps_batch *b, 
     return status;
 }
 
-/* Returns the number of groups of virtual processors for a batch; 0: the scheduler chooses, as it does while the device's profile runs. */
+/* Returns a batch's number of groups of virtual processors. 0 leaves the choice to the scheduler, also while the device's profile runs. */
 static uint32_t groups_for(vpps_handle *h, bool training) {
     if (h->options.groups != VPPS_GROUPS_PROFILE) return h->options.groups;
     return training && h->grouping.n && vpps_handle_profile(h) != &h->device->profile
@@ -92,8 +92,8 @@ vpps_status vpps_handle_script(vpps_handle *h, const vpps_target *target, vpps_g
     return h->options.verify ? verify_batch(target, b, g, &request) : VPPS_OK;
 }
 
-/* Chooses the cells of a batch that is likely to come, and tells the device, which may compile kernels for them. The batch runs the graph
- * as `asked` says; with `trained`, it is inference on that training batch's graph. A failure is ignored: it recurs when the batch comes. */
+/* Chooses the cells of a batch that is likely to come, and tells the device, which may compile kernels for them. `asked`: how the
+ * batch will run graph g. `trained`: for inference, a training batch of the same graph, else NULL. Ignores failures, which will recur. */
 static void foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request *asked, const vpps_batch *trained) {
     char text[VPPS_MESSAGE_BYTES];
     const uint32_t n_compiled = h->history.n_compiled;
@@ -118,7 +118,7 @@ void vpps_handle_foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request
     if (!vpps_has_news(&h->history, training, &fewer.groups)) return;
     if (fewer.groups && !groups_for(h, training)) foresee(h, g, &fewer, NULL);
     if (training) foresee(h, g, &(vpps_batch_request){.loss = VPPS_NO_NODE}, h->programs[h->next]);
-    vpps_has_news(&h->history, training, &fewer.groups); /* from now on the cells just compiled count as known */
+    vpps_has_news(&h->history, training, &fewer.groups); /* again: the cells just compiled are then no news */
 }
 
 /* Returns the random key of a batch's dropout masks. Processes have different keys, and so have the calls of vpps_backward between two
@@ -148,7 +148,7 @@ void vpps_handle_ask(const vpps_handle *h, vpps_batch_request *request) {
     request->gradient_nodes = a->nodes + a->n_values;
     request->n_gradient_nodes = a->n_gradients;
     request->no_dropout = a->request.no_dropout;
-    /* 0 instead of a batch's number, so that no training batch has this key: the first one has number 1 */
+    /* batch number 0: training batches are numbered from 1, so none of them has this key */
     if (draw) request->dropout_key = vpps_dropout_key(rank ^ vpps_mix64(draw) ^ h->options.seed, 0);
 }
 

@@ -114,7 +114,7 @@ vpps_status vpps_array_create(vpps_array **out, vpps_handle *h, uint64_t n, floa
     return h->device->table->lend(h->device, n, out, address);
 }
 
-/* Allocates for every parameter an entry with its own learning rate, momentum and weight decay. NAN stands for the optimizer's. */
+/* Allocates for every parameter an entry with its own learning rate, momentum and weight decay. NAN: the optimizer's number. */
 static vpps_status need_groups(vpps_handle *h) {
     if (h->groups) return VPPS_OK;
     const size_t n = h->model->n_params;

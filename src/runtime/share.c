@@ -31,7 +31,7 @@ struct vpps_share {
     vpps_param *tables; /* numbers of the model's lookup tables */
     uint32_t n_tables, flag_words, header_bytes;
     char *headers; /* buffers for the headers sent to and received from each process */
-    /* table rows' gradients: sent to each process; received from each process, to be summed here */
+    /* gradients of table rows, by process: `rows` are sent to that process; `come` are received from it, and summed here */
     rows_parcel *rows, *come;
     rows_parcel *sums; /* rows that each process has summed and sends to all */
     rows_parcel **out;
@@ -57,7 +57,7 @@ static uint64_t hash_of_model(const vpps_model *model, const char *machine) {
     return vpps_hash_digest(&h, 0);
 }
 
-/* Hashes what all processes must share for a batch: the optimiser's kind and numbers (also each parameter's), guard, step's number, what is frozen. */
+/* Hashes what all processes must agree on: the optimiser's settings (also by parameter), the step's number, and the frozen parameters. */
 static uint64_t hash_of_step(const vpps_share *s, const vpps_task_header *h, const uint32_t *steps) {
 #define X(name) h->name,
     const float numbers[] = {VPPS_OPTIMIZER_NUMBERS(X)(float) h->update, (float)h->guard, (float)h->step};
@@ -188,8 +188,8 @@ static vpps_status exchange_headers(vpps_share *s) {
     return VPPS_OK;
 }
 
-/* Reads the headers (first messages) of all processes: sums losses, votes (numbers sent along) and times in the order of ranks; finds the
- * parameters with a gradient in any process. */
+/* Reads the headers (first messages) of all processes: sums losses, votes (a number per process) and times in the order of ranks.
+ * Also finds the parameters that have a gradient in any process. */
 static void read_headers(vpps_share *s, vpps_shared_batch *batch) {
     uint64_t sum_ns = 0;
     s->cost = (vpps_share_cost){0};
@@ -248,7 +248,7 @@ static vpps_status exchange_rows(vpps_share *s, const rows_parcel *in) {
     return s->c->table->exchange(s->c);
 }
 
-/* Sums the received gradients of table rows, in the order of ranks, into this process's sums[rank]. Sets `counts` to the rows by table. */
+/* Sums the received gradients of table rows, in the order of ranks, into this process's sums[rank]. counts[t]: rows of table t. */
 static bool add_rows(vpps_share *s, const rows_parcel *from, uint32_t *counts) {
     const uint32_t rank = s->c->rank, size = s->c->size;
     memset(counts, 0, s->n_tables * sizeof *counts);

@@ -37,7 +37,7 @@ static uint64_t count_events(const vpps_trace *t) {
     return n;
 }
 
-/* Returns whether the trace's limit allows a batch with so many tasks; if so, reserves memory for their events. */
+/* Returns whether the trace's limit allows a batch with this number of tasks; if so, reserves memory for their events. */
 static bool has_room(vpps_trace *t, uint64_t tasks) {
     const uint64_t notes = 2 * tasks + 1; /* a task has two notes in the trace: the end of its wait, and its own end */
     const uint64_t events = 1 + notes * t->n_tracks;
@@ -164,7 +164,7 @@ static void put_task(writer *w, uint32_t track, const vpps_task_note *note, uint
     }
 }
 
-/* Writes a virtual processor's recorded tasks from index `at` to its next wait for a barrier, in a time span "phase N". Returns the end. */
+/* Writes recorded tasks from index `at` to the next wait for a barrier, in a time span "phase N". Returns that wait's index or `end`. */
 static size_t put_phase(writer *w, uint32_t track, const vpps_track *k, size_t at, size_t end, uint32_t phase) {
     size_t last = at;
     while (last < end && k->notes[last].kind != VPPS_NOTE_WAIT) last++;
@@ -182,7 +182,7 @@ static void put_vp(writer *w, uint32_t vp) {
     const vpps_track *k = &w->trace->tracks[vp];
     const uint32_t track = FIRST_VP + vp;
     char name[64];
-    for (size_t at = 0, end; at < k->n; at = end) { /* each turn handles the notes of one batch */
+    for (size_t at = 0, end; at < k->n; at = end) { /* each iteration handles one batch's notes */
         for (end = at + 1; end < k->n && k->notes[end].kind != VPPS_NOTE_BEGIN;) end++;
         if (end == at + 1) continue;
         const vpps_launch_note *l = &w->trace->launches[k->notes[at].number];

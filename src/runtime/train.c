@@ -1,4 +1,4 @@
-/* train.c - public calls that run graphs: training steps, whole or as backward and update, reading losses, and inference. */
+/* train.c - public calls for training steps (whole, or backward and update apart), for reading losses, and for inference. */
 #include "runtime/handle.h"
 
 #include <math.h>
@@ -46,7 +46,7 @@ vpps_status vpps_handle_train(vpps_handle *h, vpps_graph *g, vpps_batch_request 
     return VPPS_OK;
 }
 
-/* Starts forward and backward of a graph. If `goal` is a whole step, an update follows; else the caller also gets the values of h->asked. */
+/* Starts forward and backward of a graph: with an update if `goal` is VPPS_GOAL_STEP, else with the results requested in h->asked. */
 static vpps_status train(vpps_handle *h, vpps_graph *g, vpps_node loss, vpps_goal goal, float *stale_loss) {
     const char *call = goal == VPPS_GOAL_STEP ? "fb" : "backward";
     VPPS_TRY(vpps_graph_status(g));

@@ -28,9 +28,9 @@ typedef struct mpi_row {
     vpps_mpi *mpi;
     uint32_t *peers; /* for each message in transit, in the order of starting: the other process */
     size_t n_messages;
-    note notes[NOTE_ENDING + 1]; /* by kind; MPI may still send a note, so none changes but for a failure's message */
+    note notes[NOTE_ENDING + 1]; /* by kind; MPI may still be reading a note, so only a failure's text ever changes */
     uint64_t *heard_ns;          /* for each process: time at which its last sign of life came */
-    bool *waiting;               /* for each process: whether it has reported that it waits, too (NOTE_WAITING) */
+    bool *waiting;               /* for each process: whether it has reported that it, too, waits for messages */
     uint64_t beat_ns;            /* time at which this process sent its last sign of life */
     pthread_mutex_t lock;        /* protects all calls of MPI */
     pthread_t beater;
@@ -161,20 +161,20 @@ static void name_missing(mpi_row *m, char *text, size_t n) {
     }
 }
 
-/* Finds the process to blame after a timeout. Each waiting process tells the first process that it waits, so that the first process finds
- * the one that does not wait, and reports it. If the first process does not answer, the second process reports that, then the others. All
- * this takes the last quarter of the watchdog's time. */
+/* Finds the process to blame after a timeout. Each waiting process tells the first process that it waits; the first process then names
+ * the process that does not wait. If the first process itself does not answer, the others fail a little later and name the first process.
+ * All this takes the last quarter of the watchdog's time. */
 static vpps_status find_culprit(mpi_row *m, uint64_t limit_ns, bool *done) {
     char missing[300];
     const uint32_t rank = m->c.rank, size = m->c.size;
-    /* limit_ns: three quarters of the watchdog's time; grace_ns: a sixteenth */
+    /* limit_ns is three quarters of the watchdog's time, so grace_ns is a sixteenth of that time */
     const uint64_t grace_ns = limit_ns / 12;
     const bool was_patient = atomic_exchange(&m->c.patient, false);
     if (rank) tell_first(m, NOTE_WAITING, "");
     const vpps_status status = wait_until(m, grace_ns * (rank ? rank > 1 ? 4 : 2 : 1), done);
     atomic_store(&m->c.patient, was_patient);
     if (status != VPPS_OK || *done) return status;
-    for (uint32_t p = 1; p < size && rank; p++) m->waiting[p] = true; /* the message names process 0 only */
+    for (uint32_t p = 1; p < size && rank; p++) m->waiting[p] = true; /* so that only process 0 is named */
     name_missing(m, missing, sizeof missing);
     if (!*missing) { /* all processes wait: names those that have not sent an expected message */
         memset(m->waiting, 0, size * sizeof *m->waiting);

@@ -1,4 +1,4 @@
-/* mpi_open_mpi.c - Open MPI: handles are pointers to objects that its library exports. */
+/* mpi_open_mpi.c - the binding for Open MPI, whose handles are pointers to objects that its library exports. */
 #define HANDLE void *
 #define BINDING vpps_mpi_open_mpi
 #define NAME "Open MPI"
