@@ -259,8 +259,8 @@ typedef struct vpps_application {
     const uint32_t *indices; /* the integers for the vpps_pull_index calls, in their order */
     uint32_t n_pull_lists, n_members;
     const vpps_node *const *pull_lists; /* for each vpps_pull_list call: an array of n_members nodes */
-    /* Number of members of each list; n_members is then ignored. n_lists 0: the cell has at most one list. A list of children then has all
-     * children that vpps_gather does not read; a list without children has n_members nodes. */
+    /* list_members[i]: number of members of list i; n_members is then ignored. n_lists 0: the cell has at most one list. A list of children
+     * then has all children that vpps_gather does not read; a list without children has n_members nodes. */
     uint32_t n_lists;
     const uint32_t *list_members;
 } vpps_application;

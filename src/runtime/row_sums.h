@@ -18,8 +18,7 @@ typedef struct vpps_row_sums vpps_row_sums;
 vpps_status vpps_row_sums_create(vpps_row_sums **out, const vpps_model *model);
 void vpps_row_sums_destroy(vpps_row_sums *sums);
 
-/* Adds n segments (of one table's gradients each) to the sums. An entry occurs at most once a segment. Fails with MEMORY, adding
- * nothing. */
+/* Adds n segments (each of one table's gradients) to the sums. A segment has an entry at most once. Fails with MEMORY, adding nothing. */
 vpps_status vpps_row_sums_add(vpps_row_sums *sums, const vpps_row_segment *segments, uint32_t n);
 
 /* For each given entry that already has a sum, replaces the sum by the given values. */

@@ -460,7 +460,7 @@ static inline bool vpps_has_copies(const vpps_cpu *cpu, uint32_t param) {
 /* Copies a virtual processor's (thread's) rows of a matrix, transposed, for products with the transposed matrix. */
 void vpps_transpose_rows(const vpps_cpu *cpu, uint32_t param, uint32_t vp);
 
-/* Returns how many vectors one virtual processor (VP: a thread) multiplies in step `product` of a task, which has a transposed matrix.
+/* Returns how many vectors one virtual processor (VP: a thread) multiplies with a transposed matrix in the step `product` of a task.
  * items[]: the task's numbers of vertices and list members. `rows`: whether VPs divide the work by rows, not by vertices. */
 static inline uint32_t vpps_vectors_of_task(const vpps_compiled_cell *c, const vpps_program_step *product, bool rows,
                                             const uint32_t *items) {

@@ -125,13 +125,13 @@ typedef struct vpps_kernels {
      * ld_from], or c[j] itself. Meanwhile prefetches from `next`, which may be any address. */
     void (*product)(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t ld, const float *const *x, uint32_t skip,
                     const float *from, size_t ld_from, float *c, size_t ldc, const float *next);
-    /* Multiplies transposed blocks of rows with vectors: c[j] (k elements) = or += the sum over terms of block^T x[j]. */
+    /* Multiplies transposed blocks of rows with vectors: c[j] (k elements) = (with `add`: +=) the sum over terms of block^T x[j]. */
     void (*product_t)(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_product_term *terms, float *c, size_t ldc,
                       bool add);
     uint32_t outer_vectors;
     size_t (*outer_stride)(uint32_t k);
     void (*pack_outer)(uint32_t n, uint32_t k, const float *const *x, float *to);
-    /* Adds outer products: block = or += the sum over v of d[v] x[v]^T. The x, at most outer_vectors, lie outer_stride(k) floats apart. */
+    /* Adds up outer products: block = (`add`: +=) sum over v of d[v] x[v]^T. At most outer_vectors x lie outer_stride(k) floats apart. */
     void (*outer)(uint32_t m, uint32_t n, uint32_t k, const float *const *d, uint32_t d_skip, const float *x, float *a,
                   size_t ld, bool add);
 

@@ -29,7 +29,7 @@ size_t vpps_outer_floats(const vpps_cpu *cpu, uint32_t k);
 /* Packs n vectors x of k elements for vpps_add_outer, in the virtual processor's (thread's) scratch memory. */
 void vpps_pack_outer(const vpps_vp *vp, uint32_t n, uint32_t k, const float *const *x);
 
-/* Computes the gradient of a block of matrix rows: `to` = or += sum over n vectors of d[v] x[v]^T, with x packed by vpps_pack_outer. */
+/* Computes the gradient of a block of matrix rows: `to` = (`add`: +=) sum over n vectors of d[v] x[v]^T, x packed by vpps_pack_outer. */
 void vpps_add_outer(const vpps_vp *vp, const vpps_matrix_block *block, uint32_t n, uint32_t k, const float *const *d,
                     float *to, bool add);
 

@@ -209,7 +209,7 @@ VPPS_INLINE void product_t_columns(const uint32_t width, const uint32_t others, 
         product_t_tile(width, others, k - k_first, k_first, n_terms, terms, j, c, ldc, add);
 }
 
-/* Computes n vectors c + j * ldc (k elements): = or += the sum over a few terms of block^T times the vector at x[j] + skip. */
+/* Sets n vectors c + j * ldc (k elements) to the sum over a few terms of block^T times the vector at x[j] + skip, or adds it (`add`). */
 static void product_t_run(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_product_term *terms, float *c,
                           size_t ldc, bool add) {
     enum { NARROW = VECTOR / PRODUCT_T_VECTORS };

@@ -29,7 +29,7 @@ typedef struct vpps_gpu_buffer {
     size_t bytes;
 } vpps_gpu_buffer;
 
-/* Where a model's parameters lie on a GPU (plan, matrix_at), and the properties of the GPU for which scripts are made (target). */
+/* Where a model's parameters lie on a GPU (plan, matrix_at), and the GPU's properties by which scripts (tasks) are made (target). */
 typedef struct vpps_gpu_layout {
     vpps_pool_plan plan;
     vpps_target target;
