@@ -23,7 +23,7 @@ typedef struct vpps_outcome {
     vpps_share_cost shared;    /* cost of exchanges with other processes; all zero with a single process */
 } vpps_outcome;
 
-/* What a user is told about a device: named facts, and one line of text. */
+/* Information for users about a device: named facts, and one line of text. */
 typedef struct vpps_device_facts {
     bool ready;
     char state[320]; /* one line: how the device was opened, or why it is not ready */

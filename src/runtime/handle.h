@@ -37,7 +37,7 @@ struct vpps_handle {
     vpps_history history; /* facts about earlier batches for the scheduler, such as compiled cells */
     /* measurements that choose the number of groups of virtual processors, i.e. CTAs or threads, and the batching policy */
     vpps_profile grouping, batching;
-    const vpps_policy *policy; /* the batching policy in use */
+    const vpps_policy *policy; /* the batching policy in use: decides which vertices run together */
     vpps_learned learned;      /* learned batching automata */
     vpps_param_group *groups;  /* for each parameter: its own rates; NULL: the optimizer's rates apply to all */
     vpps_param_step *steps;    /* for each parameter: learning rate, momentum and weight decay for the latest batch */
@@ -60,7 +60,7 @@ struct vpps_handle {
     vpps_asked asked;
     vpps_open_step open;
     vpps_pointers pointers; /* whether callers' arrays lie in host memory or in the device's */
-    bool told_deferred;     /* whether the log has said that gradients are not accumulated level by level */
+    bool told_deferred;     /* whether the log has said that VPPS_GRADIENTS_ACCUMULATE is not used */
     bool pending;           /* whether the latest batch failed, and no call has returned the failure yet */
     vpps_status broken;     /* not OK: the device failed, and nothing more runs; the message is in `failure` */
     char failure[VPPS_MESSAGE_BYTES + 32];

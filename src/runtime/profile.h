@@ -53,7 +53,7 @@ void vpps_profile_note(vpps_profile *p, bool as_asked, uint64_t nodes, uint64_t 
 /* Returns the index of the fastest measured candidate (alternative), or p->n if none was measured. */
 uint32_t vpps_profile_best(const vpps_profile *p);
 
-/* Makes candidate (alternative) i run the next batch. i = p->n ends the profile: takes the fastest candidate; none measured: the first. */
+/* Makes candidate (alternative) i run the next batch. i = p->n ends the profile with the fastest one, or the first if none was measured. */
 void vpps_profile_take(vpps_profile *p, uint32_t i);
 
 /* Makes the choice that an earlier run of the program stored as text, if the text names one of the alternatives. */

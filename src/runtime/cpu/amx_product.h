@@ -11,7 +11,7 @@
 #include "base/base.h"
 #include "runtime/cpu/kernels.h"
 
-/* One 16 x 16 tile of sums: some rows of some result vectors, and where the sums are loaded and stored. */
+/* One tile of sums, of up to 16 rows of up to 16 result vectors, and where the sums are loaded and stored. */
 typedef struct amx_sums {
     const float *from; /* address of the initial sums; NULL: zero */
     size_t ld_from;

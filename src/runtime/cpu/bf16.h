@@ -36,7 +36,7 @@ VPPS_INLINE uint32_t bf16_nearest(float x) {
     return r & 0xffff0000u;
 }
 
-/* Returns the high part of x, which is the sum of two bf16 numbers; the high part is finite if x is finite. */
+/* Returns the high one of the two bf16 numbers whose sum represents x. The number is finite if x is finite. */
 VPPS_INLINE uint32_t bf16_high(float x) {
     const uint32_t u = bits_of_float(x), r = bf16_nearest(x);
     return (r & 0x7fffffffu) == 0x7f800000u ? u & 0xffff0000u : r;

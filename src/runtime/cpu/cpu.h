@@ -185,7 +185,7 @@ typedef struct vpps_crowd {
     uint32_t period, left;
     bool down, ends;     /* down: whether fewer threads were tried last; ends: whether this launch ends a window */
     atomic_bool crowded; /* whether a thread waited more than much_ns for a free core in the current window */
-    /* words, ns: script words and time of the current window; latest_ns: time of the latest launch; much_ns: limit for `crowded` */
+    /* words, ns: script words run and time in the current window; latest_ns: time of the latest launch; much_ns: limit for `crowded` */
     uint64_t words, ns, latest_ns, much_ns;
     double speeds[VPPS_RUNGS]; /* speed for each rung (2^rung threads): words of scripts run per nanosecond */
 } vpps_crowd;
@@ -248,7 +248,7 @@ struct vpps_cpu {
 
 /* Checks that the batch's script (tasks and their data) is made for this device and has no address outside of it. Fails with SCRIPT. */
 vpps_status vpps_check_script(const vpps_cpu *cpu, const vpps_batch *batch);
-/* Checks a block (vertices of one cell): its arrays lie inside the script, and its vertices' records inside the pool. Fails with SCRIPT. */
+/* Checks a block (vertices of one cell): its arrays lie in the script, and its vertices' kept values in the pool. Fails with SCRIPT. */
 vpps_status vpps_check_block(const vpps_task_header *h, const vpps_block_view *view, uint32_t number);
 
 /* Checks the task at word `at` of the script. `end`: first word after the tasks of the virtual processor's group. False: SCRIPT. */

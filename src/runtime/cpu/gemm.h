@@ -64,7 +64,7 @@ VPPS_INLINE vector vector_held(vector v) {
 enum {
     MAX_COLUMNS = 6,
     SUM_RUN = 1024, /* number of terms that are summed in one chain of multiply-adds */
-    /* terms (k) per pass, so that the rows of A in use stay in L1 while all columns of B are processed */
+    /* number of terms (k) added at a time, so that the rows of A in use stay in L1 for all columns of B */
     K_CHUNK = 96,
     TALLEST = 8
 };

@@ -253,7 +253,7 @@ static void product_t(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_produ
  * side by side first: x at a distance of an odd number of cache lines, d in rows of a tile. */
 
 enum {
-    OUTER_VECTORS = 128 /* vectors per call: some rows of all vectors d stay in L1 for all columns */
+    OUTER_VECTORS = 128 /* number of vectors per call, so that some rows of all vectors d stay in L1 for all columns */
 };
 
 /* Returns the distance, in floats, from one packed vector of k elements to the next. */

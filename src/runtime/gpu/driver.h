@@ -32,7 +32,7 @@ typedef struct vpps_driver_table {
     vpps_status (*open)(vpps_driver **out, uint32_t number, vpps_machine *machine);
     /* Opens a second driver of the machine, only for allocating and releasing memory that outlives driver d. */
     vpps_status (*branch)(vpps_driver *d, vpps_driver **out);
-    /* Closes the machine, of which all kernels have been unloaded; frees all memory that was not released. */
+    /* Closes the machine after all its kernels were unloaded; frees all memory that was not released. */
     void (*close)(vpps_driver *d);
 
     vpps_status (*allocate)(vpps_driver *d, size_t bytes, uint64_t *address); /* Fails with MEMORY. */

@@ -139,7 +139,7 @@ typedef struct vpps_gpu {
     vpps_share *share; /* exchanges gradients with other processes; NULL: there are no other processes */
     vpps_nccl *gpus;   /* sums gradients between GPUs directly; NULL: gradients go through the host */
     bool summing;      /* whether gradients are being summed over several launches */
-    /* script of the latest launch that computed gradients, until its gradients of table entries are added to device.row_sums; then NULL */
+    /* tasks of the latest launch that computed gradients; NULL once its gradients of table entries are added to device.row_sums */
     const uint32_t *untaken;
     vpps_gpu_products products;
     /* for each parameter: whether it has a gradient; for a lookup table, valid only during an update */
