@@ -70,8 +70,7 @@ static tree_order order_words(uint32_t *memory, const uint32_t *heads, uint32_t 
     memset(first, 0, (n + 2) * sizeof *first);
     for (uint32_t k = 0; k < n; k++) first[heads[k]]++;
     for (uint32_t h = 0; h <= n; h++) first[h + 1] += first[h];
-    for (uint32_t k = n; k-- > 0;)
-        children[--first[heads[k]]] = k; /* fills each list backwards, from its end first[] */
+    for (uint32_t k = n; k-- > 0;) children[--first[heads[k]]] = k; /* fills each list from its end, first[] */
     while (n_words < first[1]) words[n_words] = children[n_words], n_words++;
     for (uint32_t at = 0; at < n_words; at++) {
         for (uint32_t c = first[words[at] + 1]; c < first[words[at] + 2]; c++) words[n_words++] = children[c];

@@ -117,7 +117,7 @@ static vpps_status run_compiler(const compile_job *job, void **cubin, size_t *by
     result = nvrtc->nvrtcCompileProgram(program, N_OPTIONS, job->options);
     if (result == VPPS_NVRTC_INVALID_OPTION) result = nvrtc->nvrtcCompileProgram(program, N_KNOWN, job->options);
     char *log = read_log(nvrtc, program);
-    if (result != VPPS_NVRTC_SUCCESS && !find_error(log)) { /* again without -v, with which ptxas omits some errors */
+    if (result != VPPS_NVRTC_SUCCESS && !find_error(log)) { /* compiles without -v, with which ptxas omits errors */
         free(log);
         nvrtc->nvrtcCompileProgram(program, N_QUIET, job->options);
         log = read_log(nvrtc, program);

@@ -27,14 +27,14 @@ enum {
  * rows of all their vectors dy form the list of x. The number of the first sum with an x stands for the x. */
 typedef struct unit {
     uint32_t x, block; /* x: number of the first sum dy x^T with this x; block: number of a block of its columns */
-    uint32_t first, n; /* rows of dy: numbers first to first + n - 1 in the list of x */
+    uint32_t first, n; /* rows of dy: numbers first to first + n - 1 of all rows with this x */
 } unit;
 
 typedef struct tiles {
     vpps_outer_work *w;
     const uint32_t *outers;
     uint32_t n;
-    uint32_t lanes, at_once; /* lanes of a unit (columns of an x times rows of dy); units that run at once */
+    uint32_t lanes, at_once; /* lanes per unit (columns of an x times rows of dy); number of units that run at once */
     /* x_of: for each sum, the first sum with the same x. The list of an x: the rows of all its dy. list_of: the first x with an equal list. */
     uint32_t x_of[VPPS_MOST_OUTERS], list_of[VPPS_MOST_OUTERS];
     /* slot_of: for each sum, the number of its first row among the rows of all dy with its x. n_slots: for each x, the number of such rows. */

@@ -9,7 +9,7 @@
  * Operands are rounded as src/runtime/cpu/bf16.h says. */
 #if VPPS_PARTS
 
-/* Two numbers, each the sum of VPPS_PARTS bf16 numbers (parts). A word has one part of both, of the first number in the lower half. */
+/* Two numbers, each the sum of VPPS_PARTS bf16 numbers (parts). A word has one part of each number, the first number's in the lower half. */
 struct vpps_split {
     unsigned part[VPPS_PARTS];
 };
@@ -36,7 +36,7 @@ __device__ __forceinline__ float vpps_rest(float x, float high) {
     return x;
 }
 
-/* Runs the instruction mma. It is volatile, so that the compiler does not move it into a branch: all lanes must reach it. */
+/* Runs the instruction mma. The assembly is volatile, so that the compiler does not move it into a branch: all lanes must reach it. */
 VPPS_PART void vpps_mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
     asm volatile(
         "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, "
@@ -169,8 +169,8 @@ struct vpps_weight_row {
     unsigned at, rows, number, row_words, element_words;
 };
 
-/* Loads four elements of row r of weights, with zeros after the row's end. If the virtual processor owns too few rows to have row r,
- * another row is loaded, whose products nobody reads. QUADS: rows begin and end at a multiple of four words. WHOLE: all four exist. */
+/* Loads four elements of row r of weights, with zeros after the row's end. If the virtual processor owns too few rows to have row r, another
+ * row is loaded, whose products nobody reads. QUADS: rows begin and end at a multiple of four words. WHOLE: all four elements exist. */
 template <bool QUADS, bool WHOLE, unsigned LENGTH>
 VPPS_PART vpps_quad vpps_four_weights(const vpps_arguments &a, const vpps_weight_row &r, vpps_rows own,
                                       unsigned element_words, unsigned element) {

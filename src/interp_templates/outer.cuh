@@ -526,7 +526,7 @@ template <class DY, unsigned NUMBER> struct vpps_row_tile {
         for (unsigned k = 0; k < 4; k++) d[k] = (t.pool + (DY::vector(t, v.number[k]) + row))[DY::OFFSET];
     }
 
-    /* Stores four columns of two rows of a gradient with LENGTH columns. later: an earlier call has stored sums; these are added. */
+    /* Stores four columns of two rows of a gradient with LENGTH columns. later: adds them to sums that an earlier call has stored. */
     template <unsigned LENGTH>
     static __device__ __forceinline__ void store(const float (&left)[4], const float (&right)[4], const vpps_sum &sum,
                                                  const vpps_tile_gradient &g, unsigned column, unsigned lane,

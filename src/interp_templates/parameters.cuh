@@ -117,7 +117,7 @@ __device__ __forceinline__ void vpps_list_spans() {
         }
     }
     __syncthreads();
-    if (VPPS_WARP < 2 || VPPS_WARPS < 2) { /* `end`: sums over all preceding parameters */
+    if (VPPS_WARP < 2 || VPPS_WARPS < 2) { /* computes `end`: numbers of this and all preceding parameters */
 #pragma unroll 1
         for (unsigned kind = VPPS_WARP; kind < 2; kind += VPPS_WARPS) {
             unsigned before = 0;

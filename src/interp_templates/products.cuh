@@ -49,7 +49,7 @@ __device__ __forceinline__ void vpps_multiply_by_threads(float *to, unsigned n, 
  *
  * A warp has the sums over its columns; VPPS_SUM_WORDS of shared memory are for the sums of all warps. */
 
-/* Loads RUN (1, 2 or 4) adjacent words, whose address is a multiple of RUN words if ALIGNED. No loop: `to` stays in registers. */
+/* Loads RUN (1, 2 or 4) adjacent words, whose address is a multiple of RUN words if ALIGNED. Without a loop, `to` stays in registers. */
 template <bool ALIGNED, unsigned RUN>
 __device__ __forceinline__ void vpps_load_run(float (&to)[RUN], const float *from) {
     if constexpr (ALIGNED && RUN == 4) {
@@ -321,7 +321,7 @@ struct vpps_pass {
         constexpr unsigned ITEMS = OUTPUTS > MOST_SUMS / 2 ? 1 : OUTPUTS > MOST_SUMS / 4 ? 2 : 4; /* items per turn */
         constexpr unsigned WORDS = (0 + ... + OPERANDS::WORDS) * ITEMS;
         constexpr bool COPIED = (OPERANDS::COPIED || ...);
-        if constexpr (COPIED && AT) __syncthreads(); /* until here, threads read the copies of the pass before */
+        if constexpr (COPIED && AT) __syncthreads(); /* until here, threads read copies of the preceding vpps_pass */
         if (ITEMS > 1 && n <= ITEMS / 2) {           /* few items: half as many per turn */
             run_few<(ITEMS + 1) / 2>(operands...);
         } else if constexpr (COPIED) {
