@@ -37,8 +37,8 @@ enum { PART_GATES = 4 };
 typedef struct part_gates {
     vpps_param W[PART_GATES], U[PART_GATES], b[PART_GATES];
 } part_gates;
-/* Declares NAME.W_i, NAME.U_i and NAME.b_i (NAME "": W_i, ...) for a gate i, and so on for each letter of `gates`. A forget gate f begins
- * open (part_one). */
+/* Declares a gate's parameters for each letter of `gates`: for i NAME.W_i, NAME.U_i and NAME.b_i (with NAME "": W_i, U_i, b_i). The bias of
+ * a forget gate f begins as 1 (part_one). */
 vpps_status part_gates_declare(part_gates *p, vpps_model *model, const char *name, const char *gates, uint32_t inputs,
                                uint32_t hidden);
 /* Records a gate. x or h may be a list, such as of children's states; then the result is a list, too. */
