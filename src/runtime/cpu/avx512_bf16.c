@@ -1,9 +1,8 @@
 /* avx512_bf16.c - products of packed bf16 tiles by AVX512-BF16.
  *
- * vdpbf16ps adds to each of 16 sums the products of two pairs: one pair of each of 16 packed rows with one pair of a vector. It adds them
- * one after the other, rounding each time to the nearest fp32 whatever the thread's rounding mode. Subnormal operands, sums and results
- * become zero (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, VDPBF16PS). The error bound of bf16.h allows this
- * order and rounding. */
+ * vdpbf16ps takes a pair of elements of 16 packed rows, and the vector's pair at the same columns. It adds each row's two products to the
+ * row's sum, one after the other, rounding each time to the nearest fp32 whatever the thread's rounding mode. Subnormals become zero
+ * (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, VDPBF16PS). The error bound of bf16.h allows all this. */
 #include "runtime/cpu/avx512_bf16.h"
 
 #ifdef VPPS_HAS_AVX512_BF16
@@ -21,7 +20,7 @@ DOT_INLINE __m512 dot(__m512 sum, __m512i rows, uint32_t pair) {
     return _mm512_dpbf16_ps(sum, (__m512bh)rows, (__m512bh)_mm512_set1_epi32((int)pair));
 }
 
-/* Computes one tile of sums of bf16 products (bf16_product.h). The callers pass constants for height, columns and parts. */
+/* Computes one tile of sums of bf16 products (bf16_product.h). Every call has constant height, columns and parts, so loops unroll. */
 DOT_INLINE void bf16_tile(const uint32_t height, const uint32_t columns, const uint32_t parts, bool ragged,
                           uint32_t depth, uint32_t first, uint32_t end, const uint32_t *a, uint32_t row,
                           const uint32_t *x, uint32_t j0, const float *from, size_t ld_from, float *c, size_t ldc,

@@ -16,7 +16,7 @@
 
 enum { SIDE = VPPS_BF16_ROWS, PAIRS = VPPS_BF16_DEPTH / 2 };
 
-/* 32 numbers in bf16, in their order: the high parts, and the low parts that are added to them. */
+/* 32 numbers as sums of two bf16 parts: the number rounded to bf16 (high), and the rest rounded to bf16 (low). */
 typedef struct halves {
     __m512i high, low;
 } halves;
@@ -138,7 +138,7 @@ PACK_INLINE void turn_halves(__m256i *v) {
         two[4 + i] = _mm256_unpackhi_epi16(v[2 * i], v[2 * i + 1]);
     }
 #pragma GCC unroll 4
-    /* four[i] gets elements 0 and 1 of four vectors (i > 1: elements 4 and 5); four[4 + i] gets elements 2 and 3 (i > 1: 6 and 7). */
+    /* four[i] gets elements 0, 1 of four vectors, or 4, 5 if i > 1; four[4 + i] gets their elements 2, 3, or 6, 7 if i > 1. */
     for (uint32_t i = 0; i < 4; i++) {
         const __m256i a = two[i / 2 * 4 + i % 2 * 2], b = two[i / 2 * 4 + i % 2 * 2 + 1];
         four[i] = _mm256_unpacklo_epi32(a, b);

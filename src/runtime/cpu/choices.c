@@ -10,15 +10,15 @@
 /* Least part of the default's time that another choice (instructions, tile size, transposed copy) must save, as measured, to be taken. */
 static const double margin = 0.1;
 
-/* Assumptions for estimating a batch. Each input brings VECTORS_OF_INPUT vectors to each matrix, one after the other (a sentence's tree has
- * 20 inner vertices); a batch of n inputs brings n vectors at a time. An unknown batch size is taken to be USUAL_BATCH. */
+/* Assumptions for estimating a batch of n inputs. Each matrix multiplies n vectors at a time, one of each input, VECTORS_OF_INPUT times in
+ * a row (a sentence's tree has 20 inner vertices). An unknown n counts as USUAL_BATCH. */
 enum { VECTORS_OF_INPUT = 16, USUAL_BATCH = 16 };
 
 /* Batch size from which bf16x3 with AMX counts as faster than fp32, if nothing was measured. */
 enum { LEAST_BATCH = 4 };
 
-/* Least number of matrix rows or columns for which bf16x3 is chosen: with fewer, splitting vectors into bf16 parts takes as long as
- * products gain. Measured with AMX at batches of 16 and 128: Tree-LSTM trains slower in bf16x3 at hidden 32 and 64, faster at 128. */
+/* bf16x3 is chosen only if matrices have at least this many rows and columns, on average: otherwise, splitting vectors into bf16 parts
+ * takes the time that products save. With AMX and batches of 16 and 128, Tree-LSTM is slower in bf16x3 at hidden 32 and 64, faster at 128. */
 enum { LEAST_SIDE = 96 };
 
 static const vpps_cpu_choice defaults = {
@@ -27,7 +27,7 @@ static const vpps_cpu_choice defaults = {
 #undef X
 };
 
-/* Default tile, few and pays for bf16 instructions that multiply a transposed matrix without a copy: 8 vectors in the time of one. */
+/* The defaults for bf16 instructions that multiply a transposed matrix without a copy, which take as long for 8 vectors as for one. */
 static const vpps_cpu_choice spreads = {.tile = 96, .few = 9, .pays = 64};
 
 const char *const vpps_cpu_ways[VPPS_CPU_WAYS] = {
@@ -49,8 +49,8 @@ static bool is_of(const vpps_trial *t, vpps_cpu_maker m, vpps_cpu_way way, bool 
     return !strcmp(t->product, vpps_cpu_ways[way]) && t->far == far && is_made_by(t, m);
 }
 
-/* Returns the time per vector of products of kind `way` by `m`, measured with the largest number of vectors that is at most `vectors`;
- * INFINITY: not measured. `far`: with matrices that exceed the core's cache. */
+/* Returns the time per vector of products of kind `way` by instructions `m`, measured with `vectors` vectors or the next smaller measured
+ * number. INFINITY: not measured. `far`: with matrices that exceed the core's cache. */
 static double ns_of(trial_list l, vpps_cpu_maker m, vpps_cpu_way way, uint32_t vectors, bool far) {
     const vpps_trial *best = NULL;
     for (uint32_t i = 0; i < l.n; i++) {
@@ -60,7 +60,7 @@ static double ns_of(trial_list l, vpps_cpu_maker m, vpps_cpu_way way, uint32_t v
     return best ? best->ns_per_vector : INFINITY;
 }
 
-/* Returns a batch's estimated ns for one matrix of VPPS_TRIAL_SIDE rows and columns: forward, backward, gradient, and packing once. */
+/* Returns a batch's estimated ns for one matrix of VPPS_TRIAL_SIDE rows and columns: forward, backward, gradient and, in bf16, packing. */
 static double cost_of_batch(const vpps_cpu_problem *p, trial_list l, vpps_cpu_maker m, uint32_t parts) {
     const uint32_t n = p->batch ? p->batch : USUAL_BATCH;
     const double vectors = (double)VECTORS_OF_INPUT * n;
@@ -145,7 +145,7 @@ static void choose_tile(trial_list l, vpps_cpu_maker m, vpps_cpu_choice *c) {
 
 /* Sets c->few and c->pays by measurements. From c->few vectors on, all measured products are clearly faster with a transposed copy of the
  * matrix. With c->pays vectors, a copy saves twice the time of making it, a margin for the data that it displaces from caches. Against
- * noise, c->pays is the built-in number, doubled or halved until it is within a factor of two. */
+ * noise, c->pays is not that number itself, but the built-in one, doubled or halved until it is at most a factor of two from it. */
 static void choose_copy(trial_list l, vpps_cpu_maker m, vpps_cpu_choice *c) {
     double gain = 0; /* least time that a transposed copy saves, in ns per vector */
     c->few = NEVER;

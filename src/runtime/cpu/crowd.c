@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 /* WINDOW_NS: least duration of a window (series of launches). SHORTEST, LONGEST: least and most windows between trials of another number of
- * threads. MUCH: the machine is crowded if a thread waits for a core for 1 / MUCH of a window; two threads on a core wait half. */
+ * threads. MUCH: the machine is crowded if a thread waits for a core for 1 / MUCH of a window; two threads on one core wait half of it. */
 enum { WINDOW_NS = 20 * 1000 * 1000, SHORTEST = 2, LONGEST = 64, MUCH = 8 };
 
 void vpps_note_waiting(vpps_crowd *c) {

@@ -175,7 +175,7 @@ static vpps_status make_vps(vpps_cpu *cpu) {
 
 static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_options *options) {
     enum { MAX_VPS = 1024, SPIN_NS = 50 * 1000 };
-    enum { WAVE_BYTES = 1 << 25 /* of records */, CACHE_BYTES = 1 << 21 /* of a core's cache */, CACHED_VERTICES = 32 };
+    enum { WAVE_BYTES = 1 << 25 /* kept per wave */, CACHE_BYTES = 1 << 21 /* per core */, CACHED_VERTICES = 32 };
     const uint32_t n_allowed = vpps_cores_allowed();
     cpu->n_vps = options->vps ? options->vps : n_allowed;
     if (options->groups && options->groups != VPPS_GROUPS_PROFILE && cpu->n_vps % options->groups)
@@ -253,7 +253,7 @@ static vpps_status need_counters(vpps_cpu *cpu, uint32_t n) {
     return VPPS_OK;
 }
 
-/* Lists, as segments, the lookup-table entries for which the batch computes gradients, table by table. */
+/* Lists, for each lookup table, the entries for which the batch computes gradients, and where these gradients are. */
 static vpps_status make_segments(vpps_cpu *cpu) {
     cpu->batch.n_segments = cpu->batch.header.n_tables;
     if (!VPPS_RESERVE(cpu->batch.segments, cpu->batch.n_segments + 1u))
@@ -266,7 +266,7 @@ static vpps_status make_segments(vpps_cpu *cpu) {
     return VPPS_OK;
 }
 
-/* Finds the arrays of the script's blocks of vertices, checks them, and lays out tiles for their cells. */
+/* Finds and checks the arrays of each block of vertices in the script, and lays out tiles for the block's cell. */
 static vpps_status view_blocks(vpps_cpu *cpu, const uint32_t *script, const vpps_batch *batch) {
     const uint32_t n_blocks = cpu->batch.header.n_blocks;
     if (!VPPS_RESERVE(cpu->batch.views, n_blocks + 1u))
@@ -309,7 +309,7 @@ vpps_status vpps_cpu_prepare(vpps_cpu *cpu, const vpps_batch *batch) {
     VPPS_TRY(vpps_choose_meetings(cpu, batch->script));
     if (!cpu->meetings.taken) VPPS_TRY(need_counters(cpu, vpps_task_header_of(batch->script)->n_barriers));
     cpu->batch.half = batch->half;
-    if (cpu->batch.half != VPPS_BACKWARD_HALF) { /* backward's launch uses what forward's launch has set */
+    if (cpu->batch.half != VPPS_BACKWARD_HALF) { /* forward's launch has set this for backward's */
         VPPS_TRY(vpps_cpu_take_gradients(&cpu->device));
         VPPS_TRY(take_script(cpu, batch));
         VPPS_TRY(cpu->batch.goal == VPPS_GOAL_UPDATE ? vpps_open_update(cpu) : make_segments(cpu));

@@ -1,8 +1,8 @@
 /* entries.c - lookup tables that are sharded over processes: fetches the entries that a batch looks up from the processes that own them.
  *
- * A script names an entry by the place that it would have in a whole table, at the pool's beginning, where there is no memory. Before the
- * script runs, all processes meet: each asks for the entries that its batch looks up, receives them after the batch's tensors, and writes
- * their places into a copy of the script. So neither the scheduler nor the stages know of other processes.
+ * A script names an entry by its offset in a pool that begins with whole tables, though no process has memory there. Before the script
+ * runs, all processes meet: each asks for the entries that its batch looks up, receives them in its pool after the batch's tensors, and
+ * writes their offsets into a copy of the script. So neither scheduler nor stages know of other processes. The processes tell each other:
  *
  *   1. what each process does, and how many entries it asks of each other process
  *   2. which entries it asks for, by the places that name them

@@ -19,7 +19,7 @@ static double cost_of_batch(const vpps_batch_extent *e, uint32_t group_size) {
     return flops * (1 + half * groups / e->vectors) + (group_size > 1 ? e->levels * barrier : 0);
 }
 
-/* Returns the cheapest number of groups up to `most`; 1 if more than `most` are cheaper and all processors of one group have rows. */
+/* Returns the cheapest number of groups, at most `most`. Returns 1 if more would be cheapest and all processors of one group have rows. */
 uint32_t vpps_cpu_groups(const vpps_batch_extent *e, uint32_t most) {
     const uint32_t end = vps_for_one_with_rows(e, e->n_vps) > 1 ? most : e->n_vps;
     uint32_t best = 1;

@@ -16,7 +16,7 @@
 #include "runtime/cpu/gemm.h"
 #include "runtime/cpu/products.h"
 
-/* RUN: number of elements, and LIST_RUN: number of list members, that are summed in float. These sums are then added up in double. */
+/* Long sums are made in float over RUN elements, or LIST_RUN list members, at a time. These partial sums are then added up in double. */
 enum { BLOCK = 16, LANES = 64, RUN = 64 * LANES, LIST_RUN = 256 };
 
 /* Adds n sums in float, over RUN elements or LIST_RUN list members, to totals in double. `first`: no totals exist yet, so they are set. */
@@ -24,7 +24,7 @@ static __attribute__((noinline)) void end_run(uint32_t n, bool first, const floa
     for (uint32_t j = 0; j < n; j++) totals[j] = (first ? 0 : totals[j]) + (double)sums[j];
 }
 
-static const float nothing[BLOCK]; /* zeros that stand for missing tensors of an instruction with fewer of them */
+static const float nothing[BLOCK]; /* zeros, for the tensors that an instruction with fewer than three lacks */
 
 /* Copies the first n < BLOCK elements of x to the buffer, padded with ones, which are harmless for every function. */
 static const float *padded(float *buffer, const float *x, size_t n) {
@@ -274,7 +274,7 @@ REDUCTION(DOT, 2, 0.0f, (x * y), sum)
 REDUCTION(SQUARED_DISTANCE, 2, 0.0f, (x - y) * (x - y), sum)
 REDUCTION(SUM_ELEMENTS, 1, 0.0f, x, sum)
 REDUCTION(CROSS_ENTROPY, 1, greatest(n, o->t[0]), exp_of(x - p), (p - o->t[0][u]) + log_of(sum))
-/* If no element is finite, p is 0, since subtracting the greatest would be infinity minus infinity. */
+/* p is the greatest element; but 0 if that is infinite, since x - p could be infinity minus infinity. */
 REDUCTION(LOG_SUM_EXP, 1, finite_or_zero(greatest(n, o->t[0])), exp_of(x - p), p + log_of(sum))
 REDUCTION(HINGE, 1, o->f - o->t[0][o->u], i == u || p + x < 0.0f ? 0.0f : p + x, sum)
 REDUCTION(BINARY_LOG_LOSS, 2, 0.0f, times_log(y, x) + times_log(1.0f - y, 1.0f - x), -sum)
@@ -317,8 +317,8 @@ static void prepare_softmax(uint32_t n, vpps_operands *o) {
     o->s[0] = top;
 }
 
-/* Sets f and s[0] so that softmax(x) = e^((x - f) - s[0]): f is x[label], and s[0] the loss, which the caller has set. A loss above 100 is
- * too inexact for this: f is then the greatest element, and s[0] the log of the sum of e^(x - f). */
+/* Sets f and s[0] so that softmax(x) = e^((x - f) - s[0]). Usually f is x[label], and s[0] stays the loss, as the caller has set it. A loss
+ * above 100 is too inexact for this; then f becomes the greatest element, and s[0] the log of the sum of e^(x - f). */
 static void prepare_cross_entropy(uint32_t n, vpps_operands *o) {
     o->f = o->t[0][o->u];
     if (!(o->s[0] > 100.0f)) return;
@@ -488,7 +488,7 @@ static void add_scaled(uint32_t n, uint32_t count, const float *pool, const uint
 
 static double sum_squares(size_t n, const float *x) {
     typedef double doubles __attribute__((vector_size(BLOCK / 2 * sizeof(double)), may_alias));
-    doubles low = {0}, high = {0}; /* compilers keep sums in registers only as vectors */
+    doubles low = {0}, high = {0}; /* of a vector type, so that compilers keep the sums in registers */
     double lanes[BLOCK] __attribute__((aligned(sizeof(doubles))));
     float pad[BLOCK] = {0};
     for (size_t first = 0; first < n; first += BLOCK) {

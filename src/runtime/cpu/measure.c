@@ -11,7 +11,7 @@ enum {
     BLOCK = VPPS_BLOCK_ROWS,
     MOST_VECTORS = 192,
     STRIDE = SIDE + 16, /* distance from one vector to the next, in floats */
-    GATES = 2,          /* how many matrices multiply the same vectors, or have their transposed products summed */
+    GATES = 2,          /* number of matrices that multiply the same vectors, or whose transposed products are summed */
     NEAR = 2,           /* number of matrices that are multiplied in turn, few enough for a core's own cache */
     FAR = 24,           /* number of matrices that are multiplied in turn, too many for a core's own cache */
     ROUNDS = 3,
@@ -164,7 +164,7 @@ static void (*const runs[VPPS_CPU_WAYS])(stand *s, uint32_t n) = {
     [VPPS_CPU_WAY_copy] = run_copy,
 };
 
-/* Packs the matrices in bf16, unless they are packed with this number of parts (bf16 numbers for an element). All units use one form. */
+/* Packs the matrices with s->parts bf16 numbers per element, unless they are so already. All bf16 instructions read the same form. */
 static void pack_matrices(stand *s) {
     if (!s->parts || s->packed_parts == s->parts) return;
     const size_t words = vpps_bf16_words(SIDE, SIDE, s->parts);
@@ -216,7 +216,7 @@ static uint64_t measure(stand *s, vpps_trial *t) {
 static const struct plan {
     vpps_cpu_way way;
     bool far;
-    /* numbers of vectors to measure with, ended by 0; the way `rows` in fp32 uses GATES times as many vectors, at most MOST_VECTORS */
+    /* numbers of vectors per matrix, ended by 0. For `rows` in fp32, GATES matrices together have at most MOST_VECTORS vectors. */
     uint32_t fp32[12], bf16[12];
 } plan[] = {
     {VPPS_CPU_WAY_forward, false, {1, 2, 3, 4, 6, 8, 16, 24, 48, 96, 192}, {1, 4, 8, 16, 48}},
@@ -229,7 +229,7 @@ static const struct plan {
 uint32_t vpps_cpu_list_trials(const vpps_cpu_units *u, vpps_trial *out, vpps_cpu_maker *by) {
     vpps_cpu_maker makers[VPPS_MOST_MAKERS];
     const uint32_t n_makers = vpps_cpu_makers(u, makers);
-    const uint32_t slow = u->n_kernels > 1; /* number of kernels left out: the slowest, if others exist */
+    const uint32_t slow = u->n_kernels > 1; /* leaves out the slowest vector kernels, if others exist */
     uint32_t n = 0;
     for (const vpps_cpu_maker *m = makers + slow; m < makers + n_makers; m++) {
         const bool fp32 = m->precision == VPPS_PRECISION_FP32, rows = fp32 || u->bf16[m->unit].product_t;

@@ -77,7 +77,7 @@ static const vpps_task *next_of_all(const vpps_task_header *h, const vpps_task *
     return t;
 }
 
-/* Returns whether the group comes to barriers of all virtual processors in group 0's order, and shares no other barrier with a group. */
+/* Returns whether the group shares only barriers of all virtual processors with other groups, and reaches these in group 0's order. */
 static bool meet_alike(const uint32_t *script, uint32_t group, const uint32_t *signals) {
     const vpps_task_header *h = vpps_task_header_of(script);
     const vpps_task *first = vpps_first_task(script, 0), *first_end = vpps_end_of_tasks(script, 0);
@@ -131,8 +131,8 @@ typedef struct tree {
     uint32_t *met; /* number of barriers that the virtual processor has signalled with this tree */
 } tree;
 
-/* Returns the tree of counters of a barrier with so many signals: the tree of the processor's group if the group has so many processors,
- * else that of all. A group's tree has at most as many nodes, and gates (counters that processors wait for), as it has processors. */
+/* Returns the tree of counters of a barrier that `signals` processors signal: the group's tree if they are the group, else the tree of all
+ * processors. A group's tree has at most as many nodes, and gates (counters that processors wait for), as the group has processors. */
 static tree tree_of(vpps_vp *vp, uint32_t signals) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_meetings *m = &cpu->meetings;
@@ -146,7 +146,7 @@ void vpps_vp_signal_meeting(vpps_vp *vp, uint32_t signals) {
     const uint32_t meeting = ++*t.met;
     if (!vpps_meet(t.nodes, t.n, t.member, meeting)) return;
     for (uint32_t i = 0; i < above(t.n); i++) atomic_store_explicit(&t.gates[i].value, meeting, memory_order_release);
-    atomic_thread_fence(memory_order_seq_cst); /* a fence, for vpps_wake needs sequential consistency */
+    atomic_thread_fence(memory_order_seq_cst); /* since vpps_wake needs sequential consistency */
     for (uint32_t i = 0; i < above(t.n); i++) vpps_wake(&t.gates[i]);
 }
 

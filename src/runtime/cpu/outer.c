@@ -1,5 +1,5 @@
-/* outer.c - computes gradients of parameters: sums of outer products dy x^T (matrices), of vectors, and of table entries' gradients. Each
- * virtual processor computes the gradients of the rows and entries that it owns. */
+/* outer.c - computes gradients of parameters: of matrices, as sums of outer products dy x^T; of vectors and table entries, as sums of
+ * vectors. Each virtual processor computes the gradients of the rows and entries that it owns. */
 #include "runtime/cpu/outer.h"
 
 void vpps_point_to(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_operand *x, uint32_t first, uint32_t n,
@@ -18,13 +18,13 @@ static void clear_matrix(const vpps_vp *vp, vpps_param param) {
         memset(own.blocks[b].gradient, 0, (size_t)own.blocks[b].ld * cpu->model->params[param].cols * sizeof(float));
 }
 
-/* Adds the vectors (n elements each) at terms[1] to terms[count], in their order, to the vector at `to`. */
+/* Adds the vectors terms[1] to terms[count], in this order, to the vector `to`. Each has n elements. Overwrites terms[0]. */
 static void add_terms(const vpps_cpu *cpu, uint32_t n, float *to, uint32_t count, const float **terms) {
     terms[0] = to;
     cpu->kernels->run[VPPS_I_SUM](n, to, &(vpps_operands){.list = terms, .n_list = count + 1, .f = 1});
 }
 
-/* Adds to a matrix's gradient where a cell reads the matrix as a value, instead of multiplying a vector with it. */
+/* Adds the vertices' dy to a matrix's gradient, for a cell that reads the matrix as a value instead of multiplying vectors with it. */
 static void add_whole_matrix(vpps_vp *vp, const vpps_block_view *view, const vpps_outer *o, uint32_t first,
                              uint32_t n) {
     const vpps_cpu *cpu = vp->cpu;
@@ -52,9 +52,9 @@ static void add_vector(vpps_vp *vp, const vpps_block_view *view, const vpps_oute
               vp->pointers);
 }
 
-/* PACKED_VECTORS: number of vectors x packed at a time; they stay in L2 for the gradients of all matrices that multiply them.
- * CLIPPED_VECTORS: most vectors with which computing a gradient twice, for the norm and for the update, costs less than writing it to
- * memory. COPIED_VECTORS: most vectors x that are parameters, and are copied before updates change them. */
+/* Numbers of vectors x in sums of dy x^T. PACKED_VECTORS are packed at a time, and stay in L2 for the gradients of all matrices that
+ * multiply them. Up to CLIPPED_VECTORS, computing a gradient twice, for the norm and for the update, costs less than writing it to memory.
+ * Up to COPIED_VECTORS are copied if they are parameters, since updates may change them too early. */
 enum { PACKED_VECTORS = 4 * 128, CLIPPED_VECTORS = 16, COPIED_VECTORS = 64 };
 
 size_t vpps_outer_floats(const vpps_cpu *cpu, uint32_t k) {
@@ -166,7 +166,7 @@ void vpps_choose_updates(vpps_cpu *cpu) {
 }
 
 static bool made_by_update(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_outer *o, uint32_t n) {
-    uint32_t first; /* number of the first vector; without vectors (all lists empty) there is nothing to update */
+    uint32_t first; /* not used. If there are no vectors (all lists empty), returns false. */
     return o->x && cpu->batch.uses[o->param] == 1 && n == view->block->n &&
            vpps_outer_vectors(view, o->dy, 0, n, &first);
 }
@@ -219,7 +219,7 @@ static bool leave_to_update(vpps_vp *vp, const vpps_block_view *view, uint32_t n
 }
 
 /* Adds to gradients that are sums of vectors, not of outer products, for vertices [at, at + n). Zeroes gradients of matrices that
- * multiplied no vector because all lists are empty; such matrices count as used (vpps_gather_list). Returns false if out of memory. */
+ * multiplied no vector because all lists are empty; such matrices are updated all the same. Returns false if out of memory. */
 static bool add_sums(vpps_vp *vp, const vpps_block_view *view, uint32_t at, uint32_t n) {
     const vpps_cpu *cpu = vp->cpu;
     for (uint32_t i = 0; i < vpps_n_outers(view->cell); i++) {

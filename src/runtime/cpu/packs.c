@@ -1,7 +1,7 @@
 /* packs.c - packed bf16 operands of products: weights, packed when they change; vectors of a tile of vertices, packed once for all uses. */
 #include "runtime/cpu/cpu.h"
 
-/* Assigns memory for bf16 weights to blocks and transposed copies, thread by thread; NULL: only counts. Returns the words needed. */
+/* Assigns memory for bf16 weights to blocks of matrix rows and transposed copies. NULL: assigns nothing. Returns the words needed. */
 static size_t deal_packs(vpps_cpu *cpu, uint32_t *memory) {
     const uint32_t parts = cpu->precision.parts;
     size_t at = 0;
@@ -88,7 +88,7 @@ void vpps_forget_vectors(vpps_vp *vp) {
     vp->vector_words = 0;
 }
 
-/* Makes room for `words` more words in vp->vectors; packed data stay. */
+/* Makes room for `words` more words in vp->vectors, and keeps the data that are packed there. */
 static bool need_words(vpps_vp *vp, size_t words) {
     const size_t wanted = vp->vector_words + words;
     if (wanted <= vp->vector_capacity) return true;

@@ -68,12 +68,12 @@ static void store(const vpps_tile *t, const vpps_program_step *s) {
 
 /* A vertex, or a member of a vertex's list input, for which a step runs. */
 typedef struct item {
-    uint32_t number, vertex; /* number: index in this part of the tile; vertex: index in the block of vertices */
-    uint32_t in_part;        /* index of the item's vertex in this part of the tile's vertices */
+    uint32_t number, vertex; /* number: index among the items that run now; vertex: index in the block of vertices */
+    uint32_t in_part;        /* index of the item's vertex among the vertices that run now */
     uint32_t member;         /* position in the list, if the item is a list member; else 0 */
 } item;
 
-/* Returns count->base plus, for each list input of the vertex, a multiple of its number of members. */
+/* Returns a number that depends on list lengths: count->base, plus count->list[d] for each member of the vertex's list d. */
 static uint32_t count_of(const vpps_tile *t, const vpps_cell_count *count, uint32_t vertex) {
     uint32_t n = count->base;
     for (uint32_t d = 1; d <= t->c->n_lists; d++)
@@ -97,8 +97,8 @@ static void set_numbers(const vpps_tile *t, const vpps_program_step *s, const it
                at->member * vpps_operand_words(&s->to);
 }
 
-/* Returns the number of the vertex or list member whose operand the step reads for `at`: `at` itself, the vertex of the member, or the
- * first member of the vertex's list. */
+/* Returns the number of the item whose value of operand `o` the step reads for item `at`: the number of `at` itself, of the vertex of list
+ * member `at`, or of the first member of the vertex's list. */
 static uint32_t number_of(const vpps_tile *t, const vpps_operand *o, uint32_t axis, const item *at) {
     if (o->access == VPPS_ACCESS_MEMBERS) return t->view->lists[o->axis][at->vertex] - t->first[o->axis];
     return o->axis != axis ? at->in_part : at->number;
@@ -222,7 +222,7 @@ static bool run_plain(const vpps_tile *t, const vpps_program_step *s, vpps_opera
     return true;
 }
 
-/* Runs an instruction of the form ROW over each vertex's list, whose scalars are adjacent in memory. */
+/* Runs an instruction over each vertex's list, as one row: every list member has a scalar, and these are adjacent in memory. */
 static void run_over_lists(const vpps_tile *t, const vpps_program_step *s, vpps_cpu_kernel kernel) {
     vpps_operands o = {0};
     for (uint32_t i = 0; i < t->n[0]; i++) {
@@ -324,7 +324,7 @@ static void argmax(const vpps_tile *t, const float *x, uint32_t n, float *to) {
     to[1] = -loss;
 }
 
-/* Copies entry `number` of a lookup table; the number is rounded down and clamped to the numbers of the table. */
+/* Copies entry `number` of a lookup table; the number is rounded down, and clamped to the existing entries. */
 static void look_up(const vpps_tile *t, vpps_param param, float number, uint32_t words, float *to) {
     const vpps_cpu *cpu = t->vp->cpu;
     const uint32_t last = cpu->model->params[param].count - 1;
@@ -345,7 +345,7 @@ static void decide(const vpps_tile *t, const vpps_program_step *s) {
     }
 }
 
-/* Copies a matrix, from its blocks of rows, as a value with columns, the same for every item (vertex, list member). */
+/* Copies a whole matrix from its blocks of rows to the step's result, once for every item (vertex, list member). */
 static void copy_weights(const vpps_tile *t, const vpps_program_step *s) {
     const vpps_cpu_matrix *m = &t->vp->cpu->matrices[s->run.of.table];
     const size_t rows = s->to.rows, words = rows * s->to.cols;

@@ -64,7 +64,7 @@ vpps_status vpps_make_tiles(vpps_compiled_cell *c, uint32_t most) {
     return VPPS_OK;
 }
 
-/* Returns the address, for item 0 of the block, of the gradients for an input of the cell that this virtual processor computes. */
+/* Returns where this virtual processor's gradients for an input begin: the address for item 0 of the block, run by this task or not. */
 static float *contribution(const vpps_tile *t, const vpps_operand *o) {
     const uint32_t items = t->task_items[o->axis];
     uint64_t at = t->contributions + vpps_contribution_at(t->c, t->stage, t->task_items, o->at);

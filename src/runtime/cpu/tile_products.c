@@ -17,7 +17,7 @@ static void point(const vpps_tile *t, const vpps_operand *o, const float **x) {
     }
 }
 
-/* Returns the address of the first block of rows that this virtual processor has of a matrix of the step, from operand k on; NULL: none. */
+/* Finds the first matrix, among the step's operands from k on, of which this virtual processor has rows. Returns their address, or NULL. */
 static const float *block_from(const vpps_tile *t, const vpps_program_step *s, uint32_t k) {
     for (; k < s->n; k++) {
         const vpps_blocks blocks = blocks_of(t, vpps_operands_of(t, s)[k].matrix);
@@ -136,8 +136,8 @@ static uint32_t first_vp_of(const vpps_tile *t, uint32_t *n) {
     return t->p->rows ? t->member * *n : 0;
 }
 
-/* Lists the terms of a transposed product in vp->terms, each with n vectors: the matrices' blocks of rows or, if `copies`, each virtual
- * processor's transposed copy. Returns false if out of memory. */
+/* Lists the terms of a transposed product with n vectors in vp->terms. A term is a block of a matrix's rows or, with `copies`, the
+ * transposed copy of a virtual processor's rows of the matrix. Returns false if out of memory. */
 static bool find_terms(const vpps_tile *t, const vpps_program_step *s, uint32_t n, bool copies, uint32_t *n_terms) {
     vpps_vp *vp = t->vp;
     const vpps_cpu *cpu = vp->cpu;

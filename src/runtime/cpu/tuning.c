@@ -112,9 +112,9 @@ vpps_status vpps_cpu_take_choice(vpps_device *d, const char *text) {
 }
 
 vpps_status vpps_cpu_tune(vpps_device *d) {
-    /* Thresholds below which virtual processors (VPs) divide a stage's work by vertices, else by rows. Matrices (transposed ones count,
-     * too) of fewer than FEW elements fit every cache, and exchanging values between VPs takes longer. If each VP has WIDE vertices of a
-     * level, it reads the matrices seldom; those of fewer than MANY elements fit a core's own cache. */
+    /* Virtual processors (VPs) divide a stage's work by vertices, not by matrix rows, if its matrices (transposed ones count, too) have
+     * fewer than FEW elements: they fit every cache, and exchanging values between VPs takes longer. If each VP has WIDE vertices of a
+     * level, it reads the matrices seldom, and the limit is MANY elements, which fit a core's own cache. */
     enum { FEW = 1 << 16, MANY = (1 << 19) + 1, WIDE = 24 };
     const char *split = vpps_profile_current(&d->profile)->split;
     vpps_row_rule *rule = &((vpps_cpu *)d)->target.rows;

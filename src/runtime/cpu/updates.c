@@ -81,7 +81,7 @@ static double bounds(vpps_vp *vp, const vpps_block_view *view) {
 }
 
 /* Prepares the computation of a matrix's gradient in the update: points to the vectors dy, and packs the vectors x unless `packed`. Returns
- * where blocks of the gradient go, in the virtual processor's scratch memory; *n is the number of vectors. */
+ * scratch memory for one block of the gradient. *n: number of vectors. */
 static float *open_gradient(vpps_vp *vp, const vpps_block_view *view, const vpps_outer *o, bool packed, uint32_t *n) {
     const vpps_cpu *cpu = vp->cpu;
     const uint32_t k = o->x->rows;
@@ -231,7 +231,7 @@ static void count_updates(vpps_vp *vp) {
         cpu->device.updates[p] +=
             shared ? shared[p] : vp->touched[p] == cpu->sum.number || vp->by_update[p] == cpu->launch;
     for (uint32_t i = 0; i < cpu->batch.n_segments; i++)
-        vp->touched[cpu->batch.segments[i].param] = 0; /* clears what this function has set for tables */
+        vp->touched[cpu->batch.segments[i].param] = 0; /* undoes the marks that this function has set */
 }
 
 void vpps_vp_update(vpps_vp *vp) {
