@@ -18,7 +18,7 @@ enum { VECTORS_OF_INPUT = 16, USUAL_BATCH = 16 };
 enum { LEAST_BATCH = 4 };
 
 /* bf16x3 is chosen only if matrices have at least this many rows and columns, on average: otherwise, splitting vectors into bf16 parts
- * takes the time that products save. With AMX and batches of 16 and 128, Tree-LSTM is slower in bf16x3 at hidden 32 and 64, faster at 128. */
+ * takes the time that products save. With AMX, batches of 16 and 128: Tree-LSTM is slower in bf16x3 at hidden 32 and 64, faster at 128. */
 enum { LEAST_SIDE = 96 };
 
 static const vpps_cpu_choice defaults = {

@@ -147,7 +147,7 @@ static vpps_status start_in_two(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu
     VPPS_TRY(start_batch(gpu, batch, VPPS_GPU_GRADIENTS, false));
     vpps_status status = vpps_gpu_make_script(gpu, batch, VPPS_GPU_STEP, true, &script);
     if (status == VPPS_OK) status = start(gpu, &script, gpu->pool.address, 0, true);
-    if (status == VPPS_MEMORY) VPPS_TRY(vpps_gpu_finish(gpu)); /* waits for the first launch, since no caller will */
+    if (status == VPPS_MEMORY) VPPS_TRY(vpps_gpu_finish(gpu)); /* with MEMORY, no caller waits for the first launch */
     return status;
 }
 
@@ -159,7 +159,7 @@ static vpps_status start_update(vpps_gpu *gpu, const vpps_batch *batch, double l
     VPPS_TRY(vpps_gpu_give_entries(gpu));
     VPPS_TRY(vpps_gpu_make_step(gpu, batch, &step));
     VPPS_TRY(start(gpu, &step, gpu->entries.address, (float)loss, false));
-    vpps_gpu_zero_gradients(&gpu->device); /* only marks them as absent: the update still reads them */
+    vpps_gpu_zero_gradients(&gpu->device); /* marks them as absent; the update still reads their memory */
     return VPPS_OK;
 }
 
@@ -225,7 +225,7 @@ static vpps_status gpu_launch(vpps_device *d, const vpps_batch *batch) {
 }
 
 /* Returns whether a training batch may be launched while another one runs. Both must be whole training steps of a single process, in which
- * the host never waits. Not if updates may be skipped and the optimiser's bias corrections depend on the number of updates. */
+ * the host never waits. Returns false if updates may be skipped while the optimiser's bias corrections depend on the number of updates. */
 static bool gpu_queues(const vpps_device *d, const vpps_batch *batch) {
     const vpps_gpu *gpu = (const vpps_gpu *)d;
     return gpu->n_flights == 1 && gpu->flights[0].status == VPPS_OK && gpu->flights[0].goal == VPPS_GOAL_STEP &&
@@ -436,7 +436,7 @@ static vpps_status create_cuda(vpps_device **out, const vpps_model *model, const
                                vpps_pool_plan *plan) {
     const vpps_nvrtc *compiler;
     VPPS_TRY(vpps_gpu_create(out, &vpps_device_cuda, &vpps_driver_cuda, model, options, plan));
-    const vpps_status status = vpps_nvrtc_open(&compiler); /* after the driver, whose version selects the NVRTC */
+    const vpps_status status = vpps_nvrtc_open(&compiler); /* opened last: the driver's version selects the NVRTC */
     if (status == VPPS_OK) return VPPS_OK;
     gpu_destroy(*out);
     *out = NULL;

@@ -5,9 +5,9 @@
 
 #include <stdio.h>
 
-/* Chooses the architectures to compile for. *binary: the newest that NVRTC knows and whose binary code the GPU runs, 0 if there is none;
- * such code runs on later architectures of the same major version (CUDA C++ Programming Guide, "Binary Compatibility"). *virtual_arch: the
- * newest whose PTX the GPU can run, or 0; PTX runs on all later architectures ("PTX Compatibility"). */
+/* Chooses the newest architectures to compile for, among those that NVRTC knows; 0: none. *binary: for binary code, which runs on the same
+ * and later architectures of the same major version (CUDA C++ Programming Guide, "Binary Compatibility"). *virtual_arch: for PTX, which
+ * runs on the same and all later architectures ("PTX Compatibility"). */
 static vpps_status choose_arch(const cuda_driver *d, uint32_t *binary, uint32_t *virtual_arch) {
     const vpps_nvrtc *nvrtc;
     VPPS_TRY(vpps_nvrtc_open(&nvrtc));

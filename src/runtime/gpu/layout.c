@@ -33,8 +33,8 @@ vpps_status vpps_gpu_choose_precision(vpps_precision asked, uint32_t batch, cons
 }
 
 /* Returns how many words of registers and shared memory a virtual processor needs for its rows of all matrices and of their transposes (for
- * backward) if groups have `group` VPs (codegen/resident.h). The largest matrix counts twice, since a matrix is not divided between the two
- * memories. Weights count as fp32 even if they are bf16. UINT64_MAX: a VP would own more than MOST_ROWS rows of a matrix. */
+ * backward) if groups have `group` VPs (codegen/resident.h). The largest matrix counts twice: no matrix is divided between the two
+ * memories, so a part of them may stay free. Weights count as fp32 even if they are bf16. UINT64_MAX: over MOST_ROWS rows of a matrix. */
 static uint64_t weight_words(const vpps_model *model, uint32_t group, const vpps_trial *choice) {
     enum { MOST_ROWS = 16 };
     const vpps_cell_needs needs = {.group = group, .rows.unit = choice->rpw};

@@ -19,7 +19,7 @@ vpps_status vpps_gpu_reserve(vpps_gpu *gpu, vpps_gpu_buffer *buffer, size_t byte
 
 vpps_status vpps_gpu_finish(vpps_gpu *gpu) { return gpu->table->wait(gpu->driver); }
 
-/* Returns the size, in bytes, of the pool's first part, which outlives batches: parameters, and the room of reserve_kept. */
+/* Returns the size, in bytes, of the pool's first part, which outlives batches: parameters and, if reserved, kept values. */
 static size_t lasting_bytes(const vpps_gpu *gpu) { return (size_t)gpu->layout.target.batch * sizeof(float); }
 
 /* Copies the pool's first lasting_bytes to gpu->rescued on the host. */

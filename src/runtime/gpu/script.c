@@ -32,8 +32,8 @@ static vpps_task added(uint32_t kind, uint32_t address) {
 }
 
 /* Writes the tasks [t, end), then a task of kind `last`. `late`: also inserts a task that loads weights, before the first task that waits
- * for a barrier or belongs to backward, else at the end. `places`: address of the table that tells where OUTER tasks pack the vectors dy
- * and x; 0: they do not pack. Returns the address after the tasks. */
+ * for a barrier or belongs to backward; if there is none, at the end. `places`: address of the table that tells where OUTER tasks pack
+ * the vectors dy and x; 0: they do not pack. Returns the address after the tasks. */
 static uint32_t write_tasks(const vpps_gpu *gpu, const uint32_t *script, const vpps_task *t, const vpps_task *end,
                             bool late, uint32_t places, uint32_t last, uint32_t *to, uint32_t at) {
     for (;; t++) {

@@ -44,7 +44,7 @@ static char *top_of(const vpps_fiber_stacks *stacks, size_t i) {
 }
 
 #if VPPS_SIMT_ASAN
-/* The fiber that ran before the current one; after a switch, AddressSanitizer stores in it where its stack is. */
+/* The fiber that ran before the current one. After a switch, AddressSanitizer stores the bounds of that fiber's stack in it. */
 static _Thread_local vpps_fiber *left;
 
 static void before_switch(vpps_fiber *from, const vpps_fiber *to, bool for_good) {

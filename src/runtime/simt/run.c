@@ -103,7 +103,7 @@ static uint32_t ready_from(const cta *c, uint32_t warp_number) {
     return lowest(after ? after : c->ready_warps);
 }
 
-/* Takes a ready thread of the CTA out of its warp's set: one of the current warp, else of the next; with a seed, any. NULL: none. */
+/* Takes a ready thread of the CTA from its warp's set: of the current warp or the next with one; with a seed, a random one. NULL: none. */
 static thread *take_ready(cta *c) {
     vpps_simt_grid *g = c->grid;
     if (!c->ready_warps) return NULL;
@@ -423,7 +423,7 @@ void vpps_simt_grid_destroy(vpps_simt_grid *g) {
     VPPS_FREE(g->threads, g->warps, g->ctas, g->shared, g->words, g->order, g);
 }
 
-/* Makes a grid of so many CTAs and threads, or takes the latest run's grid if it has this shape. */
+/* Makes a grid of this shape, unless *grid, from the latest run, already has the shape. */
 static vpps_status shape_grid(vpps_simt_grid **grid, uint32_t ctas, uint32_t threads, size_t static_bytes,
                               size_t dynamic_bytes) {
     vpps_simt_grid *g = *grid;
