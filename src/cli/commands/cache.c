@@ -20,7 +20,7 @@ static bool list_entry(const vpps_cache_entry *entry, void *context) {
         json_t *row = json_pack("{ss ss ss ss sI sI sb}", "file", entry->file, "kind", entry->kind, "description",
                                 entry->description, "toolchain", entry->toolchain, "bytes", (json_int_t)entry->bytes,
                                 "used", (json_int_t)entry->used, "damaged", entry->damaged);
-        if (json_array_append_new(l->entries, row) != 0) l->failed = true; /* no memory, or not UTF-8 */
+        if (json_array_append_new(l->entries, row) != 0) l->failed = true; /* out of memory, or a text is not UTF-8 */
         if (l->failed) return false;
     } else {
         char date[32] = "?";

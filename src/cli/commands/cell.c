@@ -62,7 +62,7 @@ static json_t *operation_json(const subject *s, uint32_t v) {
                      x->kind == VPPS_VALUE_RUN && x->run.recompute);
 }
 
-/* Returns as JSON the stack (matrix products with one operand, which run as one) whose first product is v; NULL: v is not a stack's first product. */
+/* Returns a stack (products of a stage that multiply the same operands and run as one) as JSON, if v is its first product; else NULL. */
 static json_t *stack_json(const subject *s, uint32_t v) {
     const vpps_compiled_cell *c = s->c;
     const vpps_cell_value *x = &c->values[v];
@@ -90,7 +90,7 @@ static json_t *stage_json(const subject *s, uint32_t i) {
                      "operations", operations);
 }
 
-/* Returns a kept value as JSON; NULL: the value is not kept. "pass": the only pass during which the value is kept; null: longer. */
+/* Returns a kept value as JSON, else NULL. "pass": "forward" or "backward" if the value is kept during that pass only, else null. */
 static json_t *kept_value_json(const subject *s, uint32_t v) {
     const vpps_cell_value *x = &s->c->values[v];
     if (!x->kept) return NULL;

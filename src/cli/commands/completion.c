@@ -28,7 +28,7 @@ static void put_value(const option_row *o) {
 
 /* ---------------------------------------------------------------- what may follow */
 
-/* Returns the option with a value that the first len characters of a word name, as --vps or -m; else NULL. */
+/* Returns the option that the first len characters of a word name, as --vps or -m, if the option takes a value; else NULL. */
 static const cli_option *valued_option(const settings *s, const char *word, size_t len) {
     for (const cli_option *o = options_rows(s); o->row.help && *word == '-'; o++) {
         if (o->row.kind == OPTION_FLAG || !options_apply(s, o)) continue;
@@ -39,7 +39,7 @@ static const cli_option *valued_option(const settings *s, const char *word, size
     return NULL;
 }
 
-/* Prints what the last of the words after `vpps` may become. bash makes a word of each "=". */
+/* Prints the completions of the last of the words after `vpps`. bash splits --vps=4 into three words: "--vps", "=" and "4". */
 static void put_words(int n, char **words) {
     const char *last = n ? words[n - 1] : "";
     if (n < 2) {

@@ -109,8 +109,8 @@ static json_t *libraries(void) {
 
 /* ---------------------------------------------------------------- products of the CPU */
 
-/* Returns the speed, in GFLOP/s, of forward products by one kind of instructions (unit). The speed is that of the
- * largest measured number of vectors up to `vectors`. `far`: weights come from memory, not from a cache. */
+/* Returns the speed, in GFLOP/s, of the CPU's forward products with one kind of instructions (unit), measured with the largest number of
+ * vectors up to `vectors`. `far`: weights come from memory, not from a cache. */
 static double rate_of(const vpps_probe *p, const vpps_trial *unit, uint32_t vectors, bool far) {
     const vpps_trial *best = NULL;
     for (uint32_t i = 0; i < p->n; i++) {
@@ -159,7 +159,7 @@ static json_t *products(void) {
 static void print_value(const char *key, const json_t *value) {
     static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
     const char *suffix = strstr(key, "_bytes");
-    if (suffix) { /* a size; prints nothing for 0, sysconf's result if unknown */
+    if (suffix) { /* a size in bytes; 0, sysconf's result for an unknown size, is not printed */
         double x = (double)json_integer_value(value);
         size_t unit = 0;
         for (; x >= 1024 && unit + 1 < VPPS_COUNT(units); unit++) x /= 1024;

@@ -20,7 +20,7 @@ typedef enum layer_kind { NO_LAYERS, LSTM_LAYERS, ATTENTION_LAYERS } layer_kind;
 
 typedef struct program {
     const network *of;
-    const char *names;  /* #defines that src/cli/main's files need, e.g. of the cells' functions */
+    const char *names;  /* #defines for src/cli/main's files, e.g. LEAF: the function of a leaf's cell */
     const char *scores; /* text of the file that computes the scores; NULL: trees.h computes them */
     layer_kind layers;
 } program;
@@ -93,7 +93,7 @@ static void put_line(const settings *s, FILE *f, const char *format, ...) {
     put_file(s, line, f);
 }
 
-/* Prints an array of the layers' functions, e.g. "static TYPE *const ARRAY[] = {net_NAME, net_NAME_2};" if `between` is "_". */
+/* Prints an array of one function per layer, e.g. "static TYPE *const ARRAY[] = {net_NAME, net_NAME_2};" with "_" as `between`. */
 static void put_layers(const settings *s, FILE *f, const char *type, const char *array, const char *name,
                        const char *between) {
     const uint32_t n = s->net.layers ? s->net.layers : 1;
@@ -125,7 +125,7 @@ static void put_scores(FILE *f, const char *name, const float *scores, size_t n)
     fputs("};\n", f);
 }
 
-/* Prints the scores of successive tags, if the network has them (a CRF). */
+/* If the network has a CRF, sets *there, and prints the CRF's scores of pairs of successive tags, of first tags and of last tags. */
 static vpps_status put_chain(session *x, const corpus *c, FILE *f, bool *there) {
     VPPS_CLOSED_BY(chain_close) tag_chain chain = {0};
     if (x->settings->network->kind != NET_TAGGING) return VPPS_OK;

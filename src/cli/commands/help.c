@@ -62,7 +62,7 @@ void help_overview(FILE *f) {
           f);
 }
 
-/* Writes the option's help text and its default, which is the value in s, unless the text already tells the default. */
+/* Writes the option's help text, followed by its default (the option's value in s) unless the text tells the default. */
 static void describe(const settings *s, const cli_option *o, char *text, size_t n) {
     char value[128] = "";
     const size_t offset = o->row.offset;
@@ -90,7 +90,7 @@ static void print_usage(FILE *f, const settings *s, const command *c) {
     fprintf(f, *after ? " %s\n" : "%s\n", after);
 }
 
-/* Prints the common or the engine options under their headings; f NULL: prints nothing. Returns the number of options. */
+/* Prints one part of the options, common or engine options, under their headings; f NULL: prints nothing. Returns their number. */
 static size_t print_rows(FILE *f, const settings *s, help_part part) {
     size_t printed = 0;
     const cli_option *group = NULL, *heading = NULL;

@@ -21,8 +21,8 @@ static int unknown_command(const char *word) {
     return report_usage(NULL, "'%s' is not a command", word);
 }
 
-/* Prints why the command line names no network, if the network's name follows options or an option such as --model is misspelt, and returns
- * the exit code; else returns 0. */
+/* Searches a command line without a network after the command for the mistake: the network follows options, or an option such as --model is
+ * misspelt or lacks its value. If found, reports it and returns the exit code; else returns 0. */
 static int network_hidden(const command *c, int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         if (network_find(argv[i]))
@@ -106,7 +106,7 @@ static int find_network(const command *c, settings *s, const char *word, int arg
 
 int main(int argc, char **argv) {
     terminal_guard();
-    /* a write beyond the file size limit then fails instead of killing the process, which removes its temporary file */
+    /* without this signal, a write beyond the file size limit fails, and the process lives on to remove its temporary file */
     signal(SIGXFSZ, SIG_IGN);
     if (argc < 2) return report_usage(NULL, "a command is missing");
     const bool help = strcmp(argv[1], "help") == 0;

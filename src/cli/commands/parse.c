@@ -99,7 +99,7 @@ static void take(settings *s, const command *c, const cli_option *o, const char 
     s->given[o->number] = true;
 }
 
-/* Shows help with the defaults, whatever options precede --help. */
+/* Prints the help and exits. The defaults shown do not depend on the options that precede --help. */
 static _Noreturn void show(const settings *s, const command *c, int key) {
     const settings defaults = options_defaults(s);
     help_options(stdout, &defaults, c, key == KEY_HELP_ENGINE ? HELP_ENGINE : HELP_COMMON);
@@ -112,7 +112,7 @@ typedef struct getopt_table {
     struct option list[OPTIONS_MAX + OPTION_ALIASES + 4];
 } getopt_table;
 
-/* Adds the options of s's command and network, or of all kinds of networks, to a table for getopt. Returns how many. */
+/* Adds to a table for getopt the options of s's command, for s's network or for any (of_all_kinds). Returns the number of long options. */
 static size_t list_options(const settings *s, bool of_all_kinds, getopt_table *t) {
     size_t n_long = 0, n_short = strlen(t->letters);
     for (const cli_option *o = options_rows(s); o->row.help; o++) {
@@ -129,7 +129,7 @@ static size_t list_options(const settings *s, bool of_all_kinds, getopt_table *t
     return n_long;
 }
 
-/* Takes the files after the options: predict reads all, eval measures the only one. */
+/* Takes the files that follow the options. `predict` reads all of them; `eval` has only one, and measures it in place of --test's. */
 static void take_files(settings *s, const command *c, int n, char **files) {
     static const char standard_input[] = "/dev/stdin";
     s->files = files;
@@ -179,8 +179,8 @@ static void check_together(const settings *s, const command *c) {
         refuse(s, c, "--json prints JSON: it excludes another --output-format");
 }
 
-/* Refuses an option that has no effect without a second option, its companion. `line` marks the options on the command line. Most options
- * are refused only if they are on the command line: a log read by --config may name an option without its companion. */
+/* Refuses an option that has no effect without a second option, its companion. `line` marks the options on the command line; most options
+ * from a log read by --config are not refused, since a log may name an option without its companion. */
 static void check_companions(const settings *s, const command *c, const bool *line) {
     const bool files = options_name_files(s), known = s->model || s->resume;
     const struct {
@@ -217,7 +217,7 @@ void options_parse(settings *s, const command *c, int argc, char **argv) {
     bool line[OPTIONS_MAX];
     parse_line(s, c, argc, argv);
     memcpy(line, s->given, sizeof line);
-    /* 0 differs from any value in a log, so that a log's --examples counts as given; the default is set last */
+    /* a log's option counts as given if its value differs from the value in s; no log has --examples 0. The default is set last. */
     if (!options_given(s, "examples")) s->examples = 0;
     const vpps_status status = s->config ? config_read(s, s->config) : VPPS_OK;
     if (status == VPPS_IO) exit(exit_code(status));

@@ -10,7 +10,7 @@
 
 enum { MAX_POLICIES = 16, STATES_SHOWN = 40 };
 
-/* Numbers of batches that each batching policy needs for one graph, and the least possible number, `bound`. */
+/* For one graph: how many batches (sets of vertices of one type that run together) each batching policy needs, and a lower bound. */
 typedef struct counts {
     vpps_arena arena; /* the scope's memory */
     vpps_scope scope;
@@ -104,7 +104,7 @@ static void *read_nothing(const vpps_graph_kind *kind, size_t *bytes) {
 
 static void free_counts(counts *n) { vpps_arena_free(&n->arena); }
 
-/* Adds a recurrence of several cells to `list`, or prints it if that is NULL. */
+/* Adds the counts of a recurrence of several cells (cells that read each other's results) to `list`, or prints them if `list` is NULL. */
 static vpps_status show_recurrence(session *x, const vpps_batch *b, uint32_t scc, json_t *list) {
     VPPS_CLOSED_BY(free_counts) counts n = {0};
     if (vpps_types_of_scc(&b->schedule->needs, scc) < 2) return VPPS_OK;
@@ -116,7 +116,7 @@ static vpps_status show_recurrence(session *x, const vpps_batch *b, uint32_t scc
     return VPPS_OK;
 }
 
-/* Shows a graph of the first examples, in their order. */
+/* Prints how many batches and steps each policy needs for the graph of the first examples, unshuffled. */
 static vpps_status show(session *x, settings *s, corpus *c) {
     static vpps_policy_store learns_anew;
     vpps_node loss;
@@ -135,7 +135,7 @@ static vpps_status show(session *x, settings *s, corpus *c) {
     }
     json_auto_t *recurrences = s->json ? json_array() : NULL, *o = s->json ? counts_json(b, &all) : NULL;
     for (uint32_t scc = 0; scc < b->schedule->needs.n_sccs; scc++) VPPS_TRY(show_recurrence(x, b, scc, recurrences));
-    uint32_t steps[MAX_POLICIES], phases[MAX_POLICIES]; /* numbers in the engine's batch, for each policy */
+    uint32_t steps[MAX_POLICIES], phases[MAX_POLICIES]; /* of the engine's whole batch, per policy */
     for (uint32_t i = 0; vpps_policies[i].name && i < MAX_POLICIES; i++) {
         x->handle->policy = &vpps_policies[i];
         VPPS_TRY(vpps_handle_batch(x->handle, x->graph, loss, &b));

@@ -49,7 +49,7 @@ typedef struct predictor {
     char *class_names; /* class names from the checkpoint; NULL: it has none */
     uint32_t n_class_names;
     uint64_t n_blank, first_blank; /* number of a table's blank lines, and line number of the first one */
-    /* line end to print as a blank line before the next file's sentences in columns; NULL: no blank line is due */
+    /* line end (LF or CR LF) of the blank line to print before the next file's sentences in columns; NULL: none is to be printed */
     const char *open;
 } predictor;
 
@@ -115,7 +115,7 @@ static vpps_status answer_each(predictor *p) {
         if (line->example == VPPS_NO_WORD) continue;
         const vpps_status status = answer(p, line->example, 1);
         if (status == VPPS_OK) {
-            /* this line's answer is the latest; an example that failed leaves no answer */
+            /* a failed example leaves no answer, so this line's answer is the latest one */
             line->example = (uint32_t)p->answers.n - 1;
             continue;
         }
@@ -221,7 +221,7 @@ static char *copy_bytes(const char *bytes, size_t n) {
     return copy;
 }
 
-/* Keeps a record's fields as the text of an object: as read, or, for a table, as strings. */
+/* Keeps a record's fields as the text of a JSON object: a line of JSONL as it was read, a table's fields as strings. */
 static vpps_status keep_fields(const predictor *p, const record *r, const json_t *fields, asked *q) {
     q->text = p->reader.form == INPUT_JSONL ? copy_bytes(r->text, r->len) : json_dumps(fields, JSON_COMPACT);
     if (!q->text) return vpps_fail(VPPS_MEMORY, "no memory for a record");
@@ -307,7 +307,7 @@ static vpps_status take_record(predictor *p, line_kind kind, record *r) {
         return VPPS_OK;
     }
     if (!VPPS_RESERVE(p->lines, p->n_lines + 1)) return vpps_fail(VPPS_MEMORY, "no memory for lines");
-    /* if this line makes the batch too large, the batch runs before it */
+    /* runs the collected batch first if this line would make it too large */
     const size_t pieces = kind == LINE_WHOLE ? count_pieces(p->s, r->text, r->len) : 0;
     if (p->n_examples && p->pieces + pieces > BATCH_PIECES) VPPS_TRY(run_batch(p));
     waiting *w = &p->lines[p->n_lines++];
@@ -324,7 +324,7 @@ static vpps_status take_record(predictor *p, line_kind kind, record *r) {
     if (added) {
         w->example = before;
         p->pieces += pieces;
-    } else if (task_for(p->s)->own_form && !w->asked.text) { /* blank lines and comments need no JSON object */
+    } else if (task_for(p->s)->own_form && !w->asked.text) { /* JSON has no object for blank lines and comments */
         p->n_lines--;
     }
     const bool full = p->n_examples >= p->s->batch || p->n_lines >= 16 * (size_t)p->s->batch;

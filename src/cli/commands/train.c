@@ -47,13 +47,13 @@ typedef struct trainer {
     clock_mark started; /* when the first batch, which compiles the engine and measures products, had ended */
     bool measured;      /* whether the network has been evaluated since its latest update */
     bool saved;         /* whether --save has written the network since its latest update */
-    double counts[2];   /* words or nodes in this process's part of the running batch: classified right; labelled */
+    double counts[2];   /* classified right, and all labelled: words or nodes of this process's part of the batch */
     int claims[5];      /* locks of the files that are written */
     size_t n_claims;
     bool in_flight;        /* whether a batch runs whose loss has not been taken yet */
     uint32_t flight_batch; /* number of the batch in flight in its epoch, from 1 */
     float flight_rate;     /* learning rate of the batch that is running */
-    uint64_t eval_ns;      /* time of evaluation and files, excluded from the rate */
+    uint64_t eval_ns;      /* ns spent on evaluation and files, which sentences per second leave out */
     train_summary summary;
 } trainer;
 
@@ -86,7 +86,7 @@ static vpps_status open_files(trainer *t) {
         if (paths[i]) VPPS_TRY(vpps_output_claim(&t->claims[t->n_claims++], paths[i]));
     VPPS_TRY(overwrite_check_run(s, t->position.epoch));
     for (size_t i = 0; i + 1 < VPPS_COUNT(paths); i++)
-        VPPS_TRY(output_file_check(paths[i])); /* except the log, the last path, which log_open checks */
+        VPPS_TRY(output_file_check(paths[i])); /* log_open checks the log, the last path */
     VPPS_TRY(log_open(&t->log, s->log, s->resume != NULL));
     if (t->log.was_cut) corpus_note(&t->corpus, "%s: its last line is cut: the log goes on in the next one", s->log);
     return VPPS_OK;
@@ -240,8 +240,8 @@ static vpps_status finish_batch(trainer *t) {
     return take_loss(t, loss);
 }
 
-/* Writes a checkpoint, and notes it in *saved. Without a name nothing is written, but if tables are divided among processes this one
- * contributes to the file that the first process writes. "{epoch}" in a name is the current epoch. */
+/* Writes a checkpoint, and notes it in *saved. "{epoch}" in its name is the current epoch. Without a name, writes no file; with has_part,
+ * sends this process's rows of tables divided among processes to the first process, which writes them. */
 static vpps_status save_to(trainer *t, const char *name, bool has_part, saved_file *saved) {
     if (!name) return has_part ? vpps_save(t->session.handle, "", NULL, 0) : VPPS_OK;
     const uint64_t begin = vpps_now_ns();
@@ -388,7 +388,7 @@ static vpps_status train_epoch(trainer *t) {
         }
     }
     VPPS_TRY(finish_batch(t));
-    team_busy(&t->team, true); /* the process is busy with files and measurements until the next epoch */
+    team_busy(&t->team, true); /* until the next epoch, other processes' watchdogs wait for this one */
     return VPPS_OK;
 }
 
@@ -531,8 +531,8 @@ static void tell_nothing_left(trainer *t) {
     tell(t, line);
 }
 
-/* Saves the final network, and measures it unless it was measured already. An uninterrupted longer run would not measure here; therefore
- * the checkpoint does not record this measurement, unless --save-best keeps the network. */
+/* Saves the final network, then measures it unless that was done. The saved checkpoint lacks this measurement, which a longer run would not
+ * make here. If --save-best finds the network the best, it is saved again, with the measurement. */
 static vpps_status conclude(trainer *t) {
     bool best;
     if (!t->saved) VPPS_TRY(save(t));
@@ -542,7 +542,7 @@ static vpps_status conclude(trainer *t) {
     if (!t->measured) return VPPS_OK;
     VPPS_TRY(take_measures(t, false, &best));
     double kept = t->s->save_best != NULL;
-    /* kept: whether --save-best was given; only the first process has the option, and the sum tells all processes */
+    /* only the first process has --save-best; the sum over all processes (more than 0: given) tells the others */
     VPPS_TRY(team_sum(&t->team, 1, &kept));
     return best && kept > 0 ? save(t) : VPPS_OK;
 }

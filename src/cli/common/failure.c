@@ -29,7 +29,7 @@ int report_usage(const char *command, const char *format, ...) {
 }
 
 vpps_status flush_stdout(void) {
-    errno = EIO; /* if an earlier flush failed, its reason is lost */
+    errno = EIO; /* stands for the reason of an earlier failed flush, which is unknown */
     if (fflush(stdout) == 0 && !ferror(stdout)) return VPPS_OK;
     return vpps_fail(VPPS_IO, "stdout: %s", strerror(errno));
 }

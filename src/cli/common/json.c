@@ -11,7 +11,7 @@ vpps_status report_json_line(json_t *object, FILE *file) {
     char *text = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(object);
     if (!text) return vpps_fail(VPPS_MEMORY, "no memory for a line of JSON");
-    errno = EIO; /* if an earlier flush failed, its reason is lost */
+    errno = EIO; /* stands for the reason of an earlier failed flush, which is unknown */
     const bool written = fprintf(file, "%s\n", text) > 0 && fflush(file) == 0 && !ferror(file);
     free(text);
     return written ? VPPS_OK : vpps_fail(VPPS_IO, "cannot write a line of JSON: %s", strerror(errno));

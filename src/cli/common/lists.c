@@ -1,4 +1,4 @@
-/* lists.c - parses lists that tables hold as text. Exported programs have this file, too. */
+/* lists.c - parses lists that cells of CSV and TSV tables hold as text. Exported programs have this file, too. */
 #include "cli/common/lists.h"
 #include "base/base.h"
 #include "io/json.h"

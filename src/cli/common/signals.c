@@ -40,8 +40,8 @@ static void hand_on(int number) {
     errno = error;
 }
 
-/* The guard waits until its child ends; returns the child's exit status. If the child stopped itself because the guard had been stopped,
- * the guard, which runs again, continues the child. */
+/* Waits in the guard until its child ends, and returns the child's exit status. A stopped guard makes its child stop, too (watch_guard);
+ * once the guard runs again, this function continues the child. */
 static int wait_for_child(void) {
     for (;;) {
         int status = 0;
@@ -53,7 +53,7 @@ static int wait_for_child(void) {
 
 static void sleep_ms(long ms) { nanosleep(&(struct timespec){.tv_nsec = ms * 1000 * 1000}, NULL); }
 
-/* Waits briefly until the launcher has read the message: it may stop reading once this process ends. */
+/* Waits briefly until the launcher has read the message, since the launcher may stop reading once this process ends. */
 static void wait_for_reader(int fd) {
     for (int ms = 0; ms < READER_MS; ms++) {
         int in_pipe = 0, in_socket = 0;
@@ -70,8 +70,8 @@ static _Noreturn void watch_child(long rank, const sigset_t *before) {
     sigprocmask(SIG_SETMASK, before, NULL);
     const int status = wait_for_child();
     if (!WIFSIGNALED(status)) _exit(WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_RUNTIME);
-    /* An MPI library may abort its own process, the guard's child, because a process of another rank is gone. The library does not use SIGKILL.
-     * The guard of the other rank reports its child's end, and the launcher asks all processes to end. */
+    /* If a process of another rank is gone, an MPI library may abort the guard's child (not by SIGKILL). The other rank's guard reports
+     * that failure; then the launcher asks all processes to end. Wait for this request, and report nothing if it comes. */
     const int number = WTERMSIG(status);
     for (int ms = 0; number != SIGKILL && ms < MOST_MS && !asked_to_end[0]; ms++) sleep_ms(1);
     if (!asked_to_end[0]) { /* this process was the first to fail */

@@ -136,8 +136,8 @@ static const char *label_word(const corpus *c, const corpus_split *split, uint32
     return names ? vpps_vocab_word(names, label) : NULL;
 }
 
-/* Returns for each of n labels whether the network cannot learn it: whether the training split lacks the label or, without a training split,
- * whether a tree's label is none of the classes. NULL: out of memory. */
+/* Returns for each of n labels whether the network cannot learn it: whether the training split lacks it. Without a training split, a tree's
+ * label is unknown if it is none of the classes. NULL: out of memory. */
 static bool *find_unknown(const corpus *c, const corpus_split *split, uint32_t n) {
     const corpus_split *train = &c->split[SPLIT_TRAIN];
     bool *unknown = vpps_scratch(((size_t)n + 1) * sizeof *unknown);
@@ -157,8 +157,8 @@ typedef struct odd_label {
     char place[4096], name[72], others[64];
 } odd_label;
 
-/* Describes the first label that is marked in `odd`, with the word `more` before the number of others. Returns false when no marked label
- * occurs. */
+/* Describes the first label marked in `odd`, and counts the others; `more` is the word before that count, as "nor" in ", nor 3 more".
+ * Returns false when no marked label occurs. */
 static bool find_odd_label(const corpus *c, const corpus_split *split, bool *odd, const char *more, odd_label *found) {
     uint32_t n = 0, label;
     *found->others = '\0';

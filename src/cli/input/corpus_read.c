@@ -169,8 +169,8 @@ vpps_status corpus_list_files(const settings *s,
     return VPPS_OK;
 }
 
-/* Generates a split from its own seed. Dev and test are drawn in the same way as the training examples, so short
- * examples recur there (exclude_training_examples). */
+/* Generates a split from its own seed. All splits are drawn in the same way, so short training examples occur in dev and test, too, until
+ * exclude_training_examples removes them. */
 static vpps_status generate_split(corpus *c, const settings *s, int which) {
     const uint64_t seed = vpps_mix64(s->seed * N_SPLITS + (uint64_t)which);
     const uint32_t n = which == SPLIT_TRAIN ? s->examples : vpps_max_u32(s->examples / 10, 100);
@@ -287,7 +287,7 @@ vpps_status corpus_open(corpus *c, settings *s) {
             return vpps_fail(VPPS_FORMAT, "the training %s have %u class%s, a classifier needs 2 at least", t->examples,
                              c->classes, c->classes == 1 ? "" : "es");
     }
-    /* keeps in the checkpoint whether labels keep function tags */
+    /* --function-tags auto becomes what the data decided (are tags such as SBJ in NP-SBJ kept?), so that the checkpoint has the decision */
     if (s->function_tags == FUNCTION_TAGS_AUTO && c->tags_known)
         s->function_tags = c->keeps_tags ? FUNCTION_TAGS_KEEP : FUNCTION_TAGS_CUT;
     corpus_set_sizes(c, s);

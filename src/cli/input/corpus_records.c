@@ -66,7 +66,7 @@ static vpps_status add_example(corpus *c, const settings *s, corpus_split *split
 /* Counts the records of a file that give no example, such as records with an empty text. */
 typedef struct empty_records {
     uint64_t n, first; /* n: number of records without an example; first: line of the first one */
-    bool told;         /* whether the corpus has a note about a text field that is not read */
+    bool told;         /* whether a note tells the user that another text field is not read */
 } empty_records;
 
 /* Reads a record. A record with an empty text, or a pair without source or target, is no example. */

@@ -32,7 +32,7 @@ static bool is_part(const char *name, int part) {
 /* Endings of compressed files. */
 static const char *const compressed[] = {".gz", ".zst", ".GZ", ".ZST"};
 
-/* Returns the length of a name without `ending` and a compressed file's ending after it; 0: the name ends otherwise. */
+/* Returns the length of what precedes `ending` in a name, which may end with a compressed file's ending; 0: the name ends otherwise. */
 static size_t stem_length(const char *name, const char *ending) {
     size_t n = strlen(name);
     for (size_t i = 0; *ending && i < VPPS_COUNT(compressed); i++) {
@@ -48,9 +48,8 @@ static size_t stem_length(const char *name, const char *ending) {
 
 static vpps_status too_long(const char *path) { return vpps_fail(VPPS_IO, "%s: the path is too long", path); }
 
-/* Returns whether the file `name` in `folder` may hold split `part` (training, dev or test data): its name has a word for the split, and
- * ends with `ending`. `folders`: whether `name` must be a folder, without the ending, instead. If true, sets *path to the path without the
- * ending. */
+/* Returns whether `name` in `folder` may hold split `part` (training, dev or test data), and sets *path to its path without the ending: the
+ * name has a word for the split, and is a file's that ends with `ending`, or, if `folders` is set, a folder's. */
 static bool is_candidate(const char *folder, const char *name, int part, const char *ending, bool folders, char *path,
                          size_t n) {
     struct stat st;

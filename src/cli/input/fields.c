@@ -137,7 +137,7 @@ static vpps_status check_all_once(const json_t *names) {
     return VPPS_OK;
 }
 
-/* Checks that the name of the field that is read, `given` by an option or one of `usual`, occurs once. */
+/* Checks that the field to read has a unique name: `given` by an option, else the first of `usual` that the record has. */
 static vpps_status check_once(const json_t *names, const char *given, const char *const *usual) {
     for (const char *const one[] = {given, NULL}, *const *n = given ? one : usual; n && *n; n++) {
         const size_t times = times_in(names, *n);

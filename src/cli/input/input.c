@@ -109,7 +109,7 @@ vpps_status input_find_form(const corpus *c, const settings *s, const task_text 
         if (lines && (in->form == READ_LABELLED || in->form == READ_COLUMNS)) *form = INPUT_AUTO;
         *in = (input_reading){.form = READ_LINES};
     }
-    const bool open = *form == INPUT_AUTO; /* the format must be found from the lines */
+    const bool open = *form == INPUT_AUTO; /* the lines must tell the format */
     if (*form == INPUT_AUTO || *form == INPUT_JSONL) VPPS_TRY(input_refuse_array(&t));
     if (open && input_is_json(&t)) *form = INPUT_JSONL;
     if (*form == INPUT_JSONL || *form == INPUT_CSV || *form == INPUT_TSV) return VPPS_OK;

@@ -104,6 +104,6 @@ vpps_status lines_fill(line_reader *r) {
 bool lines_ready(const line_reader *r) {
     struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
     if (r->stream) return r->ended || r->is_regular;
-    /* poll: not 0 also at the end of the input and on errors, which lines_fill reports */
+    /* poll returns non-zero also at the end of the input and on errors; lines_fill reports both */
     return r->ended || poll(&p, 1, 0) != 0;
 }

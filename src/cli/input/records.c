@@ -60,7 +60,7 @@ static line_kind finish(record_reader *r, record *out) {
     const bool put_back = r->whole && r->form != INPUT_CSV && r->joined_len > 1 && r->joined[r->joined_len - 2] == '\r';
     r->open = false;
     *out = (record){r->joined, r->joined_len, r->first, false, put_back || (r->form == INPUT_CSV && r->lines.crlf)};
-    if (r->whole) out->len -= 1u + put_back; /* the record's text ends before the last line end */
+    if (r->whole) out->len -= 1u + put_back; /* leaves out the last line's LF or CR LF */
     return r->whole ? LINE_WHOLE : LINE_TOO_LONG;
 }
 
@@ -117,7 +117,7 @@ line_kind records_next(record_reader *r, record *out) {
         if (kind == LINE_TOO_LONG) r->whole = false;
         if (r->form != INPUT_CSV && r->whole && r->lines.crlf) put_back_cr(r);
         if (r->form == INPUT_COLUMNS && r->joined_len > len + 2 && vpps_columns_document_start(line, len))
-            return finish(r, out); /* -DOCSTART- ends the sentence before it */
+            return finish(r, out); /* -DOCSTART- begins a document */
         if (r->form != INPUT_CSV) continue;
         if (!csv_goes_on(&r->state, line, kind == LINE_WHOLE ? len : 0)) return finish(r, out);
         if (r->whole && r->lines.crlf) put_back_cr(r);

@@ -37,7 +37,7 @@ static bool value_text(const cli_option *o, const json_t *value, char *text, siz
     const double x = json_number_value(value);
     if (json_is_integer(value))
         snprintf(text, n, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-    else /* a real number: 2.0 is written as 2; beyond 2^53 not all integers are doubles */
+    else /* a real number, written as an integer if whole and up to 2^53, where all integers are doubles */
         snprintf(text, n, x == floor(x) && fabs(x) <= 0x1p53 ? "%.0f" : "%.9g", x + 0.0 /* turns -0.0 into 0 */);
     return true;
 }
@@ -89,8 +89,8 @@ static bool is_of_run(const settings *s, const char *name) {
 
 static const char *const network_keys[] = {"network", "model"};
 
-/* Returns whether a key of the file names the network. "network" does. "model" does in a log, for a command without --model, or if its
- * value is the name of a network; otherwise "model" is a checkpoint. */
+/* Returns whether a key of the file names the network. "network" always does. "model" does in a log, for a command without --model, or if
+ * its value is the name of a network; otherwise "model" is a checkpoint. */
 static bool names_network(const settings *s, const char *key, const json_t *value, bool of_log) {
     if (strcmp(key, "network") == 0) return true;
     if (strcmp(key, "model") != 0) return false;

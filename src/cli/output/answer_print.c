@@ -180,8 +180,8 @@ static void both_free(both *b) {
     vpps_json_free(&b->answer.json);
 }
 
-/* Returns whether `key`, a field of a record that got no answer, has the name of a field of answers. The input's value of such a field is no answer,
- * so it is not printed. */
+/* Returns whether `key`, a field of a record that got no answer, is also a field of answers. Its value in the input is not printed, since
+ * it would look like an answer. */
 static bool is_unanswered(const answer_printer *p, const both *b, const char *key) {
     if (b->answer.text || strcmp(key, "words") == 0 || is_gold(key)) return false;
     for (const char *const *c = answer_columns(p->s); *c; c++)
@@ -295,8 +295,8 @@ static vpps_status find_columns(answer_printer *p, const object *record) {
     return VPPS_OK;
 }
 
-/* Prints a table's first line: names of the columns from the input or the first record, then names of the columns that answers fill. Prints the empty
- * rows that waited for this line. */
+/* Prints a table's first line: the input's or the first record's columns, then the columns that answers fill. Then prints the empty rows of
+ * the records that could not be read before the columns were known. */
 static vpps_status begin_table(answer_printer *p, const object *record) {
     VPPS_FREED char *names = NULL;
     size_t len = 0;
@@ -401,7 +401,7 @@ vpps_status answer_print(answer_printer *p, const asked *q, const char *text, si
         end_line(q->crlf);
     }
     if (text) fwrite(text, 1, len, stdout);
-    /* an answer in a format of the task's own already has its line end; one more makes CoNLL-U's blank line after a sentence */
+    /* an answer in a format of its task (CoNLL-U, lists of edges) has its line end; CoNLL-U needs a blank line after each sentence, too */
     if (!own || p->s->network->kind == NET_DEPENDENCIES || !(text || comments)) end_line(q->crlf);
     return VPPS_OK;
 }

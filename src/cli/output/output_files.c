@@ -15,7 +15,7 @@ typedef struct place {
     char *path;
     vpps_output_place at; /* where an output file is to be written; unused for inputs */
     bool exists, in_folder;
-    struct stat file, folder; /* stat(2) of the file if it exists, and of its folder if in_folder */
+    struct stat file, folder; /* stat(2) of the file if `exists`, of its folder if `in_folder` */
 } place;
 
 typedef struct place_list {
@@ -30,7 +30,7 @@ static bool same_inode(const struct stat *a, const struct stat *b) {
 /* Returns the file's name within its folder. */
 static const char *name_of(const place *p) { return *p->at.base ? p->at.base : basename(p->path); }
 
-/* Rewrites the error message about an output; the message may begin with the path. */
+/* Puts "PATH: cannot be written: " before the current error message, from which a PATH at its beginning is removed. */
 static vpps_status fail_unwritable(const char *path) {
     char why[VPPS_MESSAGE_BYTES], begin[VPPS_PATH_SHOWN + 8];
     snprintf(why, sizeof why, "%s", vpps_error_message());

@@ -9,8 +9,8 @@ bool chain_allows(chain_scheme scheme, const char *before, const char *now) {
     vpps_chunk_tag a, b;
     vpps_chunk_tag_read(before, &a);
     vpps_chunk_tag_read(now, &b);
-    const bool within = b.part == 'I' || b.part == 'E'; /* the tag `now` is inside a chunk, or its end */
-    const bool open = a.part == 'B' || a.part == 'I';   /* the tag `before` does not end its chunk */
+    const bool within = b.part == 'I' || b.part == 'E'; /* `now` is I or E: its word continues a chunk */
+    const bool open = a.part == 'B' || a.part == 'I';   /* `before` is B or I: its chunk may go on */
     const bool goes_on = open && within && strcmp(a.type, b.type) == 0;
     switch (scheme) {
     /* IOB1: B only separates two chunks of one type */
@@ -21,8 +21,8 @@ bool chain_allows(chain_scheme scheme, const char *before, const char *now) {
     }
 }
 
-/* Finds the tags that allowed sequences of tags contain. A sequence starts with a tag where ends[] > -inf, and goes
- * from tag b to tag a where next[a * of_a + b * of_b] > -inf. */
+/* Marks in `reached` the tags that a chain of tags can reach: it begins with a tag where ends[] > -inf, and goes on from tag b to tag a
+ * where next[a * of_a + b * of_b] > -inf. */
 static void spread(const tag_chain *ch, const float *ends, size_t of_a, size_t of_b, bool *reached) {
     const uint32_t n = ch->classes;
     for (uint32_t a = 0; a < n; a++) reached[a] = ends[a] > -INFINITY;
@@ -34,7 +34,7 @@ static void spread(const tag_chain *ch, const float *ends, size_t of_a, size_t o
     }
 }
 
-/* Checks that every tag occurs in some sentence; a tag that no sentence may have belongs to another scheme. */
+/* Checks that the scheme's rules allow every tag in some sentence; a tag that they allow nowhere belongs to another scheme. */
 static vpps_status check_tags(const tag_chain *ch, chain_scheme scheme, const vpps_vocab *tags) {
     const uint32_t n = ch->classes;
     const char *other = NULL;

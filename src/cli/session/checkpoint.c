@@ -79,8 +79,8 @@ static void add_data(entry_list *list, const corpus *c, const char *folder) {
     if (files && *folder) add_entry(list, "train.", "folder", folder);
 }
 
-/* The entries train.NAME of the position in training. `most`: the largest value that is read; larger ones mean a damaged file. For numbers that a
- * resumed run increases, INT32_MAX leaves room. */
+/* The position in training as entries train.NAME. `most`: the largest value that is read, since larger ones mean a damaged file. INT32_MAX
+ * leaves room for a resumed run to increase a number without overflow. */
 static const struct {
     const char *key;
     size_t offset; /* the member's place in `position` */
@@ -138,7 +138,7 @@ vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const
     add_entry(&list, "", "network", s->network->name);
     for (const cli_option *o = options_rows(s); o->row.help; o++) {
         if (!(o->flags & OPTION_SAVED)) continue;
-        /* an option with a text as value: an entry of any length, and only if the option is given */
+        /* an option whose value is text has an entry only if it is given; the entry may have any length */
         const char *text = o->row.kind == OPTION_TEXT ? options_text(s, o) : NULL;
         if (text) add_entry(&list, "option.", o->row.name, text);
         if (o->row.kind != OPTION_TEXT)
@@ -206,7 +206,7 @@ static vpps_status need_number(const checkpoint *k, const char *key, uint64_t mo
 
 /* What is needed to compare a resumed run's command line with the run's checkpoint. */
 typedef struct resuming {
-    /* true: the checkpoint has hashes of the data files' contents, so that the files may have moved */
+    /* true: the checkpoint has hashes of the data files' contents, which identify files that have moved */
     bool by_content;
     bool from_files;    /* whether the checkpoint's data were files */
     FILE *before, *now; /* texts for the error message: values of changed options in the checkpoint (before), and now */
@@ -239,8 +239,8 @@ static vpps_status check_given(const checkpoint *k, const settings *s, const cli
     return VPPS_OK;
 }
 
-/* Takes one saved option. If the option is on the command line, keeps the given value, and checks that it equals the saved one where it must not
- * change. The checkpoint lacks a text option that was not given, and an option newer than the checkpoint, which was made with its default. */
+/* Takes one saved option. A value on the command line has precedence, but must equal the saved one if the option must not change. The
+ * checkpoint lacks text options that were not given, and options newer than itself, which had their defaults. */
 static vpps_status take_option(const checkpoint *k, settings *s, corpus *c, const cli_option *o, const resuming *r) {
     const char *value = entry_of(k, "option.", o->row.name);
     if (!s->given[o->number]) return value ? take_saved(k, s, c, o, value) : VPPS_OK;
@@ -312,7 +312,7 @@ static vpps_status take_all_options(const checkpoint *k, settings *s, corpus *c,
     for (const cli_option *o = options_rows(s); o->row.help; o++) {
         const bool replaced =
             other_data && (o->flags & OPTION_DATA) && o->row.kind == OPTION_TEXT && !s->given[o->number];
-        const bool engine = (o->flags & OPTION_RESUMED) && s->command != COMMAND_TRAIN; /* only --resume takes it */
+        const bool engine = (o->flags & OPTION_RESUMED) && s->command != COMMAND_TRAIN; /* used by --resume only */
         if ((o->flags & OPTION_SAVED) && !engine && !replaced) VPPS_TRY(take_option(k, s, c, o, r));
     }
     if (s->command == COMMAND_TRAIN && options_given(s, "generate") && options_name_files(s))
@@ -339,7 +339,7 @@ static vpps_status take_options(const checkpoint *k, settings *s, corpus *c) {
     return status;
 }
 
-/* Reads a member of the position from its entry, which must exist. A real number is finite, and not negative unless it is NO_VALUE. */
+/* Reads a member of the position from its entry, which must exist. A real number must be finite and at least 0, or else NO_VALUE. */
 static vpps_status take_entry(const checkpoint *k, size_t i, position *p) {
     const char *text, *key = position_entries[i].key;
     void *at = (char *)p + position_entries[i].offset;
@@ -400,7 +400,7 @@ vpps_status checkpoint_curves(const char *path, plot *p) {
     VPPS_CLOSED_BY(close_file) checkpoint k;
     VPPS_TRY(open_file(&k, path));
     const char *text = vpps_safetensors_metadata(k.file, "train.curves");
-    return text ? plot_from_text(p, path, text) : VPPS_OK; /* NULL: the picture begins where the run goes on */
+    return text ? plot_from_text(p, path, text) : VPPS_OK; /* NULL: the plot begins where training resumes */
 }
 
 vpps_status checkpoint_carry(const char *path, const session *x, carry *states) {

@@ -87,7 +87,7 @@ static vpps_status read_file(const session *x, const corpus *c, float *weights) 
 
 vpps_status class_weights_set(session *x, corpus *c) {
     float *weights = vpps_param_values(x->model, x->class_weights);
-    /* replaces weights that --init may have taken */
+    /* --init may have taken another run's weights */
     for (uint32_t i = 0; i < x->settings->net.classes; i++) weights[i] = 1;
     VPPS_TRY(strcmp(x->settings->class_weights, "balanced") == 0 ? balance(x, c, weights) : read_file(x, c, weights));
     return vpps_write_parameters(x->handle);

@@ -38,7 +38,7 @@ typedef struct hypothesis {
 
 /* A hypothesis extended by one word, or a finished one. */
 typedef struct candidate {
-    /* the hypothesis before `word` is added, except that `sum` includes `word`; of a finished hypothesis, `sum` is the score */
+    /* the hypothesis without `word`, but with `word` in its `sum`; of a finished hypothesis, which has no `word`, `sum` is the score */
     hypothesis from;
     uint32_t word;
 } candidate;
@@ -61,7 +61,7 @@ typedef struct batch {
     candidate *ended; /* storage for the finished hypotheses of all sources */
     /* for each source: the states with which decoding begins, then the vectors that attention reads */
     fetched encoded;
-    /* results of the latest two steps, step k in made[k % 2]: for each hypothesis its states, then its logits */
+    /* results of step k, in made[k % 2] until step k + 2: the states and the logits of each hypothesis */
     fetched made[2];
     vpps_node *memory;  /* nodes of the vectors of one source sentence, which attention reads */
     candidate *choices; /* storage for one source's candidates, best first */
