@@ -75,7 +75,7 @@ static size_t list_tensors(const vpps_model *model, tensor_list *list) {
     return n;
 }
 
-/* Returns the metadata vpps.updates, how often each parameter was updated, which the caller frees; NULL if out of memory. */
+/* Returns the text of the metadata vpps.updates, which says how often each parameter was updated. The caller frees it. NULL: no memory. */
 static char *write_updates(const vpps_model *model) {
     size_t room = 1;
     for (size_t i = 0; i < model->n_params; i++) room += strlen(model->params[i].name) + 24;

@@ -5,7 +5,7 @@
 /* The first message of every process to every other. Two things follow it: for each parameter a bit (this process has a gradient of it),
  * and for each lookup table the number of rows that this process sends next. */
 typedef struct header {
-    /* equal in all processes: hash of the model; hash of this batch's optimiser step (hash_of_step) */
+    /* hashes, equal in all processes: of the model, and of this batch's optimiser step (hash_of_step) */
     uint64_t model, step;
     double loss;
     uint64_t busy_ns;
@@ -289,7 +289,7 @@ static vpps_status no_memory(void) {
     return vpps_fail(VPPS_MEMORY, "communicator: out of memory for rows of lookup tables");
 }
 
-/* Lists the sums of table rows, of all processes, as the batch's gradients of table entries. counts: number of sums by process, table. */
+/* Makes all processes' sums of table rows the batch's gradients of table entries. counts: number of sums by process and table. */
 static vpps_status take_segments(vpps_share *s, vpps_shared_batch *batch, const uint32_t *counts) {
     batch->n_segments = 0;
     if (!VPPS_RESERVE(batch->segments, (size_t)s->c->size * s->n_tables + 1)) { return no_memory(); }

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 
 struct vpps_snapshot {
-    vpps_model models[2]; /* the two copies; of a model only the parameters' descriptions and values are set */
+    vpps_model models[2]; /* the two copies: models with nothing but parameters' descriptions and values */
     uint32_t current;     /* index of the copy that readers get; protected by the lock */
     atomic_uint holders;
     _Atomic uint64_t version;

@@ -119,7 +119,7 @@ static void batch_name(const vpps_launch_note *l, char *name, size_t n) {
     }
 }
 
-/* Writes a task's name, "OF, what", such as a cell and its stage; a long `of` is cut. */
+/* Writes a task's name, such as "CELL, forward". A long `of` (CELL) is cut. */
 static void name_task(char name[TASK_NAME_BYTES], const char *of, const char *what) {
     snprintf(name, TASK_NAME_BYTES - 32, "%s", of);
     vpps_drop_cut_character(name);

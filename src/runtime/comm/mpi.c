@@ -1,7 +1,7 @@
 /* mpi.c - the communicator for MPI: finds the library, and waits for messages with a time limit.
  *
- * All operations consist of messages between two processes, which are started and then tested. So a wait knows which process does not
- * answer, and a report of a failure arrives while others wait for something else. During a batch, a process has failed if it does not
+ * Each operation starts messages to and from single processes, and tests until all have arrived. So a wait knows which process does not
+ * answer, and can read a report of a failure meanwhile. During a batch, a process has failed if it does not
  * answer within the watchdog's time; at other times, if it sends no sign of life. */
 #include "runtime/comm/mpi.h"
 #include "base/library.h"

@@ -78,7 +78,7 @@ static vpps_status join(vpps_nccl *m) {
     vpps_status status = load_library(&m->api);
     if (status == VPPS_OK && !c->rank) status = check(m, "ncclGetUniqueId", m->api.ncclGetUniqueId(&id));
     VPPS_TRY(vpps_comm_agree(c, status));
-    VPPS_TRY(status); /* for analyzers: vpps_comm_agree fails in all processes if status is a failure */
+    VPPS_TRY(status); /* only for static analyzers: with a failed status, vpps_comm_agree has failed */
     VPPS_TRY(vpps_comm_broadcast(c, &id, sizeof id, 0));
     const unsigned result = m->api.ncclCommInitRank(&m->comm, (int)c->size, id, (int)c->rank);
     return vpps_comm_agree(c, check(m, "ncclCommInitRank", result));

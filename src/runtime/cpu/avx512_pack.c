@@ -36,8 +36,8 @@ PACK_INLINE __m512i low_of(__m512 first, __m512 second, __m512i high) {
                    _mm512_sub_ps(second, widened(_mm512_extracti64x4_epi64(high, 1))));
 }
 
-/* Corrects high and low parts: numbers that became infinite are truncated instead, and non-finite numbers get no low part. Not inlined, so
- * that loops keep their registers. */
+/* Corrects high and low parts: a finite number whose high part became infinite is truncated instead of rounded, and a non-finite number
+ * gets no low part. Not inlined, so that loops keep their registers. */
 __attribute__((PACK_TARGET, noinline, cold)) static void put_right(const float *x, halves *h) {
     const __m512 first = _mm512_loadu_ps(x), second = _mm512_loadu_ps(x + 16);
     const __m512i upper = _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31, 29, 27,

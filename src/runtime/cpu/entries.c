@@ -27,7 +27,7 @@ typedef struct entry_list {
     size_t n, words;
 } entry_list;
 
-/* A table entry that is looked up: the process that owns it, and its offset, in words, among the entries that come from the owner. */
+/* A table entry that is looked up: its offset in the script, the process that owns it, and where (at) it begins among the owner's words. */
 typedef struct looked_up {
     uint32_t offset, owner, at;
 } looked_up;

@@ -64,7 +64,7 @@ vpps_status vpps_make_tiles(vpps_compiled_cell *c, uint32_t most) {
     return VPPS_OK;
 }
 
-/* Returns where this virtual processor's gradients for an input begin: the address for item 0 of the block, run by this task or not. */
+/* Returns the address of this virtual processor's gradient for an input of the block's item 0, whether or not the task runs that item. */
 static float *contribution(const vpps_tile *t, const vpps_operand *o) {
     const uint32_t items = t->task_items[o->axis];
     uint64_t at = t->contributions + vpps_contribution_at(t->c, t->stage, t->task_items, o->at);

@@ -1,5 +1,5 @@
-/* tuning.c - what the CPU device chooses by measuring: how products are computed (choices.h), by measuring this processor; and whether
- * virtual processors divide a stage's work by rows or by vertices, which options.tune measures on the batches that are trained. */
+/* tuning.c - choices that the CPU device makes by measuring. Measured products decide how products are computed (choices.h). With
+ * options.tune, measured training batches decide whether virtual processors divide a stage's work by rows or by vertices. */
 #include "runtime/cpu/cpu.h"
 #include "runtime/cpu/probe.h"
 #include "runtime/cpu/processor.h"

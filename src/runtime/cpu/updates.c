@@ -159,7 +159,7 @@ double vpps_cpu_norm(const vpps_cpu *cpu) {
     return sqrt(sum);
 }
 
-/* Fills in `step` for this batch. Returns false if the batch must not update. */
+/* Sets *step to the optimiser's numbers for this batch and the factor that clips gradients. Returns false if no update may follow. */
 static bool prepare_step(const vpps_cpu *cpu, vpps_step *step) {
     const vpps_task_header *h = &cpu->batch.header;
     const double norm = vpps_cpu_norm(cpu);

@@ -25,7 +25,7 @@ static vpps_wait_end wait_for_barrier(vpps_vp *vp, const vpps_awaited *p, uint64
     if (end != VPPS_WAIT_TIMEOUT || limit_ns == VPPS_ONLY_LOOK) return end;
     const uint32_t before = vp->progress;
     vp->progress = progress(cpu);
-    /* each of the virtual processors that this thread runs waits in turn */
+    /* the most virtual processors that a thread runs: they wait limit_ns each, in turn */
     const uint32_t turns = (cpu->n_vps + cpu->threads - 1) / cpu->threads;
     vp->stalled_ns = vp->progress == before ? vp->stalled_ns + limit_ns * turns : 0;
     if (vp->stalled_ns < cpu->watchdog_ns) return end;

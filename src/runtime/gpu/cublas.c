@@ -123,7 +123,7 @@ static vpps_status multiply(const vpps_cublas *b, const vpps_gemm *g) {
 
 static vpps_status multiply_all(void *context, struct CUstream_st *stream) {
     const products *p = context;
-    (void)stream; /* the handle has the stream already */
+    (void)stream; /* `create` has given it to the handle */
     for (uint32_t i = 0; i < p->n; i++) VPPS_TRY(multiply(p->cublas, &p->gemms[i]));
     return VPPS_OK;
 }

@@ -147,7 +147,7 @@ static vpps_status start_in_two(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu
     VPPS_TRY(start_batch(gpu, batch, VPPS_GPU_GRADIENTS, false));
     vpps_status status = vpps_gpu_make_script(gpu, batch, VPPS_GPU_STEP, true, &script);
     if (status == VPPS_OK) status = start(gpu, &script, gpu->pool.address, 0, true);
-    if (status == VPPS_MEMORY) VPPS_TRY(vpps_gpu_finish(gpu)); /* with MEMORY, no caller waits for the first launch */
+    if (status == VPPS_MEMORY) VPPS_TRY(vpps_gpu_finish(gpu)); /* for the first launch: after MEMORY, no caller waits */
     return status;
 }
 
@@ -284,7 +284,7 @@ static vpps_status take_outcome(vpps_gpu *gpu, const vpps_gpu_flight *flight, vp
     if (end->failed) return read_failure(gpu, flight->last, out);
     if (!flight->trains) return VPPS_OK;
     out->loss = end->loss;
-    out->device_ns = out->own_ns += flight->gradients_ns; /* adds the batch's first launch, but not the gap after it */
+    out->device_ns = out->own_ns += flight->gradients_ns; /* adds the first launch's time, not the gap after it */
     if (flight->goal == VPPS_GOAL_GRADIENTS) gpu->sum_loss += (double)end->loss;
     if (!vpps_goal_updates(flight->goal)) return VPPS_OK;
     out->norm = end->norm;

@@ -112,8 +112,8 @@ static bool is_alike(const vpps_gemm *a, const vpps_gemm *b) {
     return a->rows == b->rows && a->columns == b->columns && a->depth == b->depth && a->adds == b->adds;
 }
 
-/* Adds a product to a call of cuBLAS for products of one shape: the first fitting call from number `first` on, else a new call. Returns its
- * number. `first` follows the call that computes an earlier term of this gradient. */
+/* Adds a product to a call of cuBLAS for products of its shape: the first such call from number `first` on, else a new call. Returns the
+ * call's number. The call before `first` may compute an earlier term of this gradient. */
 static uint32_t call_for(vpps_gpu_products *p, const vpps_gemm *product, uint32_t first) {
     uint32_t i = first;
     while (i < p->n_gemms && !is_alike(&p->gemms[i], product)) i++;
@@ -195,7 +195,7 @@ vpps_status vpps_gpu_plan_products(vpps_gpu *gpu, const vpps_batch *batch, bool 
     bool *begun = calloc(n_params + 1, sizeof *begun);
     if (latest && begun) {
         if (adds) memcpy(begun, gpu->dense, n_params * sizeof *begun);
-        vpps_gpu_mark_outers(batch, false, begun); /* marks gradients with terms from the launch before cuBLAS */
+        vpps_gpu_mark_outers(batch, false, begun); /* gradients to which the launch before cuBLAS adds terms */
         for (uint32_t i = 0; i < batch->n_cells; i++) list_products(gpu, batch, i, begun, latest);
     }
     const bool listed = latest && begun;

@@ -80,8 +80,8 @@ static uint32_t fill_up(uint32_t *to, uint32_t at) {
     return at;
 }
 
-/* Writes all groups' tasks from address `at` on, and the address of each group's first task. Returns the address after the tasks. After
- * tasks up to the batch's last one, END, writes a task that fails, so that the kernel notices if END is missing. */
+/* Writes all groups' tasks from address `at` on, and the address of each group's first task. Returns the address after the tasks. If a
+ * group's tasks should finish with its END, appends a task of an unknown kind, at which the kernel fails if END is missing. */
 static uint32_t write_groups(const vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part which, uint32_t places,
                              uint32_t *to, uint32_t at) {
     const uint32_t *script = batch->script;
