@@ -7,7 +7,7 @@
 
 enum { DEFAULT_WORDS = 16 << 20 };
 
-/* Sets *words to the part of the memory pool to reserve for kept values: the option keep_bytes, or a default. */
+/* Sets *words to the size of the part of the memory pool to reserve for kept values: by the option keep_bytes, or a default. */
 static vpps_status words_to_take(const vpps_handle *h, uint32_t *words) {
     const uint64_t room = h->target->pool_words - h->target->batch, asked = h->options.keep_bytes / 4;
     if (asked >= room)

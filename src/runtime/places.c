@@ -1,5 +1,5 @@
-/* places.c - finds the sockets, memory nodes and caches of this machine's CPUs, and chooses CPUs for virtual processors. Files: the
- * kernel's documentation, "sysfs-devices-system-cpu" and "sysfs-devices-node"; a list of CPUs is "0-3,8". */
+/* places.c - finds the sockets, memory nodes and caches of this machine's CPUs, and chooses CPUs for virtual processors. The
+ * kernel's documentation describes the files: "sysfs-devices-system-cpu" and "sysfs-devices-node". A list of CPUs reads "0-3,8". */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* declares sched_getaffinity */
 #endif

@@ -1,4 +1,4 @@
-/* pool_reads.c - reads several values from the device's memory pool; values that lie close together in one copy. */
+/* pool_reads.c - reads several values from the device's memory pool, with one copy for values that lie close together. */
 #include "runtime/pool_reads.h"
 
 /* Most words between two values that one copy reads together. Starting another copy takes as long as transferring 2^15 words from a GPU. */

@@ -118,7 +118,7 @@ void vpps_handle_foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request
     if (!vpps_has_news(&h->history, training, &fewer.groups)) return;
     if (fewer.groups && !groups_for(h, training)) foresee(h, g, &fewer, NULL);
     if (training) foresee(h, g, &(vpps_batch_request){.loss = VPPS_NO_NODE}, h->programs[h->next]);
-    vpps_has_news(&h->history, training, &fewer.groups); /* again: the cells just compiled are then no news */
+    vpps_has_news(&h->history, training, &fewer.groups); /* marks the cells just compiled as known */
 }
 
 /* Returns the random key of a batch's dropout masks. Processes have different keys, and so have the calls of vpps_backward between two

@@ -279,7 +279,7 @@ static void mpi_tell(vpps_communicator *c, const char *text) {
     if (!c->rank) return;
     pthread_mutex_lock(&m->lock);
     tell_first(m, NOTE_FAILED, text);
-    patience p = begin_wait(); /* waits until the first process ends this process, too */
+    patience p = begin_wait(); /* leaves the first process time to end this process, too */
     while (have_waited(&p) < c->watchdog_ns / 4) {
         bool ignored;
         m->binding->heard(m->mpi, TAG_NOTE, &ignored); /* calls MPI only to let it deliver messages */

@@ -1,4 +1,4 @@
-/* nccl.c - sums over the GPUs of several processes by NCCL: of data in GPU memory, on a CUDA stream. Processes find each other, and report
+/* nccl.c - sums data in the memory of several processes' GPUs by NCCL, on a CUDA stream. Processes find each other, and report
  * failures, through a communicator between processes that exists already. */
 #include "base/library.h"
 #include "runtime/comm/comm.h"

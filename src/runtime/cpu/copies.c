@@ -55,7 +55,7 @@ void vpps_choose_copies(vpps_cpu *cpu) {
     const vpps_task_header *h = &cpu->batch.header;
     const uint32_t *starts = cpu->batch.script + VPPS_TASK_HEADER_WORDS, n_params = (uint32_t)cpu->model->n_params;
     if (!h->update || (cpu->precision.parts && !cpu->precision.unit.product_t)) return;
-    if (cpu->batch.goal == VPPS_GOAL_UPDATE) { /* a launch that is only an update keeps fresh copies fresh */
+    if (cpu->batch.goal == VPPS_GOAL_UPDATE) { /* a separate update renews the copies that are up to date */
         for (uint32_t p = 0; p < n_params; p++)
             if (cpu->matrices[p].fresh) cpu->matrices[p].used_in = cpu->launch;
         return;

@@ -309,7 +309,7 @@ vpps_status vpps_cpu_prepare(vpps_cpu *cpu, const vpps_batch *batch) {
     VPPS_TRY(vpps_choose_meetings(cpu, batch->script));
     if (!cpu->meetings.taken) VPPS_TRY(need_counters(cpu, vpps_task_header_of(batch->script)->n_barriers));
     cpu->batch.half = batch->half;
-    if (cpu->batch.half != VPPS_BACKWARD_HALF) { /* forward's launch has set this for backward's */
+    if (cpu->batch.half != VPPS_BACKWARD_HALF) { /* forward's launch has done this for its backward */
         VPPS_TRY(vpps_cpu_take_gradients(&cpu->device));
         VPPS_TRY(take_script(cpu, batch));
         VPPS_TRY(cpu->batch.goal == VPPS_GOAL_UPDATE ? vpps_open_update(cpu) : make_segments(cpu));

@@ -147,7 +147,7 @@ VPPS_INLINE void end_list(uint32_t vectors, vector *sums, double *totals) {
         if (first < n) ID##_block(1, n - first, first, dst, &o);                                                       \
     }
 
-/* Defines a kernel that finds a list member (for each element), such as the greatest, and the first position where it is. */
+/* Defines a kernel that finds, for each element, the best value of all list members, such as the greatest, and the first member with it. */
 #define FOUND_IN(ID, BEATS)                                                                                            \
     VPPS_INLINE void ID##_block(uint32_t width, uint32_t count, uint32_t first, float *dst, const vpps_operands *o) {  \
         float best[LANES], pad[BLOCK];                                                                                 \

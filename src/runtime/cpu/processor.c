@@ -17,7 +17,7 @@ void vpps_processor_name(char *text, size_t bytes) {
 }
 
 void vpps_processor_identity(char *text, size_t bytes) {
-    /* the key "model" is also the beginning of "model name", which follows it in the file */
+    /* the key "model" is also the beginning of "model name", but comes first in the file */
     static const char *const keys[] = {"cpu family", "model", "stepping", "microcode", "CPU variant", "CPU revision"};
     vpps_processor_name(text, bytes);
     for (size_t i = 0; i < VPPS_COUNT(keys); i++) {

@@ -34,7 +34,7 @@ static const float *next_block(const vpps_tile *t, const vpps_program_step *s) {
     }
 }
 
-/* Returns the end of the run of vectors, from number i on, that are equally spaced in memory both in the operand `a` and in `b`. */
+/* Returns the end of the run of vectors, from number i on, that are equally spaced in memory in both `a` and `b`. */
 static uint32_t run_end(const vpps_span *a, const vpps_span *b, uint32_t i, uint32_t n) {
     const uint32_t *live = a->live ? a->live : b->live;
     uint32_t end = i + 1;

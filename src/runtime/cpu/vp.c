@@ -3,10 +3,10 @@
 
 /* ---------------------------------------------------------------- barriers
  *
- * A barrier is open once all its VPs have signalled it, each in the order of its tasks: what any of them did before is done then. A VP
- * that has no part in a task may signal before its barrier opens. So the VPs that have no vertex of a level, all but one in a chain, run
- * ahead of those that have, and nobody waits for them. Before its next part a VP makes up for the waits that it has left out (awaited): for
- * the latest such barrier of its group and of all groups; earlier ones are open then, too. With trees no wait is left out. */
+ * A barrier opens when all its VPs have signalled it. A VP signals in the order of its tasks, so all its earlier tasks are done then. A VP
+ * that has no part in a task skips the wait before the task, and signals at once. So VPs without a vertex of a level (all but one in a
+ * chain) run ahead of the others, and nobody waits for them. Before its next task with a part of its own, a VP waits for the latest
+ * barriers that it skipped (awaited), of its group and of all groups; all earlier ones are open then. With trees, no wait is skipped. */
 
 /* Returns the number of tasks that all virtual processors together have run. */
 static uint32_t progress(const vpps_cpu *cpu) {
@@ -15,7 +15,7 @@ static uint32_t progress(const vpps_cpu *cpu) {
     return tasks;
 }
 
-/* Waits limit_ns for a barrier. The watchdog ends the batch if no virtual processor has run a task for the watchdog's time. */
+/* Waits at most limit_ns for a barrier. The watchdog ends the batch if no virtual processor has run a task for the watchdog's time. */
 static vpps_wait_end wait_for_barrier(vpps_vp *vp, const vpps_awaited *p, uint64_t limit_ns) {
     vpps_cpu *cpu = vp->cpu;
     vpps_counter *counter = cpu->meetings.taken ? NULL : &cpu->counters[p->barrier];
@@ -44,7 +44,7 @@ static bool has_part(const vpps_vp *vp, const vpps_task *t) {
     return t->kind != VPPS_TASK_NOTHING && t->kind != VPPS_TASK_END && part.first < part.end;
 }
 
-/* Waits limit_ns for the barriers before the task; skips them if the virtual processor has no part in the task. */
+/* Waits at most limit_ns for the barriers before the task; skips them if the virtual processor has no part in the task. */
 static vpps_wait_end wait_before(vpps_vp *vp, const vpps_task *t, uint64_t limit_ns) {
     const vpps_cpu *cpu = vp->cpu;
     if (t->wait != VPPS_NO_BARRIER) {

@@ -46,7 +46,7 @@ typedef struct cta {
     uint32_t arrived, line;  /* arrived: number of threads at the CTA's barrier; line: the barrier's source line */
     uint32_t finished;       /* finished threads */
     uint32_t interval;       /* number of the interval since the CTA's last barrier (watch.h) */
-    char *statics, *dynamic; /* __shared__ variables while another CTA runs; dynamic shared memory */
+    char *statics, *dynamic; /* statics: __shared__ variables while another CTA runs; dynamic: dynamic shared memory */
 } cta;
 
 struct vpps_simt_grid {
