@@ -23,7 +23,7 @@ vpps_status vpps_open_update(vpps_cpu *cpu) {
 }
 
 void vpps_open_sum(vpps_cpu *cpu) {
-    const vpps_rows vectors = cpu->gradients; /* range of vectors' gradients, the only ones that must begin as zeros */
+    const vpps_rows vectors = cpu->gradients; /* gradients of vector parameters; only these must begin as zeros */
     cpu->batch.loss = 0;
     if (cpu->batch.goal == VPPS_GOAL_NODES) return; /* NODES: only nodes get gradients, no parameter does */
     if (!cpu->sum.open) {

@@ -142,7 +142,7 @@ static void list_products(vpps_gpu *gpu, const vpps_batch *batch, uint32_t cell,
 
 static void put_address(uint32_t *to, uint64_t address) { memcpy(to, &address, sizeof address); }
 
-/* Writes the calls' arrays of addresses to p->words. Sets each call's to, dy and x to its arrays' indices. Returns the words written. */
+/* Writes every call's three arrays of addresses to p->words, at indices that go to the call's to, dy and x. Returns the words written. */
 static uint32_t write_addresses(vpps_gpu *gpu, const vpps_batch *batch) {
     enum { WORDS = sizeof(uint64_t) / sizeof(uint32_t) };
     vpps_gpu_products *p = &gpu->products;
