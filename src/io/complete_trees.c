@@ -1,9 +1,9 @@
 /* complete_trees.c - complete binary trees for Tree-FC (Looks et al. 2017; Xu et al. 2018, "Cavs"): every tree has the same shape, the
  * leaves are symbols, and the root's label is the symbol that occurs most often.
  *
- * Each tree has a favourite symbol and a strength less than 1/2, both drawn uniformly. A leaf is the favourite with the strength as its
- * probability, else any symbol: trees are between obvious and nearly even. Over 100,000 trees with the default options a constant guess is
- * right in at most 20.2 % of the cases (tests/io checks 17 to 23 % over 5,000). */
+ * Each tree has a favourite symbol and a strength p < 1/2, both drawn uniformly. A leaf is the favourite with probability p, else any of
+ * the symbols: the commonest symbol is obvious in some trees, and hardly ahead in others. Over 100,000 trees with the default options, a
+ * constant guess of the label is right for at most 20.2 % of the trees (tests/io checks 17 to 23 % over 5,000). */
 #include "treebank.h"
 
 #include "base/base.h"

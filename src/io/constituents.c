@@ -177,8 +177,8 @@ static vpps_status open_bracket(bracket_reader *r, uint32_t label, size_t *depth
     return VPPS_OK;
 }
 
-/* Closes each bracket that ends at the reader's position. `child`: whether the element just read is a child of the innermost bracket;
- * false: it was left out. A bracket without children is left out, too. *depth: number of open brackets; 0: the tree is complete. */
+/* Closes each bracket that ends at the reader's position, and leaves out those without children. `child`: true if the element just read is
+ * a child of the innermost bracket, false if it was left out. *depth: number of open brackets; 0: the tree is complete. */
 static vpps_status close_brackets(bracket_reader *r, size_t tree_first, bool child, size_t *depth) {
     while (*depth > 0) {
         open_node *top = &r->stack[*depth - 1];

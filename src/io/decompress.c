@@ -72,7 +72,7 @@ static bool zstd_begins(const unsigned char *bytes, size_t n) {
 static void *zstd_open(void) { return ZSTD_createDStream(); }
 
 static vpps_status zstd_step(void *state, const char *name, vpps_pieces *p, bool *inside) {
-    if (p->in == p->in_end && !*inside) return VPPS_OK; /* without input the decoder would begin a new frame */
+    if (p->in == p->in_end && !*inside) return VPPS_OK; /* a call without input would begin a new frame */
     ZSTD_inBuffer in = {p->in, (size_t)(p->in_end - p->in), 0};
     ZSTD_outBuffer out = {p->out, (size_t)(p->out_end - p->out), 0};
     const size_t result = ZSTD_decompressStream(state, &out, &in);

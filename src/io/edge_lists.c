@@ -46,8 +46,8 @@ static vpps_status expect_end(const graph_reader *r, const char *at, const vpps_
     return vpps_skip_blanks(at, line->end) == line->end ? VPPS_OK : fail_at(r, at, line, "the end of the line");
 }
 
-/* Takes a line's next word as a label of a node, or of a graph. The label is an empty word for "-", at the line's end, and if the reader
- * asks only for the other kind of labels. */
+/* Takes a line's next word as a label of the given kind, of nodes or of graphs. The result is an empty word if the word is "-" or missing,
+ * or if the caller asked for labels of the other kind. */
 static vpps_word next_label(const graph_reader *r, const char **at, const vpps_line *line, vpps_edge_labels kind) {
     vpps_word w;
     return !vpps_text_next_word(at, line->end, &w) || vpps_word_is(w, "-") || r->wanted != kind ? (vpps_word){0} : w;

@@ -55,7 +55,7 @@ size_t vpps_utf8_length(const char *text, size_t len) {
 
 bool vpps_is_utf8(const char *text) {
     for (size_t n; *text; text += n) {
-        n = vpps_utf8_length(text, 4); /* the NUL at the end is no part of a longer character */
+        n = vpps_utf8_length(text, 4); /* 4 is safe: the NUL ends a character, too */
         if (!n) return false;
     }
     return true;
@@ -162,7 +162,7 @@ static bool take_number(parser *p, vpps_json_value *v) {
 
 static bool take_value(parser *p, size_t number, int level);
 
-/* Adds a value and returns its index, 0 when out of memory: the document's own value has index 0. */
+/* Adds a value and returns its index; the first one, 0, is the whole document's. Later, 0 means that memory ran out. */
 static size_t add_value(parser *p) {
     if (!VPPS_RESERVE(p->out->values, p->out->n + 1)) {
         p->memory = true;

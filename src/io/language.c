@@ -4,15 +4,15 @@
  * translation: there adjectives stand after nouns, and verbs after everything that belongs to them, sometimes a
  * whole clause:
  *     dr balen said that the old clerk went to barton
- *     (the same words, other ones) dr balen that the clerk old to barton went said
+ *     dr balen that the clerk old to barton went said       (the translation's order, in English words)
  * A name's kind (person, place, organisation) is told by its ending (barton, balson, baltex), by the words that
  * belong to the name (lake, ltd, dr, a first name), or, for endings that all kinds have (balen), by a neighbouring
  * word: "in balen" and "balen froze" are about a place, "met balen" and "balen wept" about a person; an adverb may
  * stand between. Where neighbours leave the kind open, the name itself shows it.
  *
- * Measured over 100,000 sentences of seed 1: they have 3 to 25 words, 8.1 on average, of 4.0 letters; 20 % of the
- * words are in names. Among 1,000 of them 9 % of the words occur fewer than 5 times. A neighbour alone tells the kind of
- * 9 in 10 names with a shared ending: the left one that of half of them, the right one that of half. */
+ * Measured over 100,000 sentences of seed 1: a sentence has 3 to 25 words, on average 8.1 words of 4.0 letters; 20 % of the words are in
+ * names. Of the words in 1,000 sentences, 9 % occur fewer than 5 times. Of the names whose ending all kinds have, 9 in 10 have a neighbour
+ * that alone tells their kind: half of the names a left one, half a right one. */
 #include "language.h"
 
 #include "base/base.h"
@@ -26,7 +26,7 @@
 #define N_CLASSES VPPS_COUNT(classes)
 #define MAX_PARTS 5
 #define MAX_RULES 80
-/* step between proper names of a class that are drawn less and less often; a prime that divides no class's size */
+/* proper names of successive ranks in frequency are this many places apart in their class; a prime that divides no class's size */
 #define NAME_STRIDE 179
 
 /* ---------------------------------------------------------------- the language's words */
@@ -57,8 +57,8 @@ typedef struct generator {
     uint32_t translated[MAX_WORDS + 1]; /* words of the sentence in the translation's order */
 } generator;
 
-/* Adds words to a class. `list` holds lists of syllables (or one list of words), separated by '|'. Each word is word[0 .. len) and one
- * syllable of each list. */
+/* Adds to a class all words that consist of word[0 .. len) and one syllable from each of `list`'s lists, which '|' separates. A single list
+ * may hold whole words. */
 static vpps_status add_words(generator *g, uint32_t class, const char *list, char word[LONGEST_WORD], size_t len) {
     const char *end = list + strcspn(list, "|");
     vpps_word syllable;
@@ -187,7 +187,7 @@ static vpps_status add_token(const generator *g, vpps_sentences *s, token t, boo
     const char *text = vpps_vocab_word(g->words, t.word);
     const size_t len = strlen(text);
     if (!characters) return add_text(s, text, len, t.tag);
-    const uint32_t inside = t.tag + t.tag % 2; /* I-PER for the tags B-PER and I-PER, and so on; O for O */
+    const uint32_t inside = t.tag + t.tag % 2; /* the tag of further characters: I-PER for B-PER and I-PER, O for O */
     for (size_t i = 0; i < len; i++) VPPS_TRY(add_text(s, text + i, 1, i == 0 ? t.tag : inside));
     return VPPS_OK;
 }

@@ -19,7 +19,7 @@ struct vpps_lattices {
     uint32_t tag_ids, character_ids, word_ids; /* 1 + the largest id of tags, of characters, of words */
 };
 
-/* Sizes of a vpps_lattices at one time, to which a reader that fails cuts the lattices back. */
+/* Sizes of a vpps_lattices at some time. A reader that fails cuts the lattices back to these sizes. */
 typedef struct mark {
     size_t n_nodes, n_arcs;
     uint32_t n_lattices, tag_ids, character_ids, word_ids;
@@ -164,7 +164,7 @@ typedef struct builder {
     vpps_lattices *l;
     const vpps_vocab *characters, *lexicon;
     char *text;     /* the sentence's characters, joined */
-    size_t *starts; /* starts[i]: first byte of character i; the last entry is the end */
+    size_t *starts; /* starts[i]: offset in `text` of character i; one more entry: the end */
 } builder;
 
 static vpps_status join_characters(builder *b, vpps_sentence s) {

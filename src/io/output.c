@@ -78,8 +78,8 @@ static bool lock_temporary(int fd) {
     return fstat(fd, &info) == 0 && info.st_nlink > 0;
 }
 
-/* Creates a file with the owner, group and mode of the file that it replaces, as far as this user may set them. If the
- * group cannot be kept, the new group gets only everybody's permissions. */
+/* Creates a file with the owner, group and mode of the file that it replaces, as far as this user may set them. If it has to have another
+ * group, that group gets no more permissions than everybody has. */
 static int create_temporary(const vpps_output *o, const char *name) {
     const struct stat *old = &o->place.info;
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
@@ -122,7 +122,7 @@ static void close_output(vpps_output *o) {
     *o = (vpps_output){.fd = -1, .folder = -1, .place.folder = -1};
 }
 
-/* Returns whether the path is written directly: a device, FIFO or descriptor. A folder is not, so that the later rename fails. */
+/* Returns whether the path is written directly: a device, FIFO or descriptor. False for a folder: the later rename fails on it. */
 static bool is_direct(const vpps_output_place *place) {
     const mode_t mode = place->info.st_mode;
     return place->descriptor >= 0 || (place->exists && !S_ISREG(mode) && !S_ISDIR(mode));
@@ -145,7 +145,7 @@ vpps_status vpps_output_open(vpps_output *o, const char *path) {
     return status;
 }
 
-/* Binds a socket to a name that one socket of the machine can have; the system frees it when the process ends. */
+/* Claims a path by binding a socket to a name made from folder and file: one socket of the machine can have it, until the process ends. */
 vpps_status vpps_output_claim(int *claim, const char *path) {
     vpps_output_place place;
     struct stat folder;

@@ -120,7 +120,7 @@ static vpps_status read_metadata(vpps_safetensors *file, const vpps_json_value *
     return VPPS_OK;
 }
 
-/* A tensor with the offset of its data; sorted, these show whether the ranges tile the data. */
+/* A tensor with the offset of its data. After sorting by offset, neighbours show whether the ranges tile the data. */
 typedef struct placed {
     uint64_t begin;
     vpps_safetensors_info info;

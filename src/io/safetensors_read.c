@@ -98,7 +98,7 @@ static vpps_status read_header(int fd, const char *path, vpps_safetensors *file,
     return vpps_safetensors_parse_header(file, header, (size_t)header_bytes, *data_bytes);
 }
 
-/* The place of the tensors' bytes of an opened file: nowhere (only the header was read), in memory, or on disk. */
+/* Where the bytes of a file's tensors are once it is open: nowhere (only the header was read), in memory, or on disk. */
 typedef enum content_place { CONTENT_NONE, CONTENT_READ, CONTENT_ON_DISK } content_place;
 
 static vpps_status open_file(vpps_safetensors **out, const char *path, content_place content) {

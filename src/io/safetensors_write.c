@@ -125,7 +125,7 @@ static vpps_status make_header(const char *path, const vpps_safetensors_tensor *
     return VPPS_OK;
 }
 
-/* Returns the number of elements to request from a source at a time: at least one row. */
+/* Returns how many elements to request at a time from a vpps_safetensors_source: at least one row. */
 static size_t piece_elems(const vpps_safetensors_tensor *t) {
     size_t row = 1;
     for (uint32_t i = 1; i < t->n_dims; i++) row *= (size_t)t->dims[i];

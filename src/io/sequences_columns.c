@@ -13,14 +13,14 @@ typedef struct column_reader {
     vpps_sentences *s;
     const vpps_text *t;
     vpps_columns wanted; /* numbers of the columns to read, from 1; tag is 0 until the first line is read */
-    char separator;      /* byte that ends a column; a space: any run of white space */
+    char separator;      /* byte that separates columns; ' ' stands for any run of white space */
     bool records;        /* whether sentences come from fields of records: there, -DOCSTART- is a word */
     bool varies;         /* whether sentences may differ in their number of columns */
     uint32_t id;         /* CoNLL-U: the column of the ID, from 1; 0: none */
     uint32_t n_columns;  /* number of columns of every line; 0: not known yet */
     uint32_t first_line; /* number of the line that set n_columns; 0: CoNLL-U's format set it */
     uint32_t open;       /* first line of the incomplete sentence; 0: none */
-    /* number of columns of the preceding sentence, if sentences may differ, or of the preceding text */
+    /* number of columns of the preceding text or, if `varies`, of the preceding sentence */
     uint32_t last_columns;
     bool all_begin_hash; /* whether all lines from here on begin with '#' */
     size_t *hash_words;  /* numbers of the words whose lines begin with '#' */
@@ -60,7 +60,7 @@ static bool is_document_start(const column_reader *r, const vpps_line *line) {
 }
 
 bool vpps_columns_document_start(const char *line, size_t len) {
-    /* With the separator tab, -DOCSTART- (the mark of a new document) is found after spaces, too, but not after a blank first column. */
+    /* With tab as separator, -DOCSTART- (a new document's mark) may follow spaces, but not a tab, which ends a blank first column. */
     const column_reader r = {.separator = '\t'};
     return is_document_start(&r, &(vpps_line){.begin = line, .end = line + len});
 }
@@ -183,7 +183,7 @@ static vpps_status fail_columns(const column_reader *r, const vpps_line *line, c
     return vpps_text_fail(r->t, line->begin, expected, found);
 }
 
-/* Takes the number of columns from the first line. Unless an option names the column of tags, the last column has the tags. */
+/* Sets the number of columns from the first line. If no option tells the column of tags, it is the last one. */
 static vpps_status take_first_line(column_reader *r, const vpps_line *line, uint32_t n) {
     const uint32_t needed = r->wanted.tag ? vpps_max_u32(r->wanted.word, r->wanted.tag) : r->wanted.word + 1;
     if (n < needed) {
@@ -262,8 +262,8 @@ static vpps_status read_columns(column_reader *r) {
 
 /* ---------------------------------------------------------------- what was seen */
 
-/* Finds the first line that was read as a word but may be a comment, as "# doc1" in two columns: it begins with '#', and its tag occurs
- * only in lines with '#'. If the word is longer than '#', the tag must occur only once, since #hashtags have a tag of their own. */
+/* Finds the first line that was read as a word but may be a comment, as "# doc1" in two columns. Such a line begins with '#', and its tag
+ * occurs only in such lines. If its word is longer than '#', the tag must occur only once, since the tag of #hashtags occurs more often. */
 static vpps_status find_odd_line(column_reader *r, size_t first_word) {
     const uint32_t n = vpps_vocab_size(r->s->tag_vocab);
     if (!r->n_hash) return VPPS_OK;

@@ -1,5 +1,5 @@
-/* stream.c - reads a file or memory, decompressed if necessary, into the reader's buffer, or into `shown` if the reader
- * wants to look first. */
+/* stream.c - reads a file or memory, decompressed if necessary, into the caller's buffer, or into `shown` if the caller only looks ahead
+ * (vpps_stream_peek). */
 #include "stream.h"
 
 #include "base/base.h"
@@ -19,7 +19,7 @@ struct vpps_stream {
     bool in_ended;                    /* whether the source has no bytes after in_end */
     const vpps_codec *codec;          /* decoder of the data; NULL: the data are not compressed */
     void *state;
-    bool inside; /* whether the position is within compressed data, so that the codec needs more */
+    bool inside; /* whether the position is within compressed data, whose end is still to come */
     char *shown; /* bytes shown by vpps_stream_peek, from shown_at on */
     size_t shown_at, shown_end;
     unsigned char piece[]; /* buffer for the part of a file that was read last */

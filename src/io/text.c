@@ -142,7 +142,7 @@ bool vpps_text_number(const char *at, const char *end, float *value) {
         exponent += below ? -written : written;
     }
     if (at < end) return false;
-    /* the quotient or product is rounded once if the power of ten is exact as a double, as for usual numbers */
+    /* usual powers of ten are exact as doubles, so that only the quotient or product is rounded */
     const double power = pow(10, fabs((double)exponent)), x = (double)digits;
     const double result = digits == 0 ? 0 : exponent < 0 ? x / power : x * power;
     *value = (float)(negative ? -result : result);

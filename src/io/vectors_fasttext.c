@@ -29,7 +29,7 @@ typedef struct fasttext_header {
     int64_t pruned;
 } fasttext_header;
 
-/* Row `row` of the matrix is one of the rows whose mean is the vector of word `id`. */
+/* Row `row` of the model's matrix is one of the rows whose mean is the vector of word `id`. */
 typedef struct part {
     uint64_t row;
     uint32_t id;

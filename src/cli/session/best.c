@@ -18,7 +18,7 @@ static bool is_better(const metric *kind, double value, double best) {
     return kind->falls ? value < best : value > best;
 }
 
-/* Replaces the best value by `value` if that is better. Metrics are not negative; 0 is the worst value unless lower is better. */
+/* Replaces the best value by `value` if that is better. While both are 0 and more is better, `next`, the next metric's value, decides. */
 static bool take(best_value *best, const metric *kind, double value, double next) {
     const bool nothing = best->found && value == 0 && best->value == 0 && !kind[0].falls && kind[1].name;
     const bool better = nothing ? is_better(&kind[1], next, best->next) : is_better(&kind[0], value, best->value);

@@ -275,7 +275,7 @@ static vpps_status advance(batch *b, source *s, const fetched *made, size_t at, 
             end(b, s, &c->from, length);
         }
     }
-    /* A hypothesis has lost if even with words of probability 1, as many as allowed, its score is too low. */
+    /* Drops a hypothesis that must lose: even if all further words, up to max_words, had probability 1, its score would be too low. */
     while (s->n_live && s->n_ended == b->n_best &&
            s->ended[s->n_ended - 1].from.sum >= score(d, s->live[s->n_live - 1].sum, s->max_words))
         s->n_live--;
@@ -367,7 +367,7 @@ static vpps_status check(const decoder *d) {
 /* ---------------------------------------------------------------- greedy search in one forward pass: the device chooses each word */
 
 bool decode_by_device(const decoder *d) {
-    enum { MOST_WORDS = 1000 }; /* most words of a translation: the device's memory pool holds all steps */
+    enum { MOST_WORDS = 1000 }; /* limit, since the device's memory pool holds the values of all words at once */
     vpps_stats stats = {.size = sizeof stats};
     return d->options.beam == 1 && d->options.max_words <= MOST_WORDS && d->net->greedy &&
            vpps_handle_stats(d->handle, &stats) == VPPS_OK && stats.decides;

@@ -7,7 +7,7 @@
 /* Tells whether a parameter's rows belong to the words of a vocabulary (of words, characters or classes). */
 typedef struct param_rows {
     int vocab; /* the vocabulary whose size shapes the parameter (VOCAB_WORDS, ...); N_VOCABS: none */
-    /* true: the parameter has one row per word, in order; false: another of its dimensions grows with the vocabulary */
+    /* true: the parameter has one row per word, in order; false: the vocabulary's size changes the parameter's shape in another way */
     bool by_row;
 } param_rows;
 
@@ -37,7 +37,7 @@ static void close_source(source *s) {
 
 static void destroy_model(vpps_model **m) { vpps_model_destroy(*m); }
 
-/* Records a network on its own model. */
+/* Makes a model with the parameters of a network of these sizes. */
 static vpps_status make_model(const settings *s, net_config config, vpps_model **model) {
     void *instance = NULL;
     VPPS_TRY(vpps_model_create(model, 1));
@@ -60,7 +60,7 @@ static vpps_status compare(vpps_model *model, vpps_model *larger, int vocab, par
         const bool there = vpps_param_find(larger, a.name, &q) == VPPS_OK;
         if (there) VPPS_TRY(vpps_param_describe(larger, q, &b));
         if (there && same_shape(&a, &b)) continue;
-        ++*(a.kind == VPPS_LOOKUP ? &a.count : &a.rows); /* by_row if one row more makes the shapes equal */
+        ++*(a.kind == VPPS_LOOKUP ? &a.count : &a.rows); /* b has this shape if one row was added */
         rows[p] = (param_rows){vocab, there && rows[p].vocab == N_VOCABS && same_shape(&a, &b)};
     }
     return VPPS_OK;
@@ -114,7 +114,7 @@ static bool has_such_rows(const vpps_safetensors_info *t, const vpps_param_info 
 
 /* Returns whether each word of a vocabulary has the same id in this network and in the file. */
 static bool same_words(const source *s, int vocab) {
-    /* true if neither vocabulary has names, only numbers */
+    /* if neither this network nor the file has names for the ids, equal ids mean the same */
     if (!s->ids[vocab]) return !s->c->vocab[vocab] && !s->vocab[vocab];
     const uint32_t n = vpps_vocab_size(s->c->vocab[vocab]);
     bool same = n == vpps_vocab_size(s->vocab[vocab]);
@@ -169,7 +169,7 @@ static vpps_status take_parameter(source *s, vpps_param param) {
     return VPPS_OK;
 }
 
-/* Takes what fits, and prints which parameters were not taken, and which parameters of the file the network does not have. */
+/* Takes the parameters that fit. Prints which ones were not taken, and which ones of the file the network does not have. */
 static vpps_status take_all(source *s) {
     for (int k = 0; k < N_VOCABS; k++) {
         const char *text = vpps_safetensors_metadata(s->file, vocab_names[k]);

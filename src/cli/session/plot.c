@@ -9,7 +9,7 @@
 /* Sizes in pixels. */
 enum { WIDTH = 800, HEIGHT = 620, LEFT = 72, RIGHT = 24, TOP = 56, GAP = 44, BOTTOM = 56 };
 
-/* The loss has fewer than MAX_POINTS points, since the picture shows no more: at MAX_POINTS, neighbours are merged. */
+/* The loss's curve has fewer than MAX_POINTS points, since the picture can show no more: at MAX_POINTS, neighbours are merged. */
 enum { MAX_POINTS = 700 };
 
 /* Colours for dev and test from Okabe and Ito's palette, which people with any colour vision can distinguish; dashes
@@ -277,7 +277,7 @@ static void draw(FILE *f, const plot *p) {
     top.x_high = below.x_high = high > top.x_low ? high : top.x_low + 1;
     const metric *first = &p->task->metrics[0];
     const double least = below.y_low, most = below.y_high;
-    /* The axis of percentages begins at zero unless all values are far from it; the axis of the loss always does. */
+    /* Percentages are drawn from 0 on, or from 10 to 20 below the least one if all exceed 50. The axis of the loss includes 0. */
     below.y_low = first->share && most > least && least > 50 ? floor(least / 10) * 10 - 10 : 0;
     below.y_high = !first->share && most > 0 ? 1.05 * most : 100;
     top.y_low = fmin(0, top.y_low);

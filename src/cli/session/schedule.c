@@ -15,7 +15,7 @@ static uint32_t decays(const settings *s, uint32_t epoch, uint32_t drops) {
 
 float schedule_rate(const settings *s, float lr, uint32_t epoch, uint32_t batch, uint32_t batches, uint32_t drops) {
     const uint64_t done = (uint64_t)epoch * batches + batch, all = (uint64_t)s->epochs * batches;
-    /* the share of the batches after the warm-up that are done: 0 for the first batch, less than 1 for the last */
+    /* the part that is done of the batches after the warm-up: 0 for the first of them, less than 1 for the last */
     const double share = done < s->warmup || all <= s->warmup ? 0
                          : done < all                         ? (double)(done - s->warmup) / (double)(all - s->warmup)
                                                               : 1;

@@ -164,7 +164,7 @@ static vpps_status add_examples(session *x, corpus *c, const corpus_split *split
         net_decoding states;
         VPPS_TRY(corpus_example(c, net->kind, split, examples[i], &example));
         const uint32_t positions = net_positions(net->kind, &example);
-        /* reserves one entry more than needed: arrays are not NULL, even for an example without positions (words or nodes to classify) */
+        /* reserves an entry more than needed: arrays are not NULL, even if no example has a position (a word or node to classify) */
         if (!VPPS_RESERVE(x->scores.logits, at + positions + 1) ||
             !VPPS_RESERVE(x->scores.nll, at + positions + i + 1) ||
             !VPPS_RESERVE(x->scores.labels, at + positions + 1) || !VPPS_RESERVE(x->costs, i + 1))
@@ -215,7 +215,7 @@ static vpps_status forward(session *x, uint32_t n, const vpps_node *nodes, size_
 vpps_status session_add_batch(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                               uint32_t in_batch, vpps_node *loss) {
     VPPS_TRY(add_examples(x, c, split, examples, n, (net_heads)x->settings->net.loss, true));
-    /* the losses of positions, then the costs of whole examples, for which add_examples reserved room */
+    /* nll then has the losses of positions, followed by the costs of whole examples, for which add_examples reserved room */
     const uint32_t counted = close_up(x->scores.nll, x->n_positions);
     if (x->n_costs) memcpy(x->scores.nll + counted, x->costs, x->n_costs * sizeof *x->costs);
     const vpps_node sum = counted ? vpps_sum(x->graph, counted + x->n_costs, x->scores.nll) : VPPS_NO_NODE;

@@ -20,8 +20,8 @@ static long number_in(const char *variable) {
     return text ? strtol(text, NULL, 10) : 0;
 }
 
-/* Returns how many processes were started together. Open MPI and MPICH's hydra tell the number in the environment; srun's tasks may be unrelated
- * programs unless they have a process manager. */
+/* Returns how many processes were started together. Open MPI and MPICH's hydra tell the number in the environment. Tasks of srun count only
+ * if a process manager (PMIx) joins them: else they may be unrelated programs. */
 static long started_together(void) {
     static const char *const launchers[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"};
     for (size_t i = 0; i < VPPS_COUNT(launchers); i++)
@@ -62,7 +62,7 @@ static vpps_status share_cores(team *t) {
 }
 
 uint32_t team_vps(const team *t, const settings *s) {
-    const vpps_device_table *device; /* a host's virtual processors are threads of this process */
+    const vpps_device_table *device; /* device->host_vps: its virtual processors are threads of this process */
     if (s->vps || vpps_device_meant(s->device, &device) != VPPS_OK || !device->host_vps) return s->vps;
     return t->cores;
 }
@@ -74,7 +74,7 @@ vpps_status team_open(team *t, const settings *s) {
     VPPS_TRY(vpps_communicator_open(&t->c, "mpi", NULL, s->watchdog_ms));
     t->rank = t->c->rank;
     t->size = t->c->size;
-    /* a library that does not know the launcher finds one process: each process would train alone */
+    /* an MPI library other than the launcher's finds one process only: each process would train alone */
     if (t->size == 1 && started_together() > 1)
         return vpps_fail(VPPS_DEVICE,
                          "%ld processes were started together, but the library of MPI finds one: it is not the "
@@ -174,18 +174,18 @@ vpps_status team_compare(team *t, const char *options, const corpus *c, vpps_mod
 int team_fail(team *t, vpps_status status) {
     char message[VPPS_MESSAGE_BYTES];
     snprintf(message, sizeof message, "%s", vpps_error_message());
-    /* all processes report a gradient that is not finite, or different settings */
+    /* a gradient that is not finite, or different settings, make all processes fail alike: only the first reports the failure */
     const bool agreed = t->agreed || status == VPPS_NONFINITE || status == VPPS_STATE;
     if (!t->c || (agreed && !t->rank)) report_failure(status);
     if (!t->c || agreed) return EXIT_RUNTIME;
-    /* `tell` sends this process's failure to the first process; in other processes it does not return while the first process is alive. A stall is
-     * not sent: each process has noticed the stall itself, or caused it. */
+    /* `tell` sends this process's failure to the first process, and waits for that process to end this one. A stall is not sent: each
+     * process has noticed the stall itself, or caused it. */
     const bool lost = status == VPPS_STALL || status == VPPS_DEVICE;
     if (status != VPPS_STALL && !t->c->ended) t->c->table->tell(t->c, message);
     if (t->c->ended) {
         /* another process has reported the failure, and ends this process */
     } else if (lost && interrupted) {
-        /* the message is only that the launcher has ended another process; the process that failed first has reported the reason */
+        /* the launcher ends all processes, which broke a connection; the process that failed first has reported the reason */
     } else if (strstr(message, "rank ")) {
         report_failure(status);
     } else {

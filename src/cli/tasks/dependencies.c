@@ -38,7 +38,7 @@ static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, 
  * further noun), or the first word of a clause (that, because; the main clause has none). A sentence's polarity is
  * negative if "not" depends directly on the main verb; "not" in inner clauses does not count. */
 
-/* the longest sentence with clauses to MOST_DEPTH has fewer than MOST_WORDS / 2 words */
+/* the longest sentence whose clauses are nested MOST_DEPTH deep has fewer than MOST_WORDS / 2 words */
 enum { MOST_WORDS = 1024, MOST_DEPTH = 2 };
 
 typedef struct drawn_word {
@@ -152,7 +152,7 @@ static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net
     x->sentence = (vpps_sentence){scratch->words, scratch->tags, sentence.n_words, sentence.heads};
     x->label = VPPS_NO_WORD;
     for (uint32_t k = 0; k < sentence.n_words; k++) {
-        /* 0 stands for: some word has a label; VPPS_NO_WORD: none has one */
+        /* label 0 means that some word has a label, VPPS_NO_WORD that no word has one */
         if (label_of(split, i, k, &scratch->tags[k])) x->label = 0;
     }
     return VPPS_OK;

@@ -144,7 +144,7 @@ static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net
     if (!nodes.tags) return VPPS_OK;
     VPPS_TRY(task_copy_ids(&scratch->tags, nodes.tags, nodes.n_words, NULL));
     for (uint32_t k = 0; k < nodes.n_words; k++) {
-        /* 0 stands for: some node has a label; VPPS_NO_WORD: no node has one */
+        /* label 0 means that some node has a label, VPPS_NO_WORD that no node has one */
         if (nodes.tags[k] != VPPS_NO_WORD) x->label = 0;
         scratch->tags[k] = class_of_label(split, nodes.tags[k]);
     }

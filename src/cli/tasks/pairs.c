@@ -144,7 +144,7 @@ static vpps_status translate(session *x, corpus *c, const corpus_split *split, c
                        .instance = x->net,
                        .classes = c->classes,
                        .end_word = end_word(c),
-                       /* in training, decoder states go to the host: batches may need the device's whole memory */
+                       /* in training, decoder states stay on the host: batches may need all memory of the device */
                        .by_host = s->command == COMMAND_TRAIN,
                        .options = {s->beam, s->max_words, s->length_penalty, n_best}};
     source_list list = {c, s->network->kind, split, examples};
@@ -174,7 +174,7 @@ static vpps_status measure_bleu(session *x, corpus *c, corpus_split *split, cons
         const uint32_t n = vpps_min_u32(batch, split->n_examples - i);
         decoded d = {0};
         status = translate(x, c, split, split->examples + i, n, 1, &d);
-        /* goes on, since other processes continue measuring; measure_part reports scores that are not finite */
+        /* continues with the next batch, since the other processes still measure; measure_part reports scores that are not finite */
         if (status == VPPS_NONFINITE) {
             x->nonfinite = true;
             status = VPPS_OK;

@@ -101,7 +101,7 @@ vpps_status tags_measure(session *x, corpus *c, corpus_split *split, const vpps_
     x->chain = NULL;
     chain_close(&chain);
     if (status == VPPS_OK) status = take_measures(x, &t, m);
-    if (x->classes && t.f1) { /* the confusion matrix takes over the counts of entities and the tags' names */
+    if (x->classes && t.f1) { /* the confusion matrix now owns the counts of entities and the tags' names */
         x->classes->chunks = t.f1;
         x->classes->tags = t.tags;
         t.f1 = NULL;
@@ -147,7 +147,7 @@ static vpps_status answer_chain(answers *a, const corpus *c, const tags_sentence
     return answer_json(a, c, x, of, tags);
 }
 
-/* Prints an answer in the input's format, or as rows. */
+/* Prints an answer in the input's format, or, if a->rows, as a row LINE<TAB>TAG<TAB>GOLD<TAB>WORD per word. */
 static vpps_status answer_plain(answers *a, const corpus *c, const tags_sentence *x, const int32_t *tags) {
     for (uint32_t k = 0; k < x->n; k++) {
         const char *word = x->words ? vpps_vocab_word(x->words, x->ids[k]) : "", *gold = gold_tag(x, k);

@@ -32,8 +32,7 @@ static vpps_status take_column(const char *option, const char *given, uint32_t *
 
 typedef struct look {
     uint64_t words, lines; /* words: number of words; lines: number of lines that are not blank */
-    /* format word|TAG: least number of '|' in a word like word|TAG of line 1. MOST_BARS: line 1 has no word like word|TAG, but its first
-     * word has a '|' */
+    /* least number of '|' in line 1's words like word|TAG; MOST_BARS: line 1 has no such word, but its first word has a '|' */
     uint32_t bars;
     /* following: number of lines that follow a line of the same sentence; alike: number of these with as many words as the line before */
     uint64_t following, alike;
@@ -99,8 +98,8 @@ static void look_at_words(look *l, const vpps_line *line) {
     }
 }
 
-/* Returns the number of '|' in the text's words: 1 for word|TAG, also where the '|' of the first word parts nothing, 2 for word|POS|TAG. 0:
- * words are not of this form. If --word-column or --tag-column is given (`asked`), all words of the first line must have a '|'. */
+/* Returns how many '|' words have: 1 for word|TAG, 2 for word|POS|TAG, 0 for another form. It is 1 also if line 1's only '|' are at words'
+ * ends, as in "a|". If --word-column or --tag-column is given (`asked`), all words of line 1 must have a '|', else the result is 0. */
 static uint32_t bars_of(const look *l, bool asked) {
     return asked && !l->barred ? 0 : l->bars == MOST_BARS ? 1 : l->bars;
 }
@@ -124,7 +123,7 @@ static vpps_status refuse_text(const task_text *text, const look *l) {
                      VPPS_PATH_ARGS(text->name));
 }
 
-/* Checks whether lines begin with running numbers of words; those of multiword tokens, such as 3-4, do not count. */
+/* Checks whether lines begin with running numbers of words; the numbers of multiword tokens, such as 3-4, are ignored. */
 static void look_at_number(look *l, const vpps_line *line, bool begins) {
     const char *at = line->begin;
     vpps_word word;
@@ -216,7 +215,7 @@ static vpps_status read_barred(corpus *c, vpps_sentences *s, const task_text *te
 
 /* ---------------------------------------------------------------- for prediction */
 
-/* Returns whether a text can be read as columns whose tags are mostly the network's. *some: at least one tag is. */
+/* Returns whether a text can be read as columns whose tags are mostly the network's. *some: whether at least one is the network's. */
 static bool has_known_tags(const corpus *c, const task_text *text, const vpps_columns *columns, bool *some,
                            vpps_columns_seen *seen) {
     vpps_sentences *s;

@@ -164,7 +164,7 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
     VPPS_TRY(session_predict_all(x, c, split, stop, count, a));
     VPPS_TRY(measure_accuracy(x, a[ROOT], ROOT, m));
     VPPS_TRY(measure_accuracy(x, a[NODES], NODES, m));
-    /* where only roots have labels, their accuracy is reported once */
+    /* if only roots have labels, the accuracy at all nodes would repeat theirs: it is not reported */
     if (m->counted[NODES] <= m->counted[ROOT]) m->value[NODES] = NAN;
     return VPPS_OK;
 }
@@ -176,7 +176,7 @@ static json_t *gold_label(const answers *a, int32_t label) {
     return label < 0 ? json_null() : answer_label(a, (uint32_t)label);
 }
 
-/* Prints a tree, or its root's label, with other labels than its own unless `labels` is NULL. */
+/* Prints a tree (`whole`) or its root's label. `labels` replace the tree's own labels; NULL: its own labels are printed. */
 static vpps_status print_answer(answers *a, vpps_tree tree, const vpps_vocab *words, const int32_t *labels,
                                 bool whole) {
     const uint32_t root = tree.n_nodes - 1;

@@ -44,7 +44,7 @@ vpps_status task_copy_vocab(vpps_vocab **out, const vpps_vocab *from) {
 }
 
 static void note_cut(corpus *c, const vpps_vocab *words, const uint32_t *counts, uint32_t min_count) {
-    enum { MUCH = 5 }; /* the user is told if at least a fifth of the text becomes <unk>, since its words are rare */
+    enum { MUCH = 5 }; /* adds a note if at least 1 / MUCH of the text's words become <unk>, since they are rare */
     uint64_t all = 0, cut = 0;
     uint32_t rare = 0, n = 0;
     for (uint32_t i = 0; i < vpps_vocab_size(words); i++) {
