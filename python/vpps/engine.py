@@ -113,8 +113,7 @@ class Value(Closing):
 
     def __init__(self, engine: Engine, number: Any, rows: int, cols: int) -> None:
         """`number` points to the number that identifies the value in C; C may write the number later."""
-        self._engine, self._number, self._released = engine, number, engine._released
-        self.shape = (rows, cols)
+        self._engine, self._number, self._released, self.shape = engine, number, engine._released, (rows, cols)
 
     def __repr__(self) -> str:
         return f"<kept value of {self.shape[0]} x {self.shape[1]}>" if self._number[0] else "<kept value that was released>"

@@ -68,8 +68,7 @@ class Closing(Uncopied):
 
     __slots__ = ()
 
-    def close(self) -> None:
-        raise NotImplementedError
+    close: Any  # a method, which subclasses define
 
     def __enter__(self: Closes) -> Closes:
         return self

@@ -249,8 +249,7 @@ class Model(Hinting):
 
     def add_matrix(self, name: str, rows: int, cols: int, init: InitLike = None) -> Matrix:
         """Declares a rows x cols matrix. `init`: an `Init`, a number, or rows x cols values; None: `glorot()`."""
-        sizes = (rows, cols)
-        return Matrix(self, self._added(lib.vpps_add_matrix, name, sizes, self._init(name, init, sizes, (0, 1))))
+        return Matrix(self, self._added(lib.vpps_add_matrix, name, (rows, cols), self._init(name, init, (rows, cols), (0, 1))))
 
     def add_vector(self, name: str, rows: int, init: InitLike = None) -> Vector:
         """Declares a vector of `rows` elements; `init` None: zeros."""

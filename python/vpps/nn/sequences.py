@@ -141,7 +141,8 @@ def chain(layer: Recurrent, x: Any, lengths: ArrayLike, *, start: Sequence[Any] 
 
     lengths     length of each sequence; the sum of all lengths is the number of inputs
     start       states before the first step. For each kind of state (h, c): nodes, vertices or rows of an array, one per sequence; None: zeros
-    reverse     whether each sequence is read from its last element to its first"""
+    reverse     whether each sequence is read from its last element to its first
+    indices     numbers that the layer's `head` pulls: for each element, in x's order, as many as it pulls"""
     return chain_and_ends(layer, x, lengths, start=start, reverse=reverse, indices=indices)[0]
 
 

@@ -93,7 +93,8 @@ def tree(layer: ChildSumTreeLSTM | BinaryTreeLSTM, x: Any, parents: ArrayLike, *
 
     parents     for each tree node, the index of its parent; -1: a root. Children may stand before or after their parents. Of a binary
                 tree's two children the first in the array is the left one.
-    x           inputs of all tree nodes; for `BinaryTreeLSTM` inputs of the leaves alone, in the array's order"""
+    x           inputs of all tree nodes; for `BinaryTreeLSTM` inputs of the leaves alone, in the array's order
+    indices     numbers that the layer's `head` pulls: for each tree node as many as it pulls"""
     p = plain(parents, "parents")
     n = len(p) if p.ndim == 1 else 0
     if p.ndim != 1 or p.dtype.kind not in "iu" and n:
