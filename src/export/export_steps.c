@@ -272,7 +272,7 @@ static void end_members(cell *x, uint32_t axis) {
     if (axis) fputs("}\n", x->out);
 }
 
-/* Writes C that stores an element of value v in each output of the cell that is value v. */
+/* Writes a C assignment for each of the cell's outputs that is value number v: the output's element = `value`, a C expression. */
 static void put_outputs(cell *x, uint32_t v, const char *value) {
     const vpps_cell_data *d = x->cell;
     for (uint32_t k = 0; k < d->n_scattered + d->n_pushed; k++) {

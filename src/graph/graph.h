@@ -299,7 +299,7 @@ bool vpps_take_application(vpps_graph *g, const char *call, const vpps_applicati
 /* Makes node x the recorded cell's next output for parent vertices (scattered). */
 vpps_status vpps_add_scattered(vpps_graph *g, vpps_node x);
 
-/* Makes the graph fail because an op takes members of two different list inputs, whose axes are a and b. */
+/* Makes the graph fail because an op mixes members of two of a cell's lists of children: lists number a - 1 and b - 1. */
 vpps_node vpps_fail_lists(vpps_graph *g, const char *what, uint32_t a, uint32_t b);
 
 /* Returns the signature (op and shape) of node x of a graph; NULL: there is no such node, or the graph records a cell. */

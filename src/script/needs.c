@@ -8,7 +8,7 @@ enum { NOTED_TYPES = 4 };
 /* An entry of a cache of reads (a vertex reads an output of another vertex): the latest read recorded in the entry, by the vertices' types. */
 typedef struct noted_read {
     uint64_t gradients;    /* outputs of the reading vertex that have a gradient, as bits */
-    uint64_t gives;        /* 1 << output if the read gives the output a gradient; else 0 */
+    uint64_t gives;        /* 1 << output if the reading vertex adds to the output's gradient in backward; else 0 */
     uint32_t type, output; /* type of the vertex that is read; number of the output that is read */
 } noted_read;
 

@@ -1,5 +1,5 @@
-/* parameters.c - arrays of parameters on the device: values, gradients, the optimiser's states. Matrices lie in buffers of their own,
- * stored by rows; vectors and tables lie in the pool. */
+/* parameters.c - arrays of parameters on the device: values, gradients, the optimiser's states. Each matrix has its own buffer,
+ * stored by rows; vectors and lookup tables lie in the pool, the buffer that also holds a batch's values. */
 #include "runtime/gpu/gpu.h"
 
 bool vpps_gpu_holds(const vpps_device *d, vpps_param p, uint32_t which) {
