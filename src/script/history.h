@@ -60,7 +60,7 @@ typedef struct vpps_usual_groups {
 typedef struct vpps_history {
     vpps_known_type *types;
     uint32_t n_types;
-    vpps_index indices; /* hash table of `types`, by the hash of a type's key (what a batch needs of its vertices) */
+    vpps_index indices; /* hash table of `types`, by the hash of each type's `key` */
     uint32_t *of_cell;  /* for each cell of the model: index in `types`; VPPS_NONE: no type yet */
     size_t n_of_cell;
     uint32_t *key;       /* scratch memory for the key of one vertex type */
