@@ -2,7 +2,7 @@
  *
  * Nodes come in post-order, so that a node's subtrees are complete when the node is reached; the roots of complete subtrees lie on a stack.
  * A node with one child, which it directly follows, gets no binary node: its label is joined to the child's. To stay in post-order, a
- * left-branching node is made as soon as its second child is complete. Therefore a child must know its parent and its place there. */
+ * left-branching node is made as soon as its second child is complete; so a child's parent, and its number there, must be known. */
 #include "constituents.h"
 #include "treebank.h"
 

@@ -20,7 +20,7 @@
 
 #define WRITE_BYTES ((size_t)1 << 30) /* Linux writes at most 0x7ffff000 bytes at once */
 #define TEMPORARY_TRIES 100
-#define BASE_BYTES 200 /* bytes of the file's name that the temporary name repeats, since NAME_MAX is 255 */
+#define BASE_BYTES 200 /* most bytes of the file's name that the temporary file's name repeats, since NAME_MAX is 255 */
 #define TEMPORARY_MARK ".tmp-"
 
 static vpps_status fail_io(const char *path, const char *step) {

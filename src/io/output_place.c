@@ -21,8 +21,8 @@ static int descriptor_of(const char *path) {
     return -1;
 }
 
-/* Enters the folder of `path`, relative to p's folder: that folder becomes p's folder, and the path's last part p's base. Returns NULL, or a text
- * that says what failed, with the reason in errno. */
+/* Opens the folder of `path`, which is relative to p's folder, as p's new folder; the path's last part becomes p's base. Returns NULL, or a
+ * text that says what failed, with the reason in errno. */
 static const char *enter(vpps_output_place *p, char *path) {
     char *slash = strrchr(path, '/');
     const char *base = slash ? slash + 1 : path;

@@ -24,8 +24,8 @@ static vpps_status read_lines(vpps_sentences *s, const char *name, const char *t
 
 /* ---------------------------------------------------------------- word|TAG */
 
-/* Finds column `wanted`, from 1, of a token of bars + 1 columns. Columns are counted from the end, so surplus '|'
- * belong to the first one. The result's `at` is NULL when there are fewer columns. */
+/* Finds column `wanted`, from 1, of a token of bars + 1 columns. Columns are counted from the token's end, so the first one may contain
+ * further '|'. The result's `at` is NULL if the token has fewer columns. */
 static vpps_word find_column(vpps_word token, uint32_t bars, uint32_t wanted) {
     const char *end = token.at + token.len;
     for (uint32_t column = bars + 1; column > 1; column--) {

@@ -27,8 +27,8 @@ typedef struct window {
     const char *begin, *end;
 } window;
 
-/* A file's first line: words: number of its words; numbers: how many words at its end are numbers, without the first word;
- * second: whether the second word begins as a number. */
+/* Of a file's first line: `words` is its number of words; `numbers`, how many words at its end are numbers, the first word not counted;
+ * `second`, whether its second word begins as a number. */
 typedef struct sample {
     uint32_t words, numbers;
     bool second;

@@ -96,7 +96,7 @@ static json_t *memory(void) {
     json_t *o = json_pack("{sI sI}", "physical_bytes", page * sysconf(_SC_PHYS_PAGES), "available_bytes",
                           page * sysconf(_SC_AVPHYS_PAGES));
     long long limit;
-    FILE *f = fopen("/sys/fs/cgroup/memory.max", "r"); /* a number, or "max" */
+    FILE *f = fopen("/sys/fs/cgroup/memory.max", "r"); /* a limit in bytes, or "max" for none */
     if (f && fscanf(f, "%lld", &limit) == 1) json_object_set_new(o, "limit_bytes", json_integer(limit));
     if (f) fclose(f);
     return o;

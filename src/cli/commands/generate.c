@@ -83,7 +83,7 @@ static uint32_t draw(const generator *g, const float *logits, uint64_t *random) 
 static vpps_status add_step(generator *g, sentence *s, float *logits, vpps_node *nodes, float **outs, uint32_t *n) {
     const uint32_t hidden = g->s->net.hidden;
     for (uint32_t i = 0; i < s->d.n_states; i++) s->d.states[i] = vpps_input(g->x.graph, hidden, 1, s->states[i]);
-    const uint32_t word = s->fed ? s->words[s->fed - 1] : g->end_word; /* what the network reads next */
+    const uint32_t word = s->fed ? s->words[s->fed - 1] : g->end_word; /* the word that the network now reads */
     VPPS_TRY(g->s->network->decode(g->x.net, g->x.graph, word, &s->d));
     s->fed++;
     for (uint32_t i = 0; i < s->d.n_states; i++) {

@@ -29,8 +29,8 @@ __attribute__((format(printf, 3, 4))) static _Noreturn void refuse(const setting
     exit(report_usage(name, "%s", message));
 }
 
-/* Lists the commands that have the option, as "train, tune"; empty: no command. If only other networks than the chosen one have the option,
- * *kinds is the set of these networks' kinds. */
+/* Lists the commands that have the option, as "train, tune"; empty: no command. *kinds: the kinds of networks that have the option, if the
+ * chosen one has not. */
 static void commands_with(const settings *s, const char *name, char *text, size_t n, uint32_t *kinds) {
     size_t len = 0;
     *text = 0;

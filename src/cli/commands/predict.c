@@ -22,7 +22,7 @@
 
 enum { ON_ERROR_STOP, ON_ERROR_SKIP };
 
-/* The most words, brackets or characters of a batch, whatever --batch says, which limits its memory. */
+/* The most words, brackets or characters of a batch, whatever --batch is: a limit on the memory that one batch takes. */
 #define BATCH_PIECES 65536u
 
 /* A line or record of the input that was read; its answer is printed once its batch has been computed. */
@@ -390,7 +390,7 @@ static vpps_status predict_lines(predictor *p) {
 
 /* ---------------------------------------------------------------- what has no lines */
 
-/* Answers lattices of ids: numbers between white space, any number per line. */
+/* Answers lattices of ids, which are whole numbers between white space; lines have no meaning. */
 static vpps_status predict_whole(predictor *p) {
     line_reader *r = &p->reader.lines;
     p->reader.form = INPUT_TEXT;

@@ -41,7 +41,7 @@ typedef struct trainer {
     uint32_t *order;    /* examples of the training split in this epoch's order */
     uint32_t *costs;    /* predicted work per example, by which processes share the examples (team_costs) */
     uint32_t *own;      /* the examples of a batch that this process trains */
-    carry carry;        /* --carry: recurrent states at the end of each stream's latest piece */
+    carry carry;        /* --carry: recurrent states after the latest piece of each stream (part of the text) */
     char *options;      /* the options that must be equal in all processes */
     bool stop;          /* whether the processes have agreed to stop */
     clock_mark started; /* when the first batch, which compiles the engine and measures products, had ended */
@@ -198,7 +198,7 @@ static void close_trainer(trainer *t) {
 
 static clock_mark mark_now(const trainer *t) { return (clock_mark){vpps_now_ns() - t->eval_ns, t->summary.sentences}; }
 
-/* Returns sentences per second since `begin`, leaving out the run's start if possible; NaN: there were no sentences. */
+/* Returns sentences per second since `begin`, without the run's first batch if there were others; NaN: there were no sentences. */
 static double rate_since(const trainer *t, clock_mark begin) {
     const clock_mark now = mark_now(t);
     if (begin.ns < t->started.ns && t->started.sentences < now.sentences) begin = t->started;

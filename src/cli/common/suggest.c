@@ -31,7 +31,7 @@ void suggest_try(suggestion *s, const char *word) {
     const size_t len = strlen(s->typed), far = 1 + len / 5;
     const size_t n = strlen(word);
     size_t d = distance(s->typed, word);
-    /* A known word that contains the typed word, or begins the typed word, is near, but less so than a misspelled word. */
+    /* A known word that contains the typed word, or with which the typed word begins, is near, too, but less so than a misspelled word. */
     const bool part = len >= 2 && strncmp(word, s->typed, len) == 0,
                inside = len >= 4 && strstr(word, s->typed) != NULL;
     if (d > far && (part || inside || (n >= 4 && strncmp(s->typed, word, n) == 0))) d = far;

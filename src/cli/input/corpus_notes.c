@@ -193,7 +193,7 @@ void corpus_note_labels(corpus *c, int which) {
                     found.others);
 }
 
-/* Adds a note if tags include O but none of a known scheme of chunks: b-per, B_PER, PER-B, PER. */
+/* Adds a note if tags include O but no tag of a known scheme of chunks such as B-PER; b-per, B_PER, PER-B and PER are of none. */
 static void note_other_scheme(corpus *c, const corpus_split *split, uint32_t n) {
     const char *other = NULL;
     bool has_o = false;

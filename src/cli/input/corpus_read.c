@@ -207,7 +207,7 @@ static uint64_t hash_ids(uint64_t h, const uint32_t *ids, uint32_t n) {
     return h;
 }
 
-/* Hashes an example as the network sees it: equal inputs have equal hashes; others practically never do, at 64 bits. */
+/* Hashes an example as the network sees it, in 64 bits: equal inputs have equal hashes, different inputs practically never have. */
 static vpps_status hash_example(corpus *c, net_kind kind, const corpus_split *split, uint32_t i, uint64_t *hash) {
     net_example example;
     const net_example *x = &example;

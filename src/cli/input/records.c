@@ -96,7 +96,7 @@ line_kind records_next(record_reader *r, record *out) {
         const line_kind kind = lines_next(&r->lines, &line, &len);
         if (kind == LINE_END && r->open) return finish(r, out);
         if (kind == LINE_NONE || kind == LINE_END) return kind;
-        /* a byte order mark is no part of a record, but columns are printed as they are */
+        /* a byte order mark is left out, as no part of a record; but columns and graphs are printed as they were read, with the mark */
         if (r->form != INPUT_COLUMNS && r->form != INPUT_GRAPHS && r->lines.number == 1) {
             const char *begin = vpps_skip_mark(line, line + len);
             len -= (size_t)(begin - line);

@@ -24,7 +24,7 @@ static size_t mark_length(const char *text) {
 /* Returns whether a letter or a digit begins at `text`. */
 static bool is_letter(const char *text) { return *text && !vpps_is_space(*text) && !mark_length(text); }
 
-/* Returns whether the mark at `text` belongs to the word around it. inside: a letter or digit is before it. */
+/* Returns whether the punctuation mark at `text` is part of a word, as in "don't" or "$5". `inside`: a letter or digit precedes it. */
 static bool joins(const char *text, size_t n, bool inside) {
     const bool apostrophe = strncmp(text, "\u2019", n) == 0;
     if (inside) return (n == 1 || apostrophe) && is_letter(text + n);

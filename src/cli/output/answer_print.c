@@ -362,7 +362,7 @@ static vpps_status print_table(answer_printer *p, const asked *q, const char *te
     const bool named = p->fields && p->fields->names;
     if (p->fields && (!q->fields || (q->bad && !named))) { /* a record that could not be read has an empty row */
         if (!p->begun && !named)
-            return p->empty++, VPPS_OK; /* the empty row waits for the first good record while columns are unknown */
+            return p->empty++, VPPS_OK; /* its empty row is printed once the first good record tells the columns */
         if (!p->begun) VPPS_TRY(begin_table(p, &(object){.text = NULL}));
         print_empty_row(p, q->crlf);
         return VPPS_OK;

@@ -68,7 +68,7 @@ vpps_status checkpoint_check(const settings *s, const corpus *c) {
 /* printf's format of the hash of a split's contents. */
 #define CONTENT_FORMAT "vpps-64 %016" PRIx64
 
-/* Adds hashes of the data files' contents, and the folder of relative paths; nothing for generated data. */
+/* Adds hashes of the data files' contents, and the folder to which relative paths refer; adds nothing for generated data. */
 static void add_data(entry_list *list, const corpus *c, const char *folder) {
     bool files = false;
     for (int i = 0; i < N_SPLITS; i++) {
@@ -264,8 +264,8 @@ static resuming look_at_data(const checkpoint *k, const settings *s) {
     return r;
 }
 
-/* Returns whether a data file of that name exists. Sentences with translations are two files; the name with the ending --source is the
- * first one. */
+/* Returns whether a data file of that name exists. Sentences with translations are two files: this looks for PATH.SOURCE, where SOURCE is
+ * --source's value. */
 static bool is_there(const settings *s, const char *path) {
     char ending[64] = "", name[4096];
     if (access(path, F_OK) == 0) return true;
@@ -273,7 +273,7 @@ static bool is_there(const settings *s, const char *path) {
     return *ending && data_name(path, ending, name, sizeof name) == VPPS_OK && access(name, F_OK) == 0;
 }
 
-/* Makes the checkpoint's relative paths relative to the folder in which the checkpoint was made, unless they exist in the current folder. */
+/* Turns relative paths of the checkpoint that do not exist in the current folder into paths through the folder where it was made. */
 static vpps_status find_paths(const checkpoint *k, settings *s, corpus *c) {
     const char *folder = vpps_safetensors_metadata(k->file, "train.folder");
     for (const cli_option *o = options_rows(s); folder && o->row.help; o++) {

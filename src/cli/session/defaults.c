@@ -6,7 +6,7 @@
 #include <math.h>
 
 uint32_t options_default_examples(const settings *s) {
-    enum { COMPLETE_TREES = 2000 }; /* number of generated trees; each complete tree has many leaves */
+    enum { COMPLETE_TREES = 2000 }; /* number of generated trees; few, since each complete tree has many leaves */
     if (!s->network) return 0;
     const bool complete = s->network->kind == NET_TREES && s->generate == NET_COMPLETE_TREES;
     return complete ? COMPLETE_TREES : task_for(s)->n_generated;

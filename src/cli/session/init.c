@@ -71,7 +71,7 @@ static vpps_status compare(vpps_model *model, vpps_model *larger, int vocab, par
 static vpps_status find_rows(const session *x, param_rows **rows) {
     enum { FEW = 8 };
     const settings *s = x->settings;
-    const bool text = s->network->kind == NET_TEXT; /* a text model's classes are its words */
+    const bool text = s->network->kind == NET_TEXT; /* the classes of a language model are its vocabulary's words */
     const uint32_t n = vpps_param_count(x->model);
     net_config config = s->net;
     uint32_t *const sizes[] = {[VOCAB_WORDS] = &config.words,

@@ -39,7 +39,7 @@ void team_guard(const settings *s) {
     }
 }
 
-/* Sets the cores per process: in all processes, the number that the process with the fewest cores has. A GPU needs no cores. */
+/* Gives each process as many cores as the process with the fewest can use. Processes on a GPU need none. */
 static vpps_status share_cores(team *t) {
     struct own_cores {
         cpu_set_t set; /* the cores that a process may run on */

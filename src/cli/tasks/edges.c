@@ -152,8 +152,8 @@ static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net
     return VPPS_OK;
 }
 
-/* Returns whether a graph has a label that can be used: for training, a known label; for measuring, any label, of which unknown ones count as
- * wrong. */
+/* Returns whether a graph has a label that can be used. Training needs a label known to the network; measuring needs any label, and counts
+ * an unknown one as wrong. */
 static bool usable(const net_example *x, const settings *s, bool training) {
     bool known = !x->sentence.tags && x->label < s->net.classes;
     if (!training) return x->label != VPPS_NO_WORD;
