@@ -122,7 +122,7 @@ typedef struct bracket_reader {
     open_node *stack;
 } bracket_reader;
 
-/* A node that was begun, and may still become a leaf. */
+/* A node whose '(' and label have been read. Whether it is a leaf is not known yet. */
 typedef struct new_node {
     uint32_t label;
     bool is_null; /* whether the node is a null element, which is left out */

@@ -15,7 +15,7 @@
 
 #include "base/base.h"
 
-/* most levels of a tree: one C call each, some 200 KiB of stack at the limit */
+/* most levels of a tree, each a recursive call: some 200 KiB of stack at this limit */
 #define DEPTH_LIMIT 1000u
 #define LEAVES_LIMIT 1000000u  /* limit that keeps the node indices of a tree far less than 2^31 */
 #define DRAWS_LIMIT 100000u    /* most draws for one tree: ends the search when hardly any tree fits the options */
@@ -85,7 +85,7 @@ static vpps_status draw_list(generator *g, uint32_t depth, uint32_t *value, int3
     return add_inner(g, (int32_t)*value, list, end, index);
 }
 
-/* Appends one tree of a wanted size, drawing trees until one fits. */
+/* Appends one tree, drawing trees until one has a size that the options allow. */
 static vpps_status generate_tree(generator *g) {
     vpps_treebank_mark before = vpps_treebank_extent(g->tb);
     g->first = g->tb->n_nodes;

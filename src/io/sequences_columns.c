@@ -133,7 +133,7 @@ static uint32_t find_name(const char *names, const char *end, const char *name) 
     return 0;
 }
 
-/* Sets *number to the number of the column called `name`. Without a name, *number stays or, if 0, becomes the number of the column `standard`. */
+/* Sets *number to the number of column `name`. If `name` is NULL, keeps *number, or looks for the column `standard` if *number is 0. */
 static vpps_status resolve(const column_reader *r, const char *names, const char *end, const char *name,
                            const char *standard, uint32_t *number) {
     if (!name && *number) return VPPS_OK;

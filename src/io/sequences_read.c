@@ -181,7 +181,7 @@ static const char *short_name(const char *name) {
 }
 
 static vpps_status check_line_counts(const vpps_text *source, const vpps_text *target) {
-    /* numbers of lines up to the last that is not blank; blank lines at the end pair with nothing */
+    /* numbers of lines up to the last one that is not blank; blank lines at a text's end need no counterpart */
     size_t last_source, last_target;
     const size_t n_source = count_lines(source, &last_source), n_target = count_lines(target, &last_target);
     if (n_source == n_target || last_source == last_target) return VPPS_OK;

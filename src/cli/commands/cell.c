@@ -14,7 +14,7 @@
 
 /* ---------------------------------------------------------------- as JSON */
 
-/* Makes a JSON string of a text, which is freed; NULL: out of memory. */
+/* Makes a JSON string of a text, and frees the text. NULL: out of memory. */
 static json_t *text_json(char *text) {
     json_t *o = text ? json_string(text) : NULL;
     free(text);
@@ -27,7 +27,7 @@ typedef struct subject {
     const vpps_compiled_cell *c;
 } subject;
 
-/* Returns the list of n objects that `make` makes; NULL is left out. */
+/* Returns the list of n objects that `make` makes; NULL results are left out. */
 static json_t *list_json(const subject *s, uint32_t n, json_t *(*make)(const subject *s, uint32_t i)) {
     json_t *list = json_array();
     for (uint32_t i = 0; i < n; i++) json_array_append_new(list, make(s, i));
@@ -43,7 +43,7 @@ static json_t *input_json(const subject *s, uint32_t i) {
 }
 
 static json_t *lookup_json(const subject *s, uint32_t i) {
-    const vpps_param p = s->c->lookups[i].table; /* VPPS_NO_PARAM: kept values, which have no rows and columns here */
+    const vpps_param p = s->c->lookups[i].table; /* VPPS_NO_PARAM: kept values, not a table with rows and columns */
     const vpps_parameter_data *table = p == VPPS_NO_PARAM ? NULL : &s->model->params[p];
     return json_pack("{ss so* so*}", "table", vpps_table_name(s->model, p), "rows",
                      table ? json_integer(table->rows) : NULL, "cols", table ? json_integer(table->cols) : NULL);

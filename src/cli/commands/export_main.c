@@ -67,7 +67,7 @@ vpps_status export_main_check(const settings *s) {
 
 /* ---------------------------------------------------------------- text */
 
-/* Prints an embedded file with the option's prefix in place of net_ and NET_, without its #pragma once and its #includes of other such files. */
+/* Prints an embedded file with --prefix's value for net_ and NET_, without its #pragma once and its #includes of other such files. */
 static void put_file(const settings *s, const char *text, FILE *f) {
     const char *prefix = s->prefix ? s->prefix : "net";
     for (const char *at = text; *at; at++) {

@@ -135,7 +135,7 @@ static void print_choice(const planner *x, const vpps_kernel_plan *p) {
            levels[VPPS_RESIDENT_STREAM]);
 }
 
-/* Shows one plan: as tables, or as an element of the JSON list. */
+/* Prints one plan, in full or (--all) as one row, or adds it to the JSON list `plans`. */
 static vpps_status show_plan(planner *x, const vpps_trial *choice, json_t *plans) {
     const settings *s = x->settings;
     vpps_specialiser nothing = {0};

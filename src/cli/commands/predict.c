@@ -375,7 +375,7 @@ static vpps_status find_form(predictor *p) {
 
 static vpps_status predict_lines(predictor *p) {
     VPPS_TRY(find_form(p));
-    if (p->open && p->printer.form == OUTPUT_COLUMNS) { /* a blank line parts the sentences of two files */
+    if (p->open && p->printer.form == OUTPUT_COLUMNS) { /* a blank line separates the sentences of two files */
         fputs(p->open, stdout);
         p->open = NULL;
     }

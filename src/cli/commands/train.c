@@ -398,7 +398,7 @@ static void forget_measures(trainer *t) {
     for (int i = 0; i < N_SPLITS; i++) t->summary.split[i].known = false;
 }
 
-/* Measures dev and test. If interrupted, drops all values and leaves t->measured false. */
+/* Measures dev and test. If interrupted, drops all measured values and leaves t->measured false. */
 static vpps_status evaluate(trainer *t) {
     const uint64_t begin = vpps_now_ns();
     bool known = true;
@@ -406,7 +406,7 @@ static vpps_status evaluate(trainer *t) {
     for (int i = SPLIT_DEV; i <= SPLIT_TEST && known; i++) {
         if (!t->corpus.split[i].present) continue;
         VPPS_TRY(measure_part(&t->session, &t->corpus, &t->corpus.split[i], &interrupted, &t->summary.split[i]));
-        known = t->summary.split[i].known; /* `known` is equal in all processes: all stop here, or no process does */
+        known = t->summary.split[i].known; /* known: was it measured? Equal in all processes, so that all stop */
     }
     VPPS_TRY(vpps_trace_end(t->session.handle));
     t->eval_ns += vpps_now_ns() - begin;

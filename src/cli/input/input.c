@@ -42,8 +42,8 @@ vpps_status input_refuse_array(const vpps_text *t) {
                      VPPS_PATH_ARGS(t->name));
 }
 
-/* Returns the number of columns if the text seems to have a word and its tags in columns, a word per line; 0: it seems to have sentences.
- * Columns: all lines have equally many words, at least two; two lines are adjacent; and a tab or a blank line occurs. */
+/* Returns the number of columns if the text seems to have a word and its tags in columns, a word per line; 0: it seems to have sentences. A
+ * text has columns if all lines have equally many words, at least two, two lines are adjacent, and a tab or a blank line occurs. */
 static uint32_t columns_of(const vpps_text *t) {
     vpps_line line = {0};
     uint32_t columns = 0;

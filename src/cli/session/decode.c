@@ -107,7 +107,7 @@ static vpps_status add_value(fetched *f, value v) {
     return vpps_fail(VPPS_MEMORY, "no memory for %zu values of a decoder", f->n + 1);
 }
 
-/* Requests a node's value on the host. */
+/* Asks for a copy of node x's value on the host after the next forward pass. */
 static vpps_status want(fetched *f, const vpps_graph *g, vpps_node x) {
     value v = {.at = f->n_values};
     VPPS_TRY(vpps_graph_status(g));
@@ -120,7 +120,7 @@ static vpps_status want(fetched *f, const vpps_graph *g, vpps_node x) {
     return VPPS_OK;
 }
 
-/* Keeps a node's value on the device, or fetches it to the host when the device has no room. */
+/* Keeps node x's value on the device after the next forward pass, or asks for a copy on the host if the device has no room. */
 static vpps_status stay(fetched *f, const decoder *d, vpps_node x) {
     value v = {.kept = VPPS_NO_VALUE};
     if (d->by_host) return want(f, d->graph, x);

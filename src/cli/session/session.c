@@ -34,7 +34,7 @@ vpps_options session_options(const settings *s) {
     o.optimizer.momentum = s->momentum;
     o.optimizer.weight_decay = s->weight_decay;
     o.optimizer.clip = s->clip;
-    o.gradients = (vpps_gradients)s->gradients; /* a cast: the option's words are in the enum's order */
+    o.gradients = (vpps_gradients)s->gradients; /* valid, since the option's words are in the enum's order */
     o.nonfinite = (vpps_nonfinite)s->nonfinite;
     o.caller = (vpps_caller)s->caller;
     o.groups = s->groups;

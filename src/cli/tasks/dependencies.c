@@ -129,7 +129,7 @@ static vpps_status generate(corpus *c, const settings *s, corpus_split *split, u
 
 /* ---------------------------------------------------------------- ids */
 
-/* Returns the number of the sentence's root, of which there is one. */
+/* Returns the number of the root of the sentence, which has exactly one. */
 static uint32_t root_of(const vpps_sentence *x) {
     uint32_t k = 0;
     while (x->heads[k]) k++;

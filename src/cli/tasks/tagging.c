@@ -45,7 +45,7 @@ static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
     return task_map_ids(split, VOCAB_CHARACTERS, vpps_spellings_vocab(split->spellings), c->vocab[VOCAB_CHARACTERS], 0);
 }
 
-/* Adds to example x the spellings (characters) of the sentence's words that the vocabulary does not have. */
+/* Adds to example x the characters (spellings) of those words of the sentence that the vocabulary of words lacks. */
 static vpps_status spell(corpus *c, const corpus_split *split, const vpps_sentence *sentence, net_example *x) {
     corpus_scratch *scratch = &c->scratch;
     size_t n_characters = 0;

@@ -42,7 +42,7 @@ typedef struct look {
     uint64_t with_bars[MOST_BARS];  /* with_bars[n]: number of words like word|TAG with n '|' */
     uint32_t first_line[MOST_BARS]; /* first_line[n]: number of the first line with a word like word|TAG with n '|' */
     bool tabs, conllu, plus;        /* tabs: whether every line has a tab; conllu, plus: whether CoNLL-U (Plus) */
-    /* So far every line begins with its number, which restarts at 0 or 1 in every sentence, or never. */
+    /* whether every line so far begins with a running number, which may restart at 0 or 1 where a sentence begins */
     bool numbers;
     /* number: the number at the beginning of the latest line; first_number: number of the first line that begins with a number */
     uint32_t number, first_number;
@@ -115,7 +115,7 @@ static vpps_status refuse_other_bars(const task_text *text, const look *l) {
                      VPPS_PATH_ARGS(text->name), l->first_line[0], by, by);
 }
 
-/* Refuses text in which most lines have another number of words than the preceding line: it is no columns. */
+/* Refuses text in which most lines have another number of words than the preceding line, unlike columns. */
 static vpps_status refuse_text(const task_text *text, const look *l) {
     enum { FEW = 8 }; /* fewer lines may have equally or differently many words by chance */
     if (l->tabs || l->following < FEW || 2 * l->alike >= l->following) return VPPS_OK;
