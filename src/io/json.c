@@ -1,4 +1,4 @@
-/* json.c - parses JSON. A string is unescaped in place: it never gets longer, and its closing mark becomes the NUL. */
+/* json.c - parses JSON. A string is unescaped in place: it never gets longer, and a NUL replaces its closing quotation mark. */
 #include "json.h"
 
 #include "base/base.h"

@@ -1,4 +1,4 @@
-/* metrics_f1.c - counts chunks of tagged sentences as conlleval does. */
+/* metrics_f1.c - counts chunks of tagged sentences as conlleval, the script of the CoNLL shared tasks, does. */
 #include "vpps_data.h"
 
 #include "base/base.h"

@@ -135,7 +135,7 @@ static vpps_status show(session *x, settings *s, corpus *c) {
     }
     json_auto_t *recurrences = s->json ? json_array() : NULL, *o = s->json ? counts_json(b, &all) : NULL;
     for (uint32_t scc = 0; scc < b->schedule->needs.n_sccs; scc++) VPPS_TRY(show_recurrence(x, b, scc, recurrences));
-    uint32_t steps[MAX_POLICIES], phases[MAX_POLICIES]; /* of the engine's whole batch, per policy */
+    uint32_t steps[MAX_POLICIES], phases[MAX_POLICIES]; /* per policy: steps and phases of the engine's whole batch */
     for (uint32_t i = 0; vpps_policies[i].name && i < MAX_POLICIES; i++) {
         x->handle->policy = &vpps_policies[i];
         VPPS_TRY(vpps_handle_batch(x->handle, x->graph, loss, &b));

@@ -390,7 +390,7 @@ static vpps_status predict_lines(predictor *p) {
 
 /* ---------------------------------------------------------------- what has no lines */
 
-/* Answers lattices of ids, which are whole numbers between white space; lines have no meaning. */
+/* Answers lattices of ids, which are whole numbers between white space; line ends count as white space. */
 static vpps_status predict_whole(predictor *p) {
     line_reader *r = &p->reader.lines;
     p->reader.form = INPUT_TEXT;

@@ -47,13 +47,13 @@ typedef struct trainer {
     clock_mark started; /* when the first batch, which compiles the engine and measures products, had ended */
     bool measured;      /* whether the network has been evaluated since its latest update */
     bool saved;         /* whether --save has written the network since its latest update */
-    double counts[2];   /* classified right, and all labelled: words or nodes of this process's part of the batch */
+    double counts[2];   /* of words or nodes in this process's part of the batch: [0] classified right, [1] labelled */
     int claims[5];      /* locks of the files that are written */
     size_t n_claims;
     bool in_flight;        /* whether a batch runs whose loss has not been taken yet */
     uint32_t flight_batch; /* number of the batch in flight in its epoch, from 1 */
     float flight_rate;     /* learning rate of the batch that is running */
-    uint64_t eval_ns;      /* ns spent on evaluation and files, which sentences per second leave out */
+    uint64_t eval_ns;      /* ns spent on evaluation and files, not counted in sentences per second */
     train_summary summary;
 } trainer;
 

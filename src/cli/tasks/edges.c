@@ -1,4 +1,4 @@
-/* edges.c - the task of graphs whose edges have types, measured by the accuracy of nodes' labels or of graphs'. */
+/* edges.c - the task of graphs whose edges have types, measured by the accuracy of labels, which nodes or whole graphs have. */
 #include "base/base.h"
 #include "cli/input/corpus_read.h"
 #include "cli/output/answers.h"

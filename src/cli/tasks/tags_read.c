@@ -115,7 +115,7 @@ static vpps_status refuse_other_bars(const task_text *text, const look *l) {
                      VPPS_PATH_ARGS(text->name), l->first_line[0], by, by);
 }
 
-/* Refuses text in which most lines have another number of words than the preceding line, unlike columns. */
+/* Refuses to read a text as columns if most of its lines have another number of words than the preceding line. */
 static vpps_status refuse_text(const task_text *text, const look *l) {
     enum { FEW = 8 }; /* fewer lines may have equally or differently many words by chance */
     if (l->tabs || l->following < FEW || 2 * l->alike >= l->following) return VPPS_OK;
