@@ -26,7 +26,7 @@ typedef struct lattice_gru_net {
     vpps_cell merge;
 } lattice_gru_net;
 
-/* Records the cell that merges the states of the arcs into a node, which are the cell's children. */
+/* Records the cell of a node. Its children are the arcs into the node, whose states it merges. */
 static vpps_status record_merge(lattice_gru_net *t, vpps_model *model) {
     vpps_graph *g;
     PART_TRY(vpps_cell_begin(model, "lattice-gru merge", &g));

@@ -244,8 +244,8 @@ static bool put_tile_operand(const work *w, const vpps_product_tile *tiles, uint
     return true;
 }
 
-/* Writes a pass: code that computes n tiles of eight result rows, from number `first` on (products.cuh, tiles.cuh). With `turns` > 1 the code is a
- * loop, whose turns compute the next n tiles each: their fragments, of which f is the very first, follow one another in shared or device memory. */
+/* Writes a pass: code that computes n tiles of eight result rows, from number `first` on (products.cuh, tiles.cuh). If turns > 1, the code is a
+ * loop, and each turn computes the next n tiles. The fragments of all turns' tiles, f first, are then adjacent in shared or device memory. */
 static void put_tiles(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t first, uint32_t item_words,
                       uint32_t turns, const vpps_fragment *f) {
     const vpps_residents *r = &w->g->plan->residents;

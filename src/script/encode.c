@@ -449,8 +449,9 @@ static bool is_last_main(const vpps_compiled_cell *c, uint32_t stage) {
            (stage + 1 == c->n_stages || c->stages[stage + 1].pass != VPPS_PASS_BACK_MAIN);
 }
 
-/* Writes tasks (kind OUTER) that add up parameters' gradients over the vertices of one level. The stage tasks [first, end) have run before;
- * each of them that ends the backward of a level gets an OUTER task, if its block adds up gradients after each level (accumulates). */
+/* Writes tasks (kind OUTER) that add up parameters' gradients over the vertices of one level (which run together). The stage tasks
+ * [first, end) have run before; each of them that ends the backward of a level gets an OUTER task, if its block adds up gradients
+ * after each level (accumulates). */
 static void encode_outers(encoder *e, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end; i++) {
         const vpps_stage_task *t = &e->tasks->all[i];
