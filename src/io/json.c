@@ -47,7 +47,7 @@ size_t vpps_utf8_length(const char *text, size_t len) {
     if (lead == 0xe0) low = 0xa0;  /* excludes overlong forms */
     if (lead == 0xed) high = 0x9f; /* excludes surrogates */
     if (lead == 0xf0) low = 0x90;
-    if (lead == 0xf4) high = 0x8f; /* no values greater than U+10FFFF */
+    if (lead == 0xf4) high = 0x8f; /* U+10FFFF is the largest code point */
     for (size_t i = 1; i < n; i++, low = 0x80, high = 0xbf)
         if (p[i] < low || p[i] > high) return 0;
     return n;

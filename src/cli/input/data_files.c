@@ -48,8 +48,8 @@ static size_t stem_length(const char *name, const char *ending) {
 
 static vpps_status too_long(const char *path) { return vpps_fail(VPPS_IO, "%s: the path is too long", path); }
 
-/* Returns whether `name` in `folder` may hold split `part` (training, dev or test data), and sets *path to its path without the ending: the
- * name has a word for the split, and is a file's that ends with `ending`, or, if `folders` is set, a folder's. */
+/* Returns whether `name` in `folder` may hold split `part` (training, dev or test data): a file whose name has a word for the split and
+ * ends with `ending`, or, with `folders`, a folder with such a word. If so, sets *path to its path without the ending. */
 static bool is_candidate(const char *folder, const char *name, int part, const char *ending, bool folders, char *path,
                          size_t n) {
     struct stat st;

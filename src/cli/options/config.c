@@ -113,8 +113,8 @@ static vpps_status read_network(const settings *s, const char *path, const json_
 
 /* ---------------------------------------------------------------- the file */
 
-/* Reads the first object of a file, which in a log is the record of the run's start. The file is read once, since it
- * may be a pipe and settings point to its strings. */
+/* Reads the first object of a file; in a log, it is the record of the run's start. The file is read only once, since it may be a pipe, and
+ * the object is kept, since settings point to its strings. */
 static vpps_status load(const char *path, json_t **out) {
     static json_t *root;
     json_error_t error;
