@@ -78,7 +78,6 @@ typedef enum vpps_status {
 VPPS_API const char *vpps_status_name(vpps_status status);
 /* Returns the message of the thread's last failed call: what failed, where, what was expected. Valid until the next failure; never NULL. */
 VPPS_API const char *vpps_error_message(void);
-
 VPPS_API const char *vpps_version(void);
 
 /* ---------------------------------------------------------------- model */
@@ -100,12 +99,10 @@ typedef struct vpps_init {
     float a, b;
     const float *values;
 } vpps_init;
-
 /* Creates a model without parameters. `seed` drives all initialisers: equal seeds and declarations give equal values. */
 VPPS_API vpps_status vpps_model_create(vpps_model **out, uint64_t seed);
 /* Frees a model, whose graphs and handles must be destroyed before. NULL is allowed. */
 VPPS_API void vpps_model_destroy(vpps_model *model);
-
 /* Declare a parameter: a rows x cols matrix, a vector of `rows`, or a lookup table of `count` entries of rows x cols (column after column).
  * `init` NULL: Glorot. Names are unique, non-empty UTF-8 without control characters, and not reserved by checkpoints ("__metadata__",
  * "optimizer.0/W"). Fail with ARGUMENT (a size of zero or too large, a bad or duplicate name), STATE (a handle exists). */
@@ -115,7 +112,6 @@ VPPS_API vpps_status vpps_add_vector(vpps_model *model, vpps_param *out, const c
                                      const vpps_init *init);
 VPPS_API vpps_status vpps_add_lookup(vpps_model *model, vpps_param *out, const char *name, uint32_t count,
                                      uint32_t rows, uint32_t cols, const vpps_init *init);
-
 /* Returns the model's copy of a parameter's count * rows * cols values, a matrix row after row; NULL for an unknown parameter. It lives
  * as long as the model. While a handle trains, call vpps_read_parameters before reading the copy and vpps_write_parameters after writing
  * it. For a table shared out over processes (vpps_shard_tables), the result is no copy but this process's entries themselves. */
@@ -171,7 +167,6 @@ VPPS_API vpps_node vpps_sum(vpps_graph *g, uint32_t n, const vpps_node *xs);
 VPPS_API vpps_node vpps_average(vpps_graph *g, uint32_t n, const vpps_node *xs);
 VPPS_API vpps_node vpps_max_of(vpps_graph *g, uint32_t n, const vpps_node *xs);
 VPPS_API vpps_node vpps_min_of(vpps_graph *g, uint32_t n, const vpps_node *xs);
-
 VPPS_API vpps_node vpps_negate(vpps_graph *g, vpps_node x);
 VPPS_API vpps_node vpps_one_minus(vpps_graph *g, vpps_node x);  /* 1 - x */
 VPPS_API vpps_node vpps_reciprocal(vpps_graph *g, vpps_node x); /* 1 / x */
@@ -202,7 +197,6 @@ VPPS_API vpps_node vpps_sum_elements(vpps_graph *g, vpps_node x);               
 
 VPPS_API vpps_node vpps_softmax(vpps_graph *g, vpps_node x); /* softmax of a vector, or of each column of a matrix */
 VPPS_API vpps_node vpps_log_softmax(vpps_graph *g, vpps_node x);
-
 /* Losses, each a scalar. `label`, the number of the right class, must be less than x's rows; inside a cell it may come from
  * vpps_pull_index.
  *   cross_entropy    -log softmax(x)[label]: x are scores before the softmax
@@ -239,13 +233,11 @@ VPPS_API uint32_t vpps_pull_index(vpps_graph *recorder);
  * outputs of vpps_scatter, and separately those of vpps_push, are numbered from 0 in the order of the calls. */
 VPPS_API vpps_status vpps_scatter(vpps_graph *recorder, vpps_node x);
 VPPS_API vpps_status vpps_push(vpps_graph *recorder, vpps_node x);
-
 /* Ends recording, adds the cell to the model for the model's life, and frees the recorder, even on failure. (vpps_graph_destroy drops a
  * recorder without making a cell.) Fails with the first error of the recording; STATE if `recorder` is an ordinary graph; ARGUMENT if the
  * cell has more than 64 inputs (vpps_gather, vpps_pull and their list forms), outputs, lookups, or results of vpps_pull_index that are
  * labels or row numbers (dropout counts as one more). *out is UINT32_MAX on failure. */
 VPPS_API vpps_status vpps_cell_end(vpps_graph *recorder, vpps_cell *out);
-
 /* The arguments of one vertex (application of a cell): the children, nodes and integers that the cell's recording numbers by vpps_gather,
  * vpps_pull, vpps_pull_index and their list forms. */
 typedef struct vpps_application {
@@ -308,7 +300,6 @@ typedef struct vpps_optimizer {
     float lr, momentum, beta1, beta2, epsilon, weight_decay, clip;
     float reserved[8]; /* reserved for later versions: must be zeros */
 } vpps_optimizer;
-
 /* How the gradients of matrices are computed. */
 typedef enum vpps_gradients {
     VPPS_GRADIENTS_DEFERRED, /* one product per matrix at the end of the batch; its operands are kept until then */
@@ -335,7 +326,6 @@ typedef enum vpps_caller {
     VPPS_CALLER_WORKS, /* the calling thread runs virtual processor 0: vpps_fb returns when its batch is done */
     VPPS_CALLER_FREE   /* other threads run all virtual processors: vpps_fb returns at once */
 } vpps_caller;
-
 /* The precision of products with weight matrices: forward, backward and the weights' gradients. X(id, name)
  *   fp32    operands unchanged
  *   bf16x3  operands as sums of two bf16 numbers, in three products: ~16 bits; error <= 2^-15 of the sum of the terms' magnitudes
@@ -417,7 +407,6 @@ typedef struct vpps_options {
      * pool. 0: 64 MB, or half of what pool_bytes leaves for batches if that is less. */
     uint64_t keep_bytes;
 } vpps_options;
-
 /* Sets all members: cpu, all cores, fp32, SGD, VPPS_DEFAULT_LR, deferred gradients, VPPS_NONFINITE_STOP. Fails with ARGUMENT (size). */
 VPPS_API vpps_status vpps_options_init(vpps_options *options, size_t size);
 #define vpps_options_default(options) vpps_options_init((options), sizeof(vpps_options))
@@ -430,7 +419,6 @@ VPPS_API vpps_status vpps_options_init(vpps_options *options, size_t size);
 VPPS_API vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_options *options);
 /* Waits for the batch in flight and frees the handle; the model keeps the values of the last vpps_read_parameters. NULL is allowed. */
 VPPS_API void vpps_handle_destroy(vpps_handle *h);
-
 /* One training step: forward, gradients of `loss`, update. The graph may be cleared or changed when the call returns. *stale_loss (may be
  * NULL) is the loss of the preceding batch; NaN at the first. An earlier batch's error is returned here with that batch's number, and the
  * given batch does not run: NONFINITE (the next call goes on), STALL, DEVICE. Fails without effect, with SHAPE (`loss` is no scalar),
@@ -464,7 +452,6 @@ typedef struct vpps_metadata {
 } vpps_metadata;
 /* Writes a checkpoint of the device's parameters and optimizer state with n pairs of metadata. Fails with IO, ARGUMENT. */
 VPPS_API vpps_status vpps_save(vpps_handle *h, const char *path, const vpps_metadata *metadata, uint32_t n);
-
 /* Reads a checkpoint into model and device; on failure neither changes. Optimizer state that does not fit the handle's optimizer begins at
  * zero. If the file lacks the parameters' numbers of updates (old files), each parameter counts as updated by every batch. Fails with IO,
  * FORMAT (not safetensors, truncated, a tensor missing or of another shape, a wrong checksum). */
@@ -493,7 +480,6 @@ VPPS_API vpps_status vpps_param_describe(const vpps_model *model, vpps_param par
 VPPS_API vpps_status vpps_param_find(const vpps_model *model, const char *name, vpps_param *out);
 /* Freezes a parameter, so that it is used but not updated, or thaws it, from the next batch on. Fails with ARGUMENT. */
 VPPS_API vpps_status vpps_freeze(vpps_model *model, vpps_param param, bool frozen);
-
 /* Numbers for a group of parameters that replace the optimizer's numbers. NAN keeps the optimizer's number. */
 typedef struct vpps_param_group {
     size_t size; /* sizeof(vpps_param_group) */
@@ -508,7 +494,6 @@ VPPS_API vpps_status vpps_set_param_group(vpps_handle *h, uint32_t n, const vpps
 /* Returns the number of nodes of the graph so far. Nodes inside applied cells count; an op on a list counts once per list member. */
 VPPS_API uint32_t vpps_graph_size(const vpps_graph *g);
 VPPS_API vpps_status vpps_node_shape(const vpps_graph *g, vpps_node x, uint32_t *rows, uint32_t *cols);
-
 /* Choices by a scalar condition; the scalar gets no gradient. */
 VPPS_API vpps_node vpps_when(vpps_graph *g, vpps_node x, vpps_node scalar);   /* x where scalar > 0, else 0 */
 VPPS_API vpps_node vpps_unless(vpps_graph *g, vpps_node x, vpps_node scalar); /* 0 where scalar > 0, else x */
@@ -528,7 +513,6 @@ VPPS_API vpps_node vpps_select_rows(vpps_graph *g, vpps_node x, uint32_t n, cons
 VPPS_API vpps_node vpps_select_rows_at(vpps_graph *g, vpps_node x, vpps_node numbers);
 /* Computes log(sum of e^x) of a vector, or of each column of a matrix. If all elements are -inf, the result is -inf, its gradient NaN. */
 VPPS_API vpps_node vpps_log_sum_exp(vpps_graph *g, vpps_node x);
-
 /* Normalisation of a vector x, or of each column of a matrix (Zhang and Sennrich 2019; Ba, Kiros and Hinton 2016):
  *     centre      x - mean(x)
  *     rms_norm    gain x / sqrt(mean(x^2) + epsilon)
@@ -545,7 +529,6 @@ VPPS_API vpps_node vpps_sum_rows(vpps_graph *g, vpps_node x);
 VPPS_API vpps_node vpps_sum_columns(vpps_graph *g, vpps_node x);
 /* Computes the sum over k < n of weights[k] * xs[k], for a vector `weights` of n elements (attention). */
 VPPS_API vpps_node vpps_weighted_sum(vpps_graph *g, vpps_node weights, uint32_t n, const vpps_node *xs);
-
 /* Cross-entropy with class weights and label smoothing, as PyTorch's CrossEntropyLoss(weight, label_smoothing, reduction="sum"):
  *     -sum over classes k of q[k] log softmax(x)[k],  q[k] = weights[k] ((k == label ? 1 - smoothing : 0) + smoothing / rows)
  * weights: a vector with x's rows, or VPPS_NO_NODE for ones; smoothing: 0 to 1; vpps_smooth_label: q. PyTorch's reduction="mean" divides
@@ -553,7 +536,6 @@ VPPS_API vpps_node vpps_weighted_sum(vpps_graph *g, vpps_node weights, uint32_t 
 VPPS_API vpps_node vpps_cross_entropy_with(vpps_graph *g, vpps_node x, uint32_t label, vpps_node weights,
                                            float smoothing);
 VPPS_API vpps_node vpps_smooth_label(vpps_graph *g, vpps_node weights, uint32_t label, float smoothing);
-
 /* Choices that the device makes while it runs, for vpps_forward only: they have no gradient, so vpps_fb fails with ARGUMENT. A device that
  * cannot choose (vpps_stats.decides is false), or tables shared out over processes, make vpps_forward fail with DEVICE.
  *   argmax     of a vector: 2 x 1, index and log softmax of the (first) greatest element; the latter is not finite if the vector is not
@@ -574,7 +556,6 @@ VPPS_API vpps_node vpps_gather_list_from(vpps_graph *recorder, uint32_t first, u
 /* Declares a list of nodes that each application of the cell supplies. If the cell also reads children as a list (vpps_gather_list), each
  * application supplies one node for each of these children; else any number of nodes. */
 VPPS_API vpps_node vpps_pull_list(vpps_graph *recorder, uint32_t rows, uint32_t cols);
-
 /* Read children as one of several lists of a cell (e.g. left and right children), or declare nodes as one. Lists are numbered from 0 to at
  * most 3 in the order in which they are first named; calls without a number use list 0. All inputs from one list have equally many members.
  * An op takes members of one list only, beside single values; sum, average, max_of and min_of may go over several lists. A vertex's
@@ -606,7 +587,6 @@ VPPS_API vpps_status vpps_condition_is(vpps_graph *recorder, vpps_node scalar, u
 /* Makes an output for parent vertices: x where the cell's condition holds, else `otherwise`, which is an input of the cell (vpps_gather,
  * vpps_pull) or VPPS_NO_NODE for zeros. Fails with STATE, SHAPE. */
 VPPS_API vpps_status vpps_scatter_else(vpps_graph *recorder, vpps_node x, vpps_node otherwise);
-
 /* Adds a loop of `limit` turns (at least 1). A turn is a vertex of the cell of `a` with the arguments `a`, except child 0: child 0 of the
  * first turn is that of `a`, child 0 of any other turn is the preceding turn. The cell's condition must be an output of child 0
  * (vpps_gather), so that each turn's output decides whether the next turn runs. If a turn that does not run hands on the outputs of child 0
@@ -692,7 +672,6 @@ typedef struct vpps_request {
  * wave. A requested gradient is computed and kept for all vertices of the node's cell, or nodes of its operation and shapes. Fails as
  * vpps_fb, though a loss that is not finite fails at the update, and with ARGUMENT before anything runs (an unknown node, a NULL array). */
 VPPS_API vpps_status vpps_backward(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_request *request);
-
 /* Makes an optimizer step by the accumulated gradients, clipped by their common norm, and drops the gradients. Counts as one batch, whose
  * loss is the sum of the losses of its vpps_backward calls. Parameters without gradient, and frozen ones, stay. With a communicator,
  * gradients of all processes are added up first. Fails with STATE (no gradients), and as vpps_fb; a later call reports NONFINITE. */
@@ -738,7 +717,6 @@ VPPS_API vpps_status vpps_gradient_norm(const vpps_model *model, vpps_param para
  * too small for that (the message tells how many bytes are enough), and with ARGUMENT (request NULL or without values). With a communicator a process
  * without inputs in the step names no values. If tables are shared out, all processes make the call together. */
 VPPS_API vpps_status vpps_step_forward(vpps_handle *h, vpps_graph *g, const vpps_request *request);
-
 /* Runs the open step's backward half, and closes the step. gradients[i] has the shape of value i of the step's n values, column after
  * column; NULL means zeros. Returns before the batch is finished or, if the step named `gradients`, with gradient_outs filled in. The
  * step's loss counts as 0, or as NaN if a given gradient is not finite, so that options.nonfinite applies at vpps_update. Fails with STATE
@@ -845,7 +823,6 @@ VPPS_API void vpps_communicator_close(vpps_communicator *c);
 /* Return this process's number, from 0 (rank), and the number of processes (size). For NULL: rank 0, size 1. */
 VPPS_API uint32_t vpps_communicator_rank(const vpps_communicator *c);
 VPPS_API uint32_t vpps_communicator_size(const vpps_communicator *c);
-
 /* Shares out the lookup tables that are declared later over the processes: each process keeps the entries whose number, modulo the number
  * of processes, is its rank, and their optimizer state; no other process keeps them. Entries that a batch uses, and their gradients,
  * travel. Initial values are as with one process. The model's handle must have this communicator and the device cpu. All processes together
@@ -914,7 +891,6 @@ typedef struct vpps_stats {
     const char *gradients; /* source of gradients of matrices: "kernel" (own), "cublas", "cublas-tf32"; NULL at first */
     uint32_t gpu;          /* device cuda: the GPU's number in the driver and in DLPack; else 0 */
 } vpps_stats;
-
 /* Gives the handle's counts and times without waiting; a batch in flight contributes only the counts of its program (script). */
 VPPS_API vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out);
 #define VPPS_TRIAL_STATE_TABLE(X)                                                                                      \
