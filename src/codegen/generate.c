@@ -331,8 +331,8 @@ static vpps_status put_stages(const vpps_generation *g, vpps_kernel_plan *plan) 
             VPPS_TRY(vpps_generate_stage(g, plan->cells[c], s, number, room));
             plan->tile_words = vpps_max_u32(plan->tile_words, vpps_quads_up(room->shared_words));
         }
-        if (vpps_n_outers(plan->cells[c]))
-            plan->tile_words = vpps_max_u32(plan->tile_words, vpps_generate_outer(g, plan->cells[c], c));
+        const uint32_t words = vpps_n_outers(plan->cells[c]) ? vpps_generate_outer(g, plan->cells[c], c) : 0;
+        plan->tile_words = vpps_max_u32(plan->tile_words, words - vpps_min_u32(words, plan->staged_words));
     }
     fprintf(g->out, "\n#define VPPS_STAGE_CASES(a, w, shared, t)");
     for (uint32_t s = 0; s < plan->first_stage[plan->n_cells]; s++)
@@ -354,9 +354,9 @@ static vpps_status put_kernel(const vpps_generation *g, vpps_kernel_plan *plan) 
     if (plan->residents.wide_words) X(tiles)
     put_loads(g);
     VPPS_TRY(put_stages(g, plan));
-    const uint32_t script_at = plan->residents.shared_words + plan->tile_words;
+    const uint32_t staged_at = plan->residents.shared_words + plan->tile_words;
     fprintf(g->out, "#define VPPS_SCRIPT_WORDS %uu\n#define VPPS_SCRIPT_AT %uu\n#define VPPS_STAGED_AT %uu\n",
-            plan->script_words, script_at, script_at + plan->script_words);
+            plan->script_words, staged_at + plan->staged_words, staged_at);
     put_late_loads(g);
     X(loop)
 #undef X

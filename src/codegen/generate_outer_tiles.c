@@ -115,12 +115,11 @@ static bool find_units(tiles *t, uint32_t slots) {
     for (uint32_t i = 0; i < t->n; i++) {
         if (t->x_of[i] != i) continue;
         const uint32_t blocks = (columns_of(t, i) + 4 * t->lanes - 1) / (4 * t->lanes);
-        for (uint32_t first = 0; first < t->n_slots[i]; first += slots) {
+        for (uint32_t first = 0; first < t->n_slots[i]; first += slots)
             for (uint32_t block = 0; block < blocks; block++) {
                 if (t->n_units == MOST_UNITS) return false;
                 t->units[t->n_units++] = (unit){i, block, first, vpps_min_u32(slots, t->n_slots[i] - first)};
             }
-        }
     }
     qsort(t->units, t->n_units, sizeof *t->units, by_slots);
     return true;
@@ -139,7 +138,7 @@ static uint32_t list_in(const pass *p, uint32_t list) {
 }
 
 /* Fills a pass (one reading of all vectors) with units of work from number p->first on, as many as the CTA's lanes and shared memory allow.
- * Returns false if shared memory is too small for one unit. */
+ * Vectors take the memory of staged weights, too: those are in registers before. Returns false if memory is too small for one unit. */
 static bool fill(const tiles *t, pass *p) {
     *p = (pass){.first = p->first, .end = p->first, .slots = t->units[p->first].n};
     for (; p->end < t->n_units && p->end - p->first < t->at_once; p->end++) {
@@ -155,11 +154,12 @@ static bool fill(const tiles *t, pass *p) {
         p->n_lists += l == p->n_lists;
     }
     if (p->end == p->first) return false;
+    const uint32_t sum_words = (p->end - p->first) * t->lanes * 4 * p->slots;
     p->parts = vpps_min_u32(t->at_once / (p->end - p->first), MOST_PARTS);
-    p->sum_words = (p->end - p->first) * t->lanes * 4 * p->slots;
-    if (p->sum_words + 2 * AT_ONCE * p->words > VPPS_TILE_WORDS) p->parts = 1;
-    if (p->parts == 1) p->sum_words = 0;
-    for (p->vectors = MOST_VECTORS; 2 * p->vectors * p->words + p->sum_words > VPPS_TILE_WORDS;) p->vectors /= 2;
+    if (sum_words + 2 * AT_ONCE * p->words > VPPS_TILE_WORDS) p->parts = 1;
+    p->sum_words = p->parts > 1 ? sum_words : 0;
+    const uint32_t room = VPPS_TILE_WORDS + t->w->g->plan->staged_words - p->sum_words;
+    p->vectors = vpps_min_u32(room / (2 * p->words), MOST_VECTORS) / AT_ONCE * AT_ONCE;
     uint32_t at = p->n_blocks * 4 * t->lanes;
     for (uint32_t l = 0; l < p->n_lists; at += list_words(t, p->lists[l++])) p->list_at[l] = at;
     return true;
