@@ -197,7 +197,7 @@ static void add_instance(builder *b, vpps_op op, uint32_t rows, uint32_t cols) {
         const uint32_t n = 1 + vpps_random_below(&b->random, 4);
         for (uint32_t k = 0; k < n; k++)
             xs[k] = leaf(b, stacked && k ? 1 + vpps_random_below(&b->random, 40) : rows, cols, domains[0], k);
-        if (stacked && n > 2) xs[2] = xs[0]; /* one node twice */
+        if (stacked && n > 3) xs[3] = xs[0]; /* one node twice */
         x = c->many(b->g, n, xs);
     } else {
         x = own[op](b, rows, cols);

@@ -144,38 +144,27 @@ static vpps_task *loss_of(fixture *f) { return find(f, 0, VPPS_TASK_LOSS, 0); } 
     X(wild_kind, SCRIPT, "task 1073741824 is unknown", false, of_last(f, VPPS_TASK_STAGE, 0)->kind = WILD)             \
     X(absent_block, SCRIPT, "; the script has", false,                                                                 \
       of_last(f, VPPS_TASK_STAGE, 0)->operands[0] = header(f)->n_blocks)                                               \
-    X(wild_block, SCRIPT, "block 1073741824; the script has", false,                                                   \
-      of_last(f, VPPS_TASK_STAGE, 2)->operands[0] = WILD)                                                              \
     X(foreign_block, SCRIPT, "is group 0's, not group", true, vpps_task *stage = of_last(f, VPPS_TASK_STAGE, 0);       \
       block(f, stage->operands[0])->group = (last_group(f) + 1) % header(f)->n_groups)                                 \
     X(absent_stage, SCRIPT, "stage ", false, vpps_task *stage = of_last(f, VPPS_TASK_STAGE, 1);                        \
       stage->stage = f->batch->cells[block(f, stage->operands[0])->cell]->n_stages)                                    \
     X(too_many_vertices, SCRIPT, "vertices from 0 on; block", false, of_last(f, VPPS_TASK_STAGE, 0)->operands[2]++)    \
-    X(vertices_beyond, SCRIPT, "vertices from 1073741824 on; block", false,                                            \
-      of_last(f, VPPS_TASK_STAGE, 0)->operands[1] = WILD)                                                              \
     X(vertices_past_the_end, SCRIPT, "; block", false, vpps_task *stage = of_last(f, VPPS_TASK_STAGE, 0);              \
       stage->operands[1] = 1; stage->operands[2] = block(f, stage->operands[0])->n)                                    \
     X(first_at_the_end, SCRIPT, "; block", false, vpps_task *stage = of_last(f, VPPS_TASK_STAGE, 0);                   \
       stage->operands[1] = block(f, stage->operands[0])->n; stage->operands[2] = 1)                                    \
     X(gradients_past_the_end, SCRIPT, "; block", false, vpps_task *outer = of_last(f, VPPS_TASK_OUTER, 0);             \
       outer->operands[1] = 1; outer->operands[2] = block(f, outer->operands[0])->n)                                    \
-    X(vertices_that_wrap, SCRIPT, "vertices from 4294967295 on; block", false,                                         \
-      of_last(f, VPPS_TASK_STAGE, 0)->operands[1] = UINT32_MAX)                                                        \
-    X(wild_contributions, SCRIPT, "contributions at 4294967295; the pool has", false,                                  \
-      for (uint32_t k = 0; k < 3; k++) of_last(f, VPPS_TASK_STAGE, k)->contributions = UINT32_MAX)                     \
     X(gradients_of_absent_block, SCRIPT, "; the script has", false,                                                    \
       of_last(f, VPPS_TASK_OUTER, 0)->operands[0] = header(f)->n_blocks)                                               \
     X(gradients_of_too_many, SCRIPT, "vertices from 0 on; block", false,                                               \
       of_last(f, VPPS_TASK_OUTER, 0)->operands[2]++)                                                                   \
-    X(gradients_that_wrap, SCRIPT, "vertices from 4294967295 on; block", false,                                        \
-      of_last(f, VPPS_TASK_OUTER, 0)->operands[1] = UINT32_MAX)                                                        \
     X(absent_table, SCRIPT, "table 1; the script has 1", false,                                                        \
       of_last(f, VPPS_TASK_ENTRIES, 0)->operands[0] = header(f)->n_tables)                                             \
     X(constants_beyond, SCRIPT, "pairs from word", false,                                                              \
       of_last(f, VPPS_TASK_CONSTANTS, 0)->operands[0] = header(f)->words - 1)                                          \
     X(too_many_constants, SCRIPT, "2147483648 pairs from word", false,                                                 \
       of_last(f, VPPS_TASK_CONSTANTS, 0)->operands[1] = WILD * 2u)                                                     \
-    X(loss_beyond, SCRIPT, "pairs from word 1073741824", false, loss_of(f)->operands[0] = WILD)                        \
     X(update_in_inference, SCRIPT, "no optimiser", false, header(f)->update = 0)                                       \
     X(no_end, SCRIPT, "expected END", false, of_last(f, VPPS_TASK_END, 0)->kind = VPPS_TASK_NORM)                      \
     X(early_end, SCRIPT, "expected END", false, of_last(f, VPPS_TASK_STAGE, 1)->kind = VPPS_TASK_END)                  \

@@ -75,21 +75,6 @@ SN_EACH(values_train_nothing) {
     ck_assert(!memcmp(before + of_C, n.model->params[n.b_c].values, SN_CLASSES * sizeof *before));
 }
 
-/* A loss that is not finite makes the update fail, not the backward pass, which still returns the requested values. */
-SN_EACH(values_of_a_step_that_is_not_finite) {
-    AT_END(sn_close) small_network n = sn_on(&settings[_i]);
-    const chains c = build_chains(&n, 0);
-    const vpps_node loss = vpps_scale(n.g, c.loss, NAN);
-    float score[SN_CLASSES], value = 0;
-    const vpps_node nodes[] = {c.of.scores[1], loss};
-    TEST_OK(vpps_backward(n.h, n.g, loss,
-                          VPPS_REQUEST(.n_values = 2, .values = nodes, .value_outs = (float *[]){score, &value})));
-    ck_assert_float_nan(value);
-    for (uint32_t k = 0; k < SN_CLASSES; k++) ck_assert_float_finite(score[k]);
-    TEST_OK(vpps_update(n.h));
-    TEST_FAILS(vpps_sync_latest_loss(n.h, &value), VPPS_NONFINITE, "batch 1");
-}
-
 /* ---------------------------------------------------------------- gradients */
 
 /* Requests the gradients of some nodes. */
@@ -98,40 +83,6 @@ static void read_gradients_of(vpps_handle *h, vpps_graph *g, vpps_node loss, uin
     TEST_OK(vpps_backward(
         h, g, loss,
         VPPS_REQUEST(.n_gradients = n, .gradients = nodes, .gradient_outs = outs, .no_parameters = no_parameters)));
-}
-
-/* A table's entry gets the sum of its lookups' gradients, which exist even if the table, or everything, is frozen. */
-SN_EACH(gradients_of_lookups) {
-    AT_END(sn_close) small_network n = sn_on(&settings[_i]);
-    float first[SN_CHAINS][SN_EMBED], *outs[SN_CHAINS];
-    for (uint32_t i = 0; i < SN_CHAINS; i++) outs[i] = first[i];
-    for (uint32_t frozen = 0; frozen < 3; frozen++) {
-        double sum[SN_EMBED] = {0};
-        float x[3][SN_EMBED], *const places[] = {x[0], x[1], x[2]};
-        for (vpps_param p = 0; p < SN_PARAMS; p++)
-            TEST_OK(vpps_freeze(n.model, p, frozen == 2 || (frozen == 1 && p == n.E)));
-        vpps_graph_clear(n.g);
-        const vpps_node words[] = {vpps_lookup(n.g, n.E, 7), vpps_lookup(n.g, n.E, 7), vpps_lookup(n.g, n.E, 7)};
-        vpps_node terms[3];
-        for (uint32_t i = 0; i < 3; i++)
-            terms[i] = vpps_squared_distance(n.g, vpps_tanh(n.g, vpps_affine1(n.g, n.b, n.W, words[i])),
-                                             vpps_scale(n.g, vpps_parameter(n.g, n.b), (float)i));
-        const vpps_node loss = vpps_sum(n.g, 3, terms);
-        read_gradients_of(n.h, n.g, loss, 3, words, places, false);
-        for (uint32_t i = 0; i < 3; i++)
-            for (uint32_t k = 0; k < SN_EMBED; k++) sum[k] += (double)x[i][k];
-        ck_assert(x[0][0] != 0);
-        TEST_OK(vpps_read_gradients(n.h));
-        const vpps_gradient gradient = param_gradient(n.model, n.E);
-        ck_assert_uint_eq(gradient.n, frozen == 0);
-        for (uint32_t k = 0; k < SN_EMBED && !frozen; k++)
-            ck_assert_double_eq_tol(sum[k], (double)gradient.values[k], 1e-5);
-        TEST_OK(vpps_zero_gradients(n.h));
-        const chains c = build_chains(&n, frozen);
-        read_gradients_of(n.h, n.g, c.loss, SN_CHAINS, c.of.words, outs, false);
-        for (uint32_t i = 0; i < SN_CHAINS; i++) ck_assert_msg(first[i][0] != 0, "chain %u: no gradient", i);
-        TEST_OK(vpps_zero_gradients(n.h));
-    }
 }
 
 /* Without parameters' gradients: accumulated gradients and their loss stay; otherwise there is nothing to update. */

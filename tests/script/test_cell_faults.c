@@ -99,24 +99,6 @@ TEST(a_gradient_that_is_asked_for_is_another) {
 #undef VERIFY
 }
 
-/* Two products in a row: the first one's gradient is a product with a transposed matrix, of which virtual processors that share out rows make shares.
- * Nothing adds them up for a product or a matrix's gradient. */
-TEST(products_of_products) {
-    for (uint32_t n_vps = 1; n_vps <= 4; n_vps++) {
-        batch b;
-        begin_batch(&b);
-        const vpps_param w[2] = {add_matrix(b.model, "W0", ROWS, ROWS), add_matrix(b.model, "W1", ROWS, ROWS)};
-        vpps_graph *r = begin_cell(b.model, "linear");
-        TEST_OK(vpps_push(r, vpps_matvec(r, w[1], vpps_matvec(r, w[0], vpps_pull(r, ROWS, 1)))));
-        const vpps_cell linear = end_cell(r);
-        const float data[ROWS] = {0};
-        const vpps_node x = vpps_input(b.g, ROWS, 1, data);
-        const vpps_vertex v = APPLY(b.g, linear, PULLS(1, &x));
-        open_batch(&b, vpps_sum_elements(b.g, vpps_pushed(b.g, v, 0)), (way){.n_vps = n_vps, .groups = 1});
-        close_batch(&b);
-    }
-}
-
 /* Opens two blocks of one op, the second of which claims the first one's cell. The script shows the same for both. */
 static void open_alike(batch *b, const char *op, vpps_node x, vpps_node y) {
     const vpps_node out[] = {x, y};

@@ -36,46 +36,6 @@ TEST(correct_scripts_are_accepted) {
     }
 }
 
-/* Neighbouring vertices with the same lists, of which some are needed, or have gradients, and others are not. */
-TEST(vertices_may_have_the_same_lists) {
-    enum { SIZE = 6, ENTRIES = 5, VERTICES = 3, NOTHING = 3 };
-    for (uint32_t outputs = 1; outputs < 64; outputs++) { /* base 4: which output of each vertex is a term */
-        vpps_vertex leaves[4];
-        vpps_node terms[2 * VERTICES];
-        uint32_t n = 0;
-        training t = training_of(1);
-        const vpps_param table = add_lookup(t.model, "E", ENTRIES, SIZE, 1),
-                         matrix = add_matrix(t.model, "W", SIZE, SIZE);
-        vpps_graph *r = begin_cell(t.model, "leaf");
-        TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_matvec(r, matrix, vpps_lookup(r, table, vpps_pull_index(r))))));
-        const vpps_cell leaf = end_cell(r);
-        r = begin_cell(t.model, "all");
-        const vpps_node own = vpps_lookup(r, table, vpps_pull_index(r)), x = vpps_gather_list(r, 0, SIZE, 1);
-        const vpps_node score = vpps_softmax_list(r, vpps_dot(r, x, own));
-        TEST_OK(vpps_scatter(r, vpps_weighted_sum_list(r, score, x)));
-        TEST_OK(vpps_scatter(r, vpps_tanh(r, own)));
-        const vpps_cell all = end_cell(r);
-        for (uint32_t i = 0; i < 3; i++) leaves[i] = APPLY(t.g, leaf, INDICES(1, &i));
-        leaves[3] = leaves[1]; /* the same child twice in a list */
-        vpps_vertex v[VERTICES];
-        for (uint32_t i = 0; i < VERTICES; i++) v[i] = APPLY(t.g, all, CHILDREN(4, leaves), INDICES(1, &i));
-        for (uint32_t i = 0; i < VERTICES; i++) {
-            const uint32_t term = outputs >> (2 * i) & 3;
-            if (term != NOTHING) terms[n++] = vpps_sum_elements(t.g, vpps_scattered(t.g, v[i], term & 1));
-            if (term == 2) terms[n++] = vpps_sum_elements(t.g, vpps_scattered(t.g, v[i], 1));
-        }
-        const vpps_node loss = n ? vpps_sum(t.g, n, terms) : VPPS_NO_NODE;
-        for (uint32_t k = outputs % 4; k < WAYS && n; k += 4) {
-            job j;
-            TEST_OK(job_open(&j, t.g, loss, way_of(k), k));
-            const vpps_status status = verify_subject(&j.subject);
-            ck_assert_msg(status == VPPS_OK, "outputs %u, %s: %s", outputs, way_text(way_of(k)), vpps_error_message());
-            job_close(&j);
-        }
-        training_end(&t);
-    }
-}
-
 /* Schedules a graph with the types of earlier batches, whose cells are widened; its script is right. Returns the cells compiled for it. */
 static uint32_t check_widened(vpps_batch *kept, vpps_history *history, vpps_graph *g, vpps_node loss, uint32_t k,
                               uint64_t seed) {
