@@ -41,9 +41,9 @@ typedef enum vpps_split {
     VPPS_SPLIT_OFF       /* no stage computes the value (it is an input, a table entry, a parameter) */
 } vpps_split;
 
-/* Numbers of the records. A record is an area of memory in which a vertex keeps values: records 0 to VPPS_AXES - 1 have the values of one
- * axis (0: the vertex; d: members of list input d - 1). The other two have values that only their own vertex reads, and only in forward or
- * only in backward; they take memory only during that time. */
+/* Numbers of a vertex's records. A record is an area of memory for kept values. Record 0: values of the vertex itself. Record d, for d = 1
+ * to VPPS_AXES - 1: values of each member (node that is read) of list input d - 1. The last two records: values that only their own vertex
+ * reads, in forward only or in backward only; these take memory only during that time. */
 enum { VPPS_RECORD_FORWARD = VPPS_AXES, VPPS_RECORD_BACKWARD, VPPS_RECORDS };
 
 static inline bool vpps_is_pass_record(uint32_t record) { return record >= VPPS_AXES; }

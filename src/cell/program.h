@@ -71,8 +71,8 @@ typedef struct vpps_program_step {
             /* how many operands are tensors, scalars, vectors of weights (t, s, v in isa.def), in this order; operands of letter *
              * follow */
             uint8_t tensors, scalars, weights;
-            /* whether one call may compute all vertices or list members: each operand is read element by element like the result
-             * (VPPS_ACCESS_OWN), and the instruction's float and integer are equal for all */
+            /* whether one call may compute many vertices (or list members) whose values are adjacent, as if they were one long vector:
+             * element e of the result needs only the operands' elements e, and the instruction's float and integer are equal for all */
             bool uniform;
             /* operand for the second result of MAX_OF and MIN_OF, the positions of the elements found */
             vpps_operand positions;

@@ -57,8 +57,8 @@ typedef struct vpps_segments {
     uint32_t floats[VPPS_AXES];
 } vpps_segments;
 
-/* Divides a stage's program into segments (lists of steps). Fails with MEMORY, SCRIPT (an error of the compiler). Call
- * vpps_segments_free also after a failure. */
+/* Divides the program of a stage (part of a cell) into segments (steps without a CTA barrier between them). Fails with MEMORY, and with
+ * SCRIPT if the compiler of cells has made an error. Call vpps_segments_free in any case. */
 vpps_status vpps_segments_make(vpps_segments *out, const vpps_compiled_cell *c, uint32_t stage);
 
 /* Checks that each segment's steps find the values that they read. A value in a slot must be made before the last barrier that precedes the

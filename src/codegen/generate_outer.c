@@ -125,7 +125,7 @@ static bool join_vectors(const work *w, group *all, uint32_t first) {
     return true;
 }
 
-/* Writes a call that computes gradients of vectors. `before`: number of rows of earlier calls. Returns the number of rows of this call. */
+/* Writes a call of vpps_sum_vectors (outer.cuh), for vectors' gradients. Returns its number of rows; `before`: that of earlier calls. */
 static uint32_t put_sums_of_vectors(const work *w, const group *all, uint32_t before) {
     const vpps_operand *dy = vpps_outer_of(w->c, all->outers[0]).dy;
     const uint32_t most = most_rows(w, dy->rows, 1), n = vpps_n_outers(w->c);

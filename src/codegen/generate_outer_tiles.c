@@ -23,10 +23,10 @@ enum {
     COPY_COST = 24 * MULTIPLY_COST /* cost of copying and awaiting a vector */
 };
 
-/* A unit of work: products of some columns of one vector x with some rows of vectors dy (slots). Several sums dy x^T may have one x; the
- * rows of all their vectors dy form the list of x. The number of the first sum with an x stands for the x. */
+/* A unit of work: products of adjacent columns (elements of one x) with some rows (slots: elements of vectors dy). Several sums dy x^T may
+ * have one x; the rows of all their vectors dy form the list of x. The number of the first sum with an x stands for the x. */
 typedef struct unit {
-    uint32_t x, block; /* x: number of the first sum dy x^T with this x; block: number of a block of its columns */
+    uint32_t x, block; /* x: number of the first sum with this x; block: number of the block of 4 * lanes columns */
     uint32_t first, n; /* rows of dy: numbers first to first + n - 1 of all rows with this x */
 } unit;
 

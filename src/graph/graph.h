@@ -146,7 +146,7 @@ typedef struct vpps_cell_data {
     uint8_t *imm_pulled;
     uint32_t *args;
     vpps_cell_input *inputs;
-    /* outputs for parent vertices (scattered), and for nodes outside cells (pushed): number of a node, or VPPS_CELL_INPUT | of an input */
+    /* for each output made by vpps_scatter, and for each made by vpps_push: a node's number, or VPPS_CELL_INPUT | an input's number */
     uint32_t *scattered, *pushed;
     /* Set when recording ends. `outputs`: numbers of the nodes that are outputs, each once. `offers`: for each scattered output, then for
      * each pushed output: its index in `outputs`, and its shape. */

@@ -484,9 +484,7 @@ struct vpps_unit_sums {
     }
 };
 
-/* ---------------------------------------------------------------- of matrices, in bf16
- *
- * codegen/generate_outer_strips.c says what strips are. */
+/* ---------------------------------------------------------------- of matrices, in bf16 */
 #if VPPS_PARTS
 
 /* Four of a task's n vectors, from number `at` on, of which the lane loads elements. Vector n - 1 stands in for missing vectors after the
@@ -543,8 +541,9 @@ template <class DY, unsigned NUMBER> struct vpps_row_tile {
     }
 };
 
-/* A strip: vectors x of VALUE times some tiles (eight rows of dy each). Its columns form SLOTS blocks of 32, each for one warp; FIRST is
- * the first block's number among the blocks of all strips. GRADIENTS: a matrix and a param (vpps_tile_gradient) for each tile. */
+/* A strip is a part of the gradients (sums of dy x^T): the rows of some tiles (eight rows of dy each) that one x gives, whose type is
+ * VALUE. Its columns (elements of x) form SLOTS blocks of 32; a warp computes one block. The blocks of all strips are numbered, those of
+ * this strip from FIRST on. GRADIENTS: two numbers for each tile, the members of its vpps_tile_gradient. */
 template <class VALUE, unsigned FIRST, unsigned SLOTS, unsigned... GRADIENTS> struct vpps_strip {
     using X = VALUE;
 

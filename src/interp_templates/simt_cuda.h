@@ -39,7 +39,7 @@ typedef struct vpps_simt_port {
 typedef struct vpps_simt_library {
     vpps_simt_port *port;
     char *shared, *shared_end; /* range of the static __shared__ variables, which belong to the running CTA */
-    char *image, *image_end;   /* range of the kernel's library in memory, with constants and vpps_simt_port */
+    char *image, *image_end;   /* bytes [image, image_end): the loaded library, which is a kernel built for the CPU */
     unsigned argument_bytes, watched;
     void (*enter)(const void *arguments); /* runs the kernel */
 } vpps_simt_library;

@@ -271,8 +271,8 @@ static void write_input(const vpps_contributions *all, const uint32_t *offsets, 
     }
 }
 
-/* Gradient x is stored as two factors, a scalar and a vector, among the values that the block's vertices keep for backward. Writes the
- * factors' offsets, as pairs, into the lists of the outputs that get the gradient. */
+/* x is a term of outputs' gradients that is not stored itself: it is a scalar times a vector, two values that the block's vertices keep for
+ * backward. Writes pairs (offset of the scalar, offset of the vector) into the lists of these outputs. */
 static void write_scaled(const vpps_steps *s, contribution x, const vpps_block_memory *placed, uint32_t *words,
                          uint32_t *pairs_at) {
     const vpps_cell_value *vector = &x.cell->values[x.to->vector], *scalar = &x.cell->values[x.to->scalar];

@@ -94,7 +94,7 @@ static uint64_t words_of(const vpps_batching *b, uint32_t vertex) {
 
 /* Totals of the classifier heads' vertices (which only the loss reads) in one wave (part of the batch) and group of virtual processors. */
 typedef struct share {
-    /* words: number of words that these vertices keep for backward; before: words of vertices that already have a slice (part of the wave) */
+    /* words: words of memory that all these vertices keep for backward; before: of these, the words of vertices already dealt to slices */
     uint64_t words, before;
     uint32_t n; /* number of sets of vertices that read each other, which must stay together */
 } share;

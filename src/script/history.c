@@ -1,7 +1,7 @@
 /* history.c - keeps vertex types, their compiled cells, and what was found about the latest batch, from batch to batch (history.h). */
 #include "script/history.h"
 
-enum { MOST_KEPT = 1024 }; /* default limit for the number of types and compiled cells together */
+enum { MOST_KEPT = 1024 }; /* default limit of vertex types (a cell, or an op with its shapes) plus compiled cells */
 
 /* Frees the type's compiled cells that were last used by batch number `last` or an earlier one. */
 static void drop_compiled(vpps_history *h, vpps_known_type *t, uint64_t last) {

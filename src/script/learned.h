@@ -30,7 +30,7 @@ typedef struct vpps_learned {
     const vpps_policy_store *store; /* functions that store learned policies between runs; NULL: nothing is stored */
 } vpps_learned;
 
-/* Returns the automaton (learned policy) for a kind of graph: from memory, from the store, or learned in this call from graph g. The
- * pointer is valid until the next call. Returns NULL if out of memory. */
+/* Returns the automaton (learned policy) for a kind of graph: the one that `l` has; else the one that l->store reads (from an earlier run);
+ * else one learned now from g, which l->store then writes. Valid until the next call. NULL: out of memory. */
 const vpps_automaton *vpps_learned_for(vpps_learned *l, const vpps_typed_graph *g, const vpps_graph_kind *kind);
 void vpps_learned_free(vpps_learned *l);

@@ -299,7 +299,7 @@ static uint64_t entry_words(const vpps_model *model, const vpps_contributions *c
     return words;
 }
 
-/* Returns the phase (time between two barriers) of group 0 of virtual processors with which the first slice (part of the batch) ends. */
+/* Table entries get gradients after the first slice (part of the batch). Returns that time: a phase (between two barriers) of group 0. */
 static uint32_t first_slice_end(const placer *p) {
     uint32_t end = p->tasks->group_phases[0] - 1;
     for (uint32_t i = 0; i < p->s->n_blocks; i++)

@@ -3,17 +3,17 @@
  *   schedule.c  runs the steps of scheduling in order. Each step makes a value that later steps only read; the header named like
  *               the step's file describes the value. All values lie in an arena of the batch.
  *
- *   read.c      turns the graph into vertices: their types, the nodes that each reads, the terms of the loss
- *   needs.c     finds needed vertices, outputs with gradients, strongly connected components of the types' graph
- *   batching.c  chooses levels and groups of virtual processors (components.c: connected components)
+ *   read.c      turns the graph into vertices (applied cells, other ops): their types (cell or op), what each reads, the loss's terms
+ *   needs.c     finds needed vertices, outputs with gradients, recurrences: strongly connected components of the graph of types
+ *   batching.c  chooses levels (vertices that run together), and groups of threads or CTAs (components.c: connected components)
  *     scopes.c    the graphs that batching policies see, and the levels that policies choose
  *     policies.c  the policies (walk.c: a walk through a graph batch by batch; automaton.c, learned.c: learned policies)
  *   cells.c     finds or compiles the batch's cells (history.c: cells of earlier batches; types.c: types of vertices)
- *   steps.c     sorts vertices into blocks, and inside blocks by level
- *     deal.c      assigns connected components to waves and groups, and classifier heads to slices of waves
- *   phases.c    makes tasks: a stage of a block's cell over some of its vertices, in a phase
+ *   steps.c     sorts vertices into blocks (one type, one group, one part of the batch), and inside blocks by level
+ *     deal.c      assigns connected components to groups and waves (parts of the batch), classifier vertices to slices (parts of waves)
+ *   phases.c    makes tasks: a stage (part of a cell) over some vertices of a block, in a phase (time between two barriers)
  *   contributions.c  counts the gradients that vertices contribute, and lists their offsets
- *   memory.c    places a batch's tensors in the pool (allocate.c: by their lifetimes)
+ *   memory.c    places a batch's tensors in the pool, the device's memory (allocate.c: by their lifetimes)
  *   encode.c    writes the words of blocks, lists and tasks (writer.c: appends them)
  *
  *   update.c    a script that only updates parameters

@@ -31,7 +31,7 @@ void carry_free(carry *c, vpps_handle *h);
 void carry_take(const carry *c, vpps_handle *h, vpps_graph *g, uint32_t i, net_decoding *d);
 vpps_status carry_keep(carry *c, vpps_handle *h, vpps_graph *g, uint32_t i, const net_decoding *d);
 
-/* carry_to_text writes the states of all streams as text for a checkpoint, which the caller frees; carry_from_text reads this text. Both
- * fail with MEMORY, with FORMAT where the text does not hold the states of n_streams streams, and as vpps_read_kept and vpps_keep_data do. */
+/* carry_to_text makes a checkpoint's text of all streams' states; the caller frees *out. carry_from_text sets the states from such a text;
+ * messages name `path`. They fail with MEMORY, with FORMAT (a text not of n_streams streams), as vpps_read_kept and vpps_keep_data do. */
 vpps_status carry_to_text(const carry *c, vpps_handle *h, char **out);
 vpps_status carry_from_text(carry *c, vpps_handle *h, const char *path, const char *text);

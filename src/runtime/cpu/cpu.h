@@ -183,7 +183,7 @@ typedef struct vpps_crowd {
     uint32_t rung, home;
     /* period: number of windows after which another number of threads is tried; left: number of windows until then */
     uint32_t period, left;
-    bool down, ends;     /* down: whether fewer threads were tried last; ends: whether this launch ends a window */
+    bool down, ends;     /* down: whether the last trial was of fewer threads; ends: this launch is its window's last */
     atomic_bool crowded; /* whether a thread waited more than much_ns for a free core in the current window */
     /* words, ns: script words run and time in the current window; latest_ns: time of the latest launch; much_ns: limit for `crowded` */
     uint64_t words, ns, latest_ns, much_ns;

@@ -219,7 +219,7 @@ static vpps_status exchange_offsets(vpps_entries *e) {
     return e->c->table->exchange(e->c);
 }
 
-/* Copies the table entries in `list`, which this process owns and process `asker` wants, to `to`. `to` NULL: only counts their words. */
+/* Copies the table entries that process `asker` asked for (list->offsets) to `to`, and counts their words. `to` NULL: only counts. */
 static vpps_status copy_entries(const vpps_entries *e, entry_list *list, uint32_t asker, float *to) {
     list->words = 0;
     for (size_t i = 0; i < list->n; i++) {

@@ -49,7 +49,7 @@ static vpps_rows rows_of(const share *s, const vpps_cell_value *x) {
 
 /* ---------------------------------------------------------------- reads */
 
-/* Checks that a value that is in memory only during one pass (forward or backward) lies where the task, which runs a stage, looks for it. */
+/* Checks that `at`, where a value kept only in forward (or backward) was stored, is where the task reads it: from s->pass_record on. */
 static bool is_where_expected(vpps_checker *c, const share *s, uint32_t value, uint32_t item, vpps_location at) {
     const vpps_cell_value *x = &s->b->cell->c->values[value];
     const uint64_t stride = s->b->cell->c->kept_words[x->record];
