@@ -3,7 +3,7 @@
  *   lower.c          makes values, and the operations that make them, of a recorded cell or a single op
  *   differentiate.c  adds the backward operations, in which reads become sums of gradients (Cavs, section 3.1)
  *   simplify.c       merges equal values and drops values that nothing reads (algebra.c: algebraic rules)
- *   split.c          divides the work into passes (eager, main, lazy: Cavs, section 3.4) and stages, and places kept values
+ *   split.c          divides the work into passes (eager, main, lazy: Cavs, section 3.4) and stages (parts of cells); places kept values
  *   order.c          finds the stages that must wait for other virtual processors (VPs)
  *   program.c        makes each stage's program, a list of steps (program.h); in_place.c removes copies
  *   segments.c       divides a program into segments (segments.h), between which a GPU's CTA has barriers
@@ -127,11 +127,11 @@ typedef struct vpps_cell_run {
 } vpps_cell_run;
 
 typedef struct vpps_cell_value {
-    uint8_t kind;   /* a vpps_cell_kind, which tells which member of the union is in use */
-    uint8_t axis;   /* 0: one value for each vertex; d: one value for each member of list input d - 1 */
-    uint8_t split;  /* vpps_split */
-    uint8_t pass;   /* vpps_pass */
-    bool kept;      /* whether the value is kept in memory for another stage, another vertex or the host */
+    uint8_t kind;  /* a vpps_cell_kind, which tells which member of the union is in use */
+    uint8_t axis;  /* 0: one value for each vertex; d: one for each member (node that is read) of list input d - 1 */
+    uint8_t split; /* vpps_split */
+    uint8_t pass;  /* vpps_pass */
+    bool kept;     /* whether the value is kept in memory for another stage (part of the program), vertex or the host */
     uint8_t record; /* area of memory (record) of a kept value: its axis, or VPPS_RECORD_FORWARD or ..._BACKWARD */
     uint32_t rows, cols;
     uint32_t first_arg, n_args; /* args[first_arg] to args[first_arg + n_args - 1]; of a RUN: in isa.def's order */
@@ -169,7 +169,7 @@ typedef struct vpps_cell_outer {
     uint32_t dy, x;
 } vpps_cell_outer;
 
-/* Inputs or outputs of a cell that a stage uses, as bits. `own`: a virtual processor uses only the rows that it owns; `whole`: all rows. */
+/* Inputs or outputs of a cell that a stage (part of the cell) uses, as bits. `own`: a virtual processor uses its own rows; `whole`: all. */
 typedef struct vpps_stage_set {
     uint64_t own, whole;
 } vpps_stage_set;
@@ -233,7 +233,7 @@ typedef struct vpps_cell_needs {
     uint32_t scales;
     uint32_t in_place; /* whether instructions can read and write values in memory, without buffers (in_place.c) */
     uint32_t group;    /* number of virtual processors (VPs) of a group */
-    /* 0: all processors of a group run the stages of the main passes; else one processor runs them all: 1 + its number */
+    /* 0: all processors of a group run the main passes' stages (parts of the cell); else one runs them all: 1 + its number */
     uint32_t owner;
     vpps_row_rule rows; /* the device's rule */
 } vpps_cell_needs;
@@ -298,7 +298,7 @@ typedef struct vpps_compiled_cell {
     uint32_t n_contributions;
     vpps_cell_outer *outers;
     uint32_t n_outers;
-    /* stages of all passes, in the order in which they run; the stages of pass p begin at first_stage[p] */
+    /* stages (parts of the cell) of all passes, in the order in which they run; the stages of pass p begin at first_stage[p] */
     vpps_cell_stage *stages;
     uint32_t n_stages, first_stage[VPPS_PASSES + 1];
     uint32_t *order; /* numbers of the values in the order of their stages */
@@ -311,7 +311,7 @@ typedef struct vpps_compiled_cell {
     void (*device_free)(void *program);
 } vpps_compiled_cell;
 
-/* Returns the number of the record (memory area) for values that are used only in forward or only in backward, as the stage is. */
+/* A stage runs in forward or in backward. Returns the number of the record (memory area) of values that are used only in this pass. */
 static inline uint32_t vpps_pass_record(const vpps_compiled_cell *c, uint32_t stage) {
     return c->stages[stage].backward ? VPPS_RECORD_BACKWARD : VPPS_RECORD_FORWARD;
 }
@@ -357,7 +357,7 @@ static inline bool vpps_rows_dealt(const vpps_cell_needs *needs, uint32_t rows) 
     return rows >= (uint64_t)r->unit * needs->group || (r->enough && rows >= r->enough);
 }
 
-/* Returns whether a device may skip a stage at vertices where the condition does not hold, and set the outputs to their `otherwise`. No
+/* Returns whether a device may skip a stage (part of a cell) where the condition does not hold, and set outputs to their `otherwise`. No
  * stage is skipped in training, where backward needs all kept values; nor an eager stage, which may run before the condition is known. */
 static inline bool vpps_stage_may_skip(const vpps_compiled_cell *c, const vpps_cell_stage *s) {
     return c->condition.there && !c->needs.training && (s->pass == VPPS_PASS_MAIN || s->pass == VPPS_PASS_LAZY);
@@ -381,7 +381,7 @@ static inline const char *vpps_table_name(const vpps_model *model, vpps_param ta
     return table == VPPS_NO_PARAM ? "kept values" : model->params[table].name;
 }
 
-/* Returns whether a stage of the cell makes the value, unlike inputs, lookups and parameters. */
+/* Returns whether a stage (part) of the cell makes the value, unlike inputs, lookups and parameters. */
 static inline bool vpps_is_made(const vpps_cell_value *v) {
     return v->kind != VPPS_VALUE_INPUT && v->kind != VPPS_VALUE_LOOKUP && v->kind != VPPS_VALUE_PARAMETER;
 }

@@ -15,8 +15,8 @@ typedef struct vpps_cell_cost {
     vpps_cell_flops parameters; /* flops of computing parameter gradients */
 } vpps_cell_cost;
 
-/* A stack: products of one stage that multiply the same operands. A device runs a stack as one product; its matrix is the products'
- * matrices on top of each other. A product with operands of its own is a stack of one. */
+/* A stack: products of one stage (part of a cell between two barriers) that multiply the same operands. A device runs a stack as one
+ * product; its matrix is the products' matrices on top of each other. A product with operands of its own is a stack of one. */
 typedef struct vpps_cell_stack {
     /* first: number of the cell's value that is the stack's first product; n: number of products */
     uint32_t first, n;
@@ -26,7 +26,7 @@ typedef struct vpps_cell_stack {
 void vpps_add_value_flops(const vpps_model *model, const vpps_compiled_cell *c, uint32_t v, vpps_cell_flops *sum);
 vpps_cell_cost vpps_cost_of_cell(const vpps_model *model, const vpps_compiled_cell *c);
 
-/* Sets `work`, the relative cost per vertex and list member, of each of the cell's stages. */
+/* Sets `work`, the relative cost per vertex and list member, of each stage (part between two barriers) of the cell. */
 void vpps_set_stage_work(const vpps_model *model, vpps_compiled_cell *c);
 
 /* Returns the stack to which value v, a PRODUCT or PRODUCT_T, belongs: all products of its stage that multiply the same operands. */

@@ -16,7 +16,7 @@ char *vpps_outer_text(const vpps_model *model, const vpps_compiled_cell *c, uint
 const char *vpps_pass_name(uint32_t pass);
 const char *vpps_split_name(uint32_t split);
 
-/* Prints a stage's program, a line for each step: "run        s3 = sigmoid s1". */
+/* Prints the program of a stage (part of a cell), a line for each step: "run        s3 = sigmoid s1". */
 void vpps_print_steps(FILE *out, const vpps_model *model, const vpps_compiled_cell *c, uint32_t stage);
 
 /* Prints the whole cell. Fails with MEMORY; the caller, who closes `file`, checks for write errors. */

@@ -1,9 +1,9 @@
-/* program.h - the program of each stage of a compiled cell, and of its parameters' gradients, as steps. The CPU runs the steps over
- * tiles of vertices, a GPU's kernel is printed from them, verify executes them as formulas, and `vpps cell` shows them.
+/* program.h - the program of each stage (part between two barriers) of a compiled cell, and of its parameters' gradients, as steps. The CPU
+ * runs them over tiles (a few vertices), a GPU's kernel is printed from them, verify executes them as formulas, `vpps cell` shows them.
  *
- * A step runs over items: the vertices of a task (axis 0), or the members of their list input d - 1 (axis d). Values that a stage
- * makes or loads are in slots. A slot has room for one value of each item; the device decides where slots are: in cache, in registers or
- * in shared memory. */
+ * A step runs over items: the vertices of a task (axis 0), or the members (nodes read) of their list input d - 1 (axis d). Values that a
+ * stage makes or loads are in slots (buffers). A slot has room for one value of each item; the device decides where slots are: in cache, in
+ * registers or in shared memory. */
 #pragma once
 
 #include "cell/cell.h"
@@ -29,7 +29,7 @@ typedef enum vpps_access {
     VPPS_ACCESS_SCALAR, /* element `element` */
     VPPS_ACCESS_COLUMN, /* the element for e's column: the operand has one element for each column */
     VPPS_ACCESS_WHOLE,  /* all elements */
-    VPPS_ACCESS_MEMBERS /* element e of every member of the vertex's list input */
+    VPPS_ACCESS_MEMBERS /* element e of every member (node that is read) of the vertex's list input */
 } vpps_access;
 
 typedef struct vpps_operand {
@@ -54,8 +54,8 @@ typedef enum vpps_step_kind {
     VPPS_STEP_GRADIENT,
     VPPS_STEP_RUN,        /* fills a slot (buffer) with the result of an isa.def instruction on the operands */
     VPPS_STEP_PRODUCT,    /* fills a slot (buffer) or memory with start + the sum of matrices times operands */
-    VPPS_STEP_STORE,      /* record = slot */
-    VPPS_STEP_CONTRIBUTE, /* contribution = slot */
+    VPPS_STEP_STORE,      /* copies a slot (buffer) to a record (kept values) */
+    VPPS_STEP_CONTRIBUTE, /* copies a value to a contribution: a gradient for an input */
     VPPS_STEP_OUTER       /* adds dy x^T, or dy if there is no second operand, to a parameter's gradient */
 } vpps_step_kind;
 
@@ -108,7 +108,7 @@ typedef struct vpps_program {
     uint32_t n_dealt;
 } vpps_program;
 
-/* Makes c->programs: a program for each stage, then one of OUTER steps (parameters' gradients), to run last. Fails with MEMORY. */
+/* Makes c->programs: one for each stage (part), then one of OUTER steps (parameters' gradients), to run last. Fails with MEMORY. */
 vpps_status vpps_make_programs(vpps_compiled_cell *c);
 void vpps_free_programs(vpps_compiled_cell *c);
 
@@ -125,7 +125,7 @@ static inline bool vpps_goes_by_elements(const vpps_program_step *s) {
     return s->kind == VPPS_STEP_RUN && vpps_instructions[s->run.of.opcode].form == VPPS_FORM_EW && !s->run.weights;
 }
 
-/* Take and release a slot, a buffer for one value. A released slot serves the next value of its size and axis. VPPS_NONE: out of memory. */
+/* Take and free a slot (buffer). A freed slot serves the next value of its size and axis (vertices, members). VPPS_NONE: no memory. */
 uint32_t vpps_take_slot(vpps_slots *slots, uint8_t axis, uint16_t dealt, uint32_t words);
 static inline void vpps_release_slot(vpps_slots *slots, uint32_t slot) {
     if (slots->at) slots->at[slot].taken = false;

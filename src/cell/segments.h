@@ -1,9 +1,9 @@
 /* segments.h - divides a stage's program into segments of steps. A barrier of the CTA lies between a segment and the segments it waits for.
  *
- * A stage processes its vertices in tiles. An item is a vertex of the tile or a member of a vertex's list. In an elementwise segment a
- * thread takes one element of one item and computes all values of the segment in registers. A value that another thread or segment reads is
- * stored in a slot, a buffer in shared memory, or in the CTA's scratch memory if the stage has lists of any length. A value in memory that
- * only one segment reads is read there, without a copy in a slot. */
+ * A stage (part of a cell between two barriers) runs over tiles (vertices processed together). An item is a vertex of the tile or a member
+ * (node read) of its list. In an elementwise segment a thread takes one element of one item and computes all values of the segment in
+ * registers. A value that another thread or segment reads is stored in a slot: a buffer in shared memory, or in the CTA's scratch memory if
+ * the stage has lists of any length. A value in memory that only one segment reads is read there, without a copy in a slot. */
 #pragma once
 
 #include "cell/program.h"

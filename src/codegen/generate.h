@@ -1,5 +1,5 @@
-/* generate.h - generates the source text of the kernel for a set of compiled cells: one function per stage, one per
- * cell's gradients, and the template files of interp_templates. */
+/* generate.h - generates the source text of the kernel for a set of compiled cells: one function per stage (part of a cell), one per
+ * cell's parameter gradients, and the template files of interp_templates. */
 #pragma once
 
 #include "codegen/kernel_plan.h"

@@ -1,4 +1,4 @@
-/* generate_stage.h - interfaces between the files that generate the code of a stage, a segment of its program (segments.h) at a time.
+/* generate_stage.h - interfaces between the files that generate the code of a stage (part of a cell), by segments (segments.h).
  *
  *   generate_places.c    expressions for elements of values and for numbers; stores
  *   generate_products.c  segments of products whose rows VPs (virtual processors, CTAs) divide

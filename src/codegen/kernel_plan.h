@@ -9,7 +9,7 @@ enum {
     VPPS_TILE_WORDS = 13312 /* most words of shared memory for the values of a tile (vertices processed together) */
 };
 
-/* Memory that a stage's tiles (vertices processed together) need. */
+/* Memory that the tiles (vertices processed together) of a stage (part of a cell) need. */
 typedef struct vpps_stage_room {
     uint32_t shared_words;
     uint32_t tile; /* number of vertices that are processed at a time */

@@ -1,6 +1,6 @@
-/* automaton.h - a learned batching policy: an automaton that chooses which type's vertices run next. The automaton's state is the set of
- * types with ready vertices (the frontier; Chen et al. 2023, "ED-Batch", sections 2.2 and 2.3). It is learned on one graph, by tabular
- * Q-learning with N-step bootstrapping, and serves all graphs with the same types, whatever their sizes. */
+/* automaton.h - a learned batching policy: an automaton that chooses which vertex type (cell or op) runs next. The automaton's state is the
+ * set of types with ready vertices (the frontier; Chen et al. 2023, "ED-Batch", sections 2.2 and 2.3). It is learned on one graph, by
+ * tabular Q-learning with N-step bootstrapping, and serves all graphs with the same types, whatever their sizes. */
 #pragma once
 
 #include "base/index.h"

@@ -42,5 +42,5 @@ uint64_t vpps_kept_words(const vpps_batching *b, bool heads);
 /* Returns the number of words that all vertices write: values kept for backward, and gradients for the vertices that they read. */
 uint64_t vpps_passed_words(const vpps_batching *b);
 
-/* Returns the flops of one vertex of the cell (axis 0; at least 1), or of one member of its list input number axis - 1 (axis > 0). */
+/* Returns the flops of one vertex of the cell (axis 0; at least 1), or of one member (node read) of its list input axis - 1. */
 static inline uint64_t vpps_cost_of_item(const vpps_compiled_cell *c, uint32_t axis) { return c->flops[axis] + !axis; }

@@ -33,7 +33,7 @@ typedef struct vpps_block_uses {
     uint32_t runs, uses;
 } vpps_block_uses;
 
-/* Offsets in memory of the values that a block of vertices keeps for backward: [0]: of vertices; [d]: of members of list input d - 1. */
+/* Offsets of the values that a block of vertices keeps for backward: [0]: of vertices; [d]: of members (nodes read) of list input d - 1. */
 typedef struct vpps_block_memory {
     uint32_t kept[VPPS_AXES];
 } vpps_block_memory;

@@ -1,6 +1,6 @@
 /* deal.h - decides when and where each vertex is computed. A batch is cut into waves, which run one after the other in the same memory. A
- * wave's vertices are assigned to groups of virtual processors (threads or CTAs). A group runs the classifier heads of a wave in slices,
- * one after the other, so that the heads need less memory at once. */
+ * wave's vertices are assigned to groups of virtual processors (threads or CTAs). A group runs the classifier heads (vertices that only
+ * the loss reads) of a wave in parts, called slices, one after the other, so that the heads need less memory at once. */
 #pragma once
 
 #include "script/batching.h"

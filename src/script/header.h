@@ -43,7 +43,7 @@ typedef struct vpps_block {
     unsigned group;
     unsigned n; /* number of vertices */
     unsigned members[4];
-    /* offset of the values kept for backward: [0] of the vertices; [d] of the members of list input d - 1, one after the other */
+    /* offset of the values kept for backward: [0] of the vertices; [d] of the members (nodes read) of list input d - 1, in order */
     unsigned kept[5];
     unsigned arrays; /* address in the script of arrays with data of the block's vertices */
 } vpps_block;
@@ -57,7 +57,7 @@ typedef struct vpps_task {
     unsigned wait, signals;
     /* barrier whose counter each virtual processor increments after the task; VPPS_NO_BARRIER: none */
     unsigned signal;
-    /* STAGE tasks. stage: number of the stage in its cell; pass_record: offset of values that only forward or only backward uses;
+    /* STAGE tasks. stage: number of the stage (part of the cell); pass_record: offset of values that only forward or only backward uses;
      * contributions: offset of the gradients that the stage computes for the vertices it reads. */
     unsigned stage, pass_record, contributions;
     unsigned address; /* the task's address in the host's script, for error messages */

@@ -1,9 +1,9 @@
-/* learned.h - learned batching policies: for each kind of graph, an automaton that chooses which type's vertices run next. */
+/* learned.h - learned batching policies: for each kind of graph, an automaton that chooses which vertex type (cell or op) runs next. */
 #pragma once
 
 #include "script/automaton.h"
 
-/* A kind of graph: the names of its vertices' types, and which type reads which. All batches of one network on one kind of data have the
+/* A kind of graph: names of its vertex types (cells, ops), and which reads which. All batches of one network on one kind of data have the
  * same kind, whatever the network's size. */
 typedef struct vpps_graph_kind {
     const char *names; /* names of the vertex types in graphs of this kind, sorted, with " | " between them */

@@ -1,4 +1,4 @@
-/* phases.h - a batch's tasks: which stage runs over which vertices, and in which phase. A phase is the time between two barriers. */
+/* phases.h - a batch's tasks: which stage (part of a cell) runs over which vertices, in which phase (time between two barriers). */
 #pragma once
 
 #include "script/steps.h"
@@ -33,7 +33,7 @@ typedef struct vpps_tasks {
 /* Makes the batch's tasks and assigns them to phases (times between two barriers). False: out of memory. */
 bool vpps_choose_phases(const vpps_steps *s, vpps_arena *arena, vpps_tasks *out);
 
-/* Counts a task's items: items[0] becomes the number of its vertices, items[d] the number of members of the vertices' list input d - 1. */
+/* Counts a task's items: items[0] becomes the number of its vertices, items[d] that of members (nodes read) of their list input d - 1. */
 static inline void vpps_items_of_task(const vpps_steps *s, const vpps_stage_task *t, uint32_t *items) {
     const vpps_step_block *b = &s->blocks[t->block];
     items[0] = t->n;

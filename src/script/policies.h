@@ -1,4 +1,4 @@
-/* policies.h - batching policies. A policy divides a graph's vertices into batches that run in turn; a batch has vertices of one type. */
+/* policies.h - batching policies. A policy divides a graph's vertices into batches that run in turn, each of one type (cell or op). */
 #pragma once
 
 #include "script/automaton.h"

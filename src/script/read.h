@@ -1,4 +1,4 @@
-/* read.h - reads a batch's graph for the scheduler: vertices with the nodes that each reads, their types, and the terms of the loss. */
+/* read.h - reads a batch's graph for the scheduler: vertices, their types (cell or op), the nodes that each reads, and the loss's terms. */
 #pragma once
 
 #include "base/arena.h"
@@ -67,7 +67,7 @@ typedef struct vpps_reading {
     const vpps_read_vertex *vertices;
     /* for each vertex: data of its list inputs and its dropout; zeros if its cell has none */
     const vpps_vertex_lists *lists;
-    /* for each vertex: its level (vertices of one level run together); valid if the types' cycles are as in the preceding batch */
+    /* for each vertex: its level (vertices that run together); valid if reads between types form the same cycles as in the last batch */
     const uint32_t *levels;
     /* all reads, by reader: reads of single inputs, then reads of list inputs (unless an earlier vertex has the same lists) */
     const vpps_read *sources;

@@ -23,7 +23,7 @@ vpps_status vpps_scope_of_scc(const vpps_batch_needs *n, uint32_t scc, vpps_aren
  * have one type. */
 vpps_status vpps_scope_of_all(const vpps_batch_needs *n, vpps_arena *arena, vpps_scope *out);
 
-/* Returns the name of a type; `type` is an element of vpps_scope.types. */
+/* Returns the name of a vertex type (cell or op); `type` is an element of vpps_scope.types. */
 const char *vpps_scope_type_name(const vpps_reading *r, uint32_t type);
 
 /* Chooses each vertex's level (vertices of one level run together): in recurrences of several vertex types by the request's batching

@@ -28,9 +28,9 @@ typedef struct vpps_steps {
     const vpps_batching *batching;
     const vpps_batch_needs *needs; /* vertices and gradients that must be computed (batching->needs) */
     const vpps_reading *reading;
-    /* For each vertex: number of its slice (deal.h) times n_groups, plus number of its group of virtual processors. Slices are numbered
-     * through all waves. Vertices that only the losses read are divided among the slices of their wave. All other vertices have the number
-     * of the wave's last slice, in which their backward runs; their forward runs before all slices of the wave. */
+    /* For each vertex: number of its slice (part of a wave) times n_groups, plus number of its group of virtual processors. Slices are
+     * numbered through all waves (parts of the batch). Vertices that only the losses read are divided among the slices of their wave. All
+     * others have the number of the wave's last slice, in which their backward runs; their forward runs before all slices of the wave. */
     const uint32_t *place;
     /* blocks of vertices, sorted by strongly connected component of the types' graph, by type, by slice (part of the batch), by group */
     const vpps_step_block *blocks;
@@ -83,7 +83,7 @@ static inline uint32_t vpps_first_member(const vpps_steps *s, const vpps_step_bl
     return s->first_members[vpps_vertices_of(s, b)[at].vertex].of[axis - 1];
 }
 
-/* The batch is divided into n_waves waves, each wave into n_slices slices. Returns the number of all slices. */
+/* The batch is divided into n_waves parts (waves), each wave into n_slices parts (slices). Returns the number of all slices. */
 static inline uint32_t vpps_all_slices(const vpps_steps *s) { return s->n_waves * s->n_slices; }
 
 /* Returns the last slice of the wave to which a slice belongs (waves are parts of the batch, slices parts of a wave). */

@@ -8,7 +8,7 @@
  *   tasks (vpps_task), group after group
  *
  * A block is the vertices of one cell that one group of virtual processors (VPs) runs, sorted by level. A block's vertices are numbered
- * from 0. Members of a list input are also numbered from 0, through the lists of all vertices. Arrays of a block, in order:
+ * from 0. Members (nodes read) of a list input are numbered from 0, too, through the lists of all vertices. Arrays of a block, in order:
  *
  *   vertices[n]                      the graph's record of each vertex, for printing and checking
  *   for each input that is no list:  offsets[n]: for each vertex, offset of the value that the input reads
@@ -183,8 +183,8 @@ static inline void vpps_items_of(const vpps_block_view *view, uint32_t first, ui
     }
 }
 
-/* Vertices [first, first + n) of a block run a stage; the group's virtual processors divide the vertices so that each has about equal work
- * (vpps_cell_stage). Returns the vertices of processor number `member`. lists[d]: the block's array `starts` of list input d - 1. */
+/* Vertices [first, first + n) of a block run a stage (part of a cell); the group's virtual processors divide the vertices so that each has
+ * about equal work. Returns the vertices of processor number `member`. lists[d]: the block's array `starts` of list input d - 1. */
 vpps_rows vpps_share_of_stage(const vpps_cell_stage *stage, const uint32_t *const *lists, uint32_t first, uint32_t n,
                               uint32_t group, uint32_t member);
 
@@ -196,8 +196,8 @@ static inline uint64_t vpps_contribution_words(const vpps_compiled_cell *c, uint
     return ((words + 15) & ~(uint64_t)15) * (to->partial ? c->needs.group : 1);
 }
 
-/* A stage stores its contributions (gradients for the cell's inputs) one after the other. Returns the number of words before contribution
- * j; for j = c->n_contributions, the number of all words. items[0]: number of vertices; items[d]: of members of list input d - 1. */
+/* A stage (part of a cell) stores its contributions (gradients for inputs) one after the other. Returns the number of words before number
+ * j; for j = c->n_contributions, of all words. items[0]: number of vertices; items[d]: of members (nodes read) of list input d - 1. */
 static inline uint64_t vpps_contribution_at(const vpps_compiled_cell *c, uint32_t stage, const uint32_t *items,
                                             uint32_t j) {
     uint64_t at = 0;

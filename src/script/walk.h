@@ -1,5 +1,5 @@
-/* walk.h - a graph whose vertices have types, and a walk through it, batch by batch: each batch runs all vertices of one type that are
- * ready (Chen et al. 2023, "ED-Batch", algorithm 1). G is the graph of the vertices that have not run. G^a has G's
+/* walk.h - a graph whose vertices have types (cells or ops), and a walk through it, batch by batch: each batch runs all vertices of one
+ * type that are ready (Chen et al. 2023, "ED-Batch", algorithm 1). G is the graph of the vertices that have not run. G^a has G's
  * vertices of type a, and an edge between two of them if a path of G, through vertices of any types, connects them. */
 #pragma once
 

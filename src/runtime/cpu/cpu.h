@@ -3,7 +3,7 @@
  *   device.c, pages.c, failure.c   memory, launching, parameters to and from the model; how a failed batch ends
  *   threads.c, meetings.c, crowd.c, bind_threads.c   waiting, waking, barriers; how many threads run VPs, and on which CPUs
  *   check.c, vp.c   check scripts before they run; a thread's loop over its VPs' tasks
- *   stage.c, tile.c, steps.c, tile_products.c   stages of cells, tile by tile; a tile's layout and steps
+ *   stage.c, tile.c, steps.c, tile_products.c   stages (parts) of cells, by tiles (a few vertices); a tile's layout and steps
  *   outer.c, updates.c, gradients.c   parameters: their gradients, accumulated over launches, too; norms and updates
  *   blocks.c, copies.c, packs.c   matrices as blocks of rows, transposed for backward, packed in bf16
  *   units.c, amx.c, avx512_*.c   the processor's instructions for products
@@ -179,7 +179,7 @@ static inline uint32_t vpps_rung_of(uint32_t worker) { return worker ? 32 - (uin
 /* Measured speeds of launches of one kind, such as training, by which crowd.c chooses how many threads (2^rung) run such launches. Speeds
  * are measured over windows: series of consecutive launches with one number of threads. */
 typedef struct vpps_crowd {
-    /* the launches of the current window run on 2^rung threads; the fastest window had 2^home threads */
+    /* the launches of the current window (series) run on 2^rung threads; the fastest window had 2^home threads */
     uint32_t rung, home;
     /* period: number of windows after which another number of threads is tried; left: number of windows until then */
     uint32_t period, left;
@@ -439,8 +439,8 @@ static inline float *vpps_in_pool(const vpps_cpu *cpu, const vpps_block_view *vi
  * called before matrices are made. Fails as the communicator does. */
 vpps_status vpps_cpu_open_products(vpps_cpu *cpu);
 
-/* Chooses whether virtual processors (threads) divide a stage's work by rows or by vertices. Takes what an earlier run has measured with
- * this machine and model, unless the options forbid that. Otherwise, options->tune makes trained batches measure both. */
+/* Chooses whether virtual processors (threads) divide the work of a stage (part of a cell) by rows or by vertices. Takes what an earlier
+ * run measured with this machine and model, unless the options forbid that. Otherwise, options->tune makes trained batches measure both. */
 void vpps_cpu_open_splits(vpps_cpu *cpu);
 
 /* ---- groups.c */

@@ -1,5 +1,5 @@
 /* outer.h - sums of outer products dy x^T, which are gradients of matrices. outer.c computes them; updates.c computes a gradient as a part
- * of the update, block by block, where that is cheaper than storing the gradient. */
+ * of the update, some rows of the matrix at a time, where that is cheaper than storing the gradient. */
 #pragma once
 
 #include "runtime/cpu/cpu.h"

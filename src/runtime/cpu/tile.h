@@ -1,6 +1,6 @@
-/* tile.h - runs stages in tiles: a few vertices at a time, whose values stay in the core's nearest caches between two steps. A stage's
- * program (cell/program.h) keeps values in numbered buffers ("slots"). In a tile, a slot is an array with an entry per item (vertex or list
- * member). If virtual processors (threads) divide rows, entries hold the rows of this one, else whole values. */
+/* tile.h - runs stages (parts of cells) in tiles: a few vertices at a time, whose values stay in the core's nearest caches between two
+ * steps. A stage's program (cell/program.h) keeps values in numbered buffers ("slots"). In a tile, a slot is an array with an entry per
+ * item (vertex or list member). If virtual processors (threads) divide rows, entries hold the rows of this one, else whole values. */
 #pragma once
 
 #include "runtime/cpu/cpu.h"
@@ -11,7 +11,7 @@ typedef struct vpps_tile_slot {
     uint32_t width; /* number of floats of one item (vertex or list member) */
 } vpps_tile_slot;
 
-/* Layout of the memory of a stage's tiles (vertices computed together), for one virtual processor (thread) of a group. */
+/* Memory layout of the tiles (vertices computed together) of a stage (part of a cell), for one virtual processor (thread) of a group. */
 typedef struct vpps_tile_layout {
     vpps_tile_slot *slots; /* layout of each slot (buffer) of the program, indexed by the slot's number */
     /* rows of an operand that this virtual processor (thread) owns; indexed by vpps_operand.dealt, which is 0 for operands with all rows */
@@ -97,5 +97,5 @@ static inline uint32_t vpps_vertex_at(const vpps_tile *t, uint32_t i) {
 
 bool vpps_tile_product(const vpps_tile *t, const vpps_program_step *s);
 
-/* Runs all steps of the stage's program over the tile (vertices that are computed together). */
+/* Runs all steps of the stage (part of a cell) over the tile (vertices that are computed together). */
 bool vpps_run_tile(vpps_tile *t);

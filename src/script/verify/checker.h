@@ -23,7 +23,7 @@ typedef struct vpps_stage_read {
 } vpps_stage_read;
 
 typedef struct vpps_stage_info {
-    uint32_t first, n; /* values that the stage reads: cell->reads[first] to cell->reads[first + n - 1] */
+    uint32_t first, n; /* reads of the stage (part of the cell): cell->reads[first] to cell->reads[first + n - 1] */
     bool rows;         /* true: each virtual processor computes only some rows of the stage's values */
 } vpps_stage_info;
 
@@ -183,7 +183,7 @@ typedef struct vpps_checker {
     uint32_t *first_term;
     vpps_tensor *tensors;
     uint32_t n_tensors;
-    /* bit sets: ran: stages that vertices have run; taken: gradients for inputs (contributions) that were added to a sum */
+    /* bit sets: ran: stages (cell parts) that vertices have run; taken: gradients for inputs (contributions) that were added to a sum */
     uint64_t *ran, *taken;
     uint64_t n_ran, n_taken;
     uint32_t **due_entries; /* for each lookup table's entry: number of terms of its gradient not yet summed up */
@@ -288,7 +288,7 @@ bool vpps_check_blocks(vpps_checker *c);
 vpps_location vpps_check_location(const vpps_checker *c, uint32_t output);
 /* Returns the number of the output that node x is; VPPS_NONE: no block of vertices has it, and the script is refused. */
 uint32_t vpps_check_output(vpps_checker *c, vpps_node x);
-/* Returns the number of the block that computes an output. *k: the output's number in its vertex; *position: the vertex's in its block. */
+/* Returns the block of vertices that computes an output. *k: the output's number in its vertex; *position: the vertex's in the block. */
 uint32_t vpps_check_block_of(const vpps_checker *c, uint32_t output, uint32_t *k, uint32_t *position);
 /* Adds tensor t at this offset and returns its number; VPPS_NONE: words are outside the batch's memory, and the script is refused. */
 uint32_t vpps_check_add_tensor(vpps_checker *c, uint64_t offset, vpps_tensor t);

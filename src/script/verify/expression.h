@@ -45,7 +45,7 @@ enum { VPPS_EXPRESSION_WORDS = 6 + VPPS_AXES };
 
 typedef struct vpps_expression {
     uint8_t kind;
-    uint8_t axis; /* 0: one value per vertex; d: one value per member of list input d */
+    uint8_t axis; /* 0: one value per vertex; d: one value per member (node read) of list input d */
     uint32_t rows, cols;
     uint32_t a[VPPS_EXPRESSION_WORDS];
     uint32_t first, n; /* the expression's terms: terms[first] to terms[first + n - 1] */

@@ -12,7 +12,7 @@ typedef struct vpps_function_node {
     uint32_t first, n; /* the node's arguments: args[first] to args[first + n - 1] */
     uint32_t imm;
     uint8_t imm_source; /* source of the integer `imm` (vpps_operand_source): STATIC, INDEX or OWN */
-    uint8_t axis;       /* 0: one value per vertex; d: one value per member of list input d */
+    uint8_t axis;       /* 0: one value per vertex; d: one value per member (node read) of list input d */
     bool over_list;
 } vpps_function_node;
 

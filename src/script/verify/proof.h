@@ -11,7 +11,7 @@ typedef struct vpps_proof {
     vpps_expressions *s;
     uint32_t *is;        /* for each value: number of its expression; VPPS_NONE: no step has computed the value */
     uint64_t *gradients; /* for each value, as bits: the outputs on whose gradients the value depends */
-    uint8_t *stays;      /* for each value: whether it is read after all stages of its vertex are done */
+    uint8_t *stays;      /* for each value: whether it is read after all stages (parts of the cell) have run */
     uint8_t *stored;     /* for each value: whether a step has stored it in its vertex's memory */
     /* for each value: whether the compiled cell lists it as a value of its stage; the scheduler uses these lists */
     uint8_t *listed;
@@ -20,7 +20,7 @@ typedef struct vpps_proof {
     uint32_t *read_until;
     uint32_t v; /* number of the current value, for error messages */
 
-    /* stage: number of the stage whose program is run; number: number of its current step. The members below are of this stage. */
+    /* stage: number of the stage (cell part) that is run; number: number of its current step. The members below are of this stage. */
     uint32_t stage, number;
     const vpps_program *program;
     const vpps_program_step *step;
@@ -57,7 +57,7 @@ uint32_t vpps_proof_lookup(const vpps_proof *p, uint32_t index);
 bool vpps_proof_is_sound(const vpps_proof *p, const vpps_operand *o);
 bool vpps_proof_holds(const vpps_proof *p, const vpps_operand *o);
 bool vpps_proof_reads(vpps_proof *p, const vpps_operand *o);
-/* Notes that the current stage reads the words `extent` of a value in memory. */
+/* Notes that the current stage (part of the cell) reads the words `extent` of a value in memory. */
 bool vpps_proof_add_read(vpps_proof *p, uint32_t value, vpps_extent extent);
 
 /* ---- formulas.c */
