@@ -441,13 +441,13 @@ class Recorder(Builder):
             check(lib.vpps_scatter(self._p, self._own(x).id))
 
     def push(self, *xs: Node | Dense) -> None:
-        """Makes values nodes of the graph, such as logits; the nodes are numbered from 0, separately from outputs made by `scatter`."""
+        """Makes each value an output for operations outside cells, such as logits; numbered from 0, separately from the outputs of `scatter`."""
         for x in xs:
             check(lib.vpps_push(self._p, self._own(x).id))
 
     def condition(self, scalar: Node, value: int | None = None) -> None:
-        """Sets the cell's condition: `scalar`, an input (of `gather` or `pull`), is above 0, or, with `value`, rounds to that number. All
-        outputs are then made by `scatter_else`."""
+        """Gives the cell a condition, which holds at a vertex if `scalar`, an input (of `gather` or `pull`), is above 0 or, with `value`, rounds
+        to `value`. Make all outputs by `scatter_else`, which says what they are where the condition does not hold."""
         if value is None:
             check(lib.vpps_condition(self._p, self._own(scalar).id))
         else:

@@ -309,7 +309,7 @@ def picked(ids: U32, i: Any, what: str) -> Any:
 
 
 class Vertex(Uncopied):
-    """One application of a cell. Other vertices read the outputs that its cell makes by `scatter`; nodes made by `push` serve any operation."""
+    """One application of a cell (a recorded function). Other vertices can read its outputs of `scatter`, any operation its outputs of `push`."""
 
     __slots__ = ("_e", "id")
 
