@@ -9,10 +9,10 @@ static void draw_given(episode *x) {
         for (uint32_t i = 0; i < n; i++) {
             const vpps_node node = i + 1 < n ? all[vpps_random_below(&random, n_nodes)] : x->given[k].nodes[0];
             const size_t elems = vpps_words(vpps_plain_signature(x->g[k], node));
-            float *g = need(calloc(elems, sizeof *g));
-            for (size_t j = 0; j < elems; j++) g[j] = vpps_random_unit(&random) - 0.5f;
+            float *g = i && vpps_random_below(&random, 4) == 0 ? NULL : need(calloc(elems, sizeof *g));
+            for (size_t j = 0; g && j < elems; j++) g[j] = vpps_random_unit(&random) - 0.5f;
             x->given[k].nodes[i] = node;
-            x->given[k].gradients[i] = g;
+            x->given[k].gradients[i] = g; /* NULL: zeros */
         }
     }
 }
@@ -250,18 +250,18 @@ static bool request_nodes(vpps_handle *h, const episode *x, const expectation *e
     return check_nodes(&gradients, equal, "gradient", r, r->grads, e->gradient_deviation[k]);
 }
 
-/* Runs both halves of a step on batch number k. With `drops`, first makes a step that is given up. */
-static bool step_in_halves(vpps_handle *h, const episode *x, const expectation *e, uint32_t k, bool drops) {
+/* Runs both halves of a step on batch number k: with no_parameters, after a step that is given up. */
+static bool step_in_halves(vpps_handle *h, const episode *x, const expectation *e, uint32_t k, bool no_parameters) {
     const ref_run *r = e->training[k];
     some_nodes values = {.n = x->given[k].n}, gradients = draw_nodes(r, x->g[k], NODES, vpps_mix64(r->n_values + k));
     memcpy(values.nodes, x->given[k].nodes, values.n * sizeof *values.nodes);
     for (uint32_t i = 0; i < values.n; i++)
         values.outs[i] = need(calloc(r->first[values.nodes[i] + 1] - r->first[values.nodes[i]], sizeof(float)));
-    const vpps_request request = {sizeof request,  values.n,       values.nodes, values.outs, gradients.n,
-                                  gradients.nodes, gradients.outs, false,        0,           false};
+    const vpps_request request = {sizeof request,  values.n,       values.nodes,  values.outs, gradients.n,
+                                  gradients.nodes, gradients.outs, no_parameters, 0,           false};
     const float *const *given = (const float *const *)x->given[k].gradients;
-    bool good = !drops || (fine(vpps_step_forward(h, x->g[k], &request), "vpps_step_forward") &&
-                           fine(vpps_step_drop(h), "vpps_step_drop"));
+    bool good = !no_parameters || (fine(vpps_step_forward(h, x->g[k], &request), "vpps_step_forward") &&
+                                   fine(vpps_step_drop(h), "vpps_step_drop"));
     good = good && fine(vpps_step_forward(h, x->g[k], &request), "vpps_step_forward");
     good = check_nodes(&values, good, "forward half's value", r, r->values, e->value_deviation[k]);
     good = good && fine(vpps_step_backward(h, request.n_values, given), "vpps_step_backward");
@@ -270,7 +270,8 @@ static bool step_in_halves(vpps_handle *h, const episode *x, const expectation *
 
 /* Runs backward of batch number k; with requests, first without parameters' gradients, which must have no effect. */
 static bool step_backward(vpps_handle *h, const episode *x, const expectation *e, uint32_t k, int ways) {
-    if (x->given[k].n) return step_in_halves(h, x, e, k, ways & EPISODE_REQUEST);
+    if (x->given[k].n)
+        return (!(ways & EPISODE_REQUEST) || step_in_halves(h, x, e, k, true)) && step_in_halves(h, x, e, k, false);
     if (!(ways & EPISODE_REQUEST)) return fine(vpps_backward(h, x->g[k], x->loss[k], NULL), "vpps_backward");
     return request_nodes(h, x, e, k, true) && request_nodes(h, x, e, k, false);
 }

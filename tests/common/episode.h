@@ -10,7 +10,8 @@ enum { EPISODE_BATCHES = 4, EPISODE_NODES = 6 /* in halves */, EPISODE_READ = 25
 
 /* Ways of a run. EPISODE_FORWARD: vpps_forward first reads some nodes. EPISODE_PARTS: vpps_backward and vpps_update instead of vpps_fb; with
  * EPISODE_REQUEST: with a request for some nodes. EPISODE_HALVES: vpps_step_forward and vpps_step_backward; with EPISODE_REQUEST: after a step that
- * is given up. EPISODE_ROWS: on the CPU; virtual processors share out the rows of every matrix that has 16, as they do those of large ones. */
+ * is given up and one without parameters' gradients. EPISODE_ROWS: on the CPU; virtual processors share out the rows of every matrix that has 16,
+ * as they do those of large ones. */
 enum { EPISODE_FORWARD = 1, EPISODE_PARTS = 2, EPISODE_REQUEST = 4, EPISODE_HALVES = 8, EPISODE_ROWS = 16 };
 
 /* Some batches, each of which is a graph of the model. */
@@ -30,7 +31,7 @@ typedef struct episode {
     } given[EPISODE_BATCHES];
 } episode;
 
-/* Returns an episode of these graphs. With EPISODE_HALVES in `ways`, draws nodes of each batch, one of them twice, and their gradients. */
+/* Returns an episode of these graphs. With EPISODE_HALVES in `ways`, draws nodes of each batch, one of them twice, and their gradients, some NULL. */
 episode episode_of(const rg_built *built, int ways);
 void episode_forget(episode *x);
 

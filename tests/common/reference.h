@@ -54,7 +54,8 @@ typedef struct ref_run {
 
 /* Computes the values of all nodes. NULL: the graph has an error. */
 ref_run *ref_forward(vpps_graph *g, const ref_model *m, const ref_mode *mode);
-/* Computes the gradients of all nodes and parameters: of the scalar `loss`; or of the sum over n nodes of their elements times given ones. */
+/* Computes the gradients of all nodes and parameters: of the scalar `loss`; or of the sum over n nodes of their elements times given ones
+ * (NULL: zeros). */
 void ref_backward(ref_run *r, const ref_model *m, vpps_node loss);
 void ref_backward_from(ref_run *r, const ref_model *m, uint32_t n, const vpps_node *nodes, float *const *gradients);
 void ref_run_destroy(ref_run *r);

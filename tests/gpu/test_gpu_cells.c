@@ -442,7 +442,7 @@ TEST(one_buffer_serves_all_vertices) {
 
 /* A product of one vector with A and B places their tiles of eight rows in turn: a loop over A's tiles in another cell must not read B's. */
 TEST_EACH(weights_placed_in_turn, 1, 3) {
-    enum { ROWS = 2400, COLUMNS = 40 };
+    enum { ROWS = 2400, COLUMNS = 16 };
     static const gpu_layout layout = {2, 128, 1, 1};
     AT_END(training_end) training t = training_of(1);
     const vpps_param A = add_matrix(t.model, "A", ROWS, COLUMNS), B = add_matrix(t.model, "B", ROWS, COLUMNS);
