@@ -240,18 +240,14 @@ static bool are_alike(const arranger *a, uint32_t v, uint32_t u) {
     return true;
 }
 
-/* Returns operand number o of the operation that makes value v. The result is operand 0. */
-static uint32_t operand_of(const arranger *a, uint32_t v, uint32_t o) {
-    const vpps_compiled_cell *c = a->c;
-    return a->variable[o ? c->args[c->values[v].first_arg + o - 1].value : v];
-}
-
 static bool add_batch(arranger *a, const uint32_t *members, uint32_t width) {
     const uint32_t n_operands = 1 + a->c->values[members[0]].n_args, first = a->n_operands;
     if (!VPPS_RESERVE(a->operands, first + (size_t)n_operands * width) || !VPPS_RESERVE(a->batches, a->n_batches + 1u))
         return false;
-    for (uint32_t o = 0; o < n_operands; o++)
-        for (uint32_t i = 0; i < width; i++) a->operands[a->n_operands++] = operand_of(a, members[i], o);
+    for (uint32_t o = 0; o < n_operands; o++) /* operand 0: the values themselves */
+        for (uint32_t i = 0; i < width; i++)
+            a->operands[a->n_operands++] =
+                a->variable[o ? a->c->args[a->c->values[members[i]].first_arg + o - 1].value : members[i]];
     a->batches[a->n_batches++] = (vpps_layout_batch){.n_operands = n_operands, .width = width};
     return true;
 }

@@ -6,12 +6,6 @@ static bool has_slot(const vpps_segments *s, uint32_t v) {
     return s->made_in[v] != VPPS_NONE && s->slot[v] != VPPS_NONE;
 }
 
-/* Returns whether the slots (buffers) of two values overlap. */
-static bool slots_meet(const vpps_segments *s, uint32_t u, uint32_t v) {
-    return s->c->values[u].axis == s->c->values[v].axis && s->slot[u] < s->slot[v] + vpps_segment_width(s, v) &&
-           s->slot[v] < s->slot[u] + vpps_segment_width(s, u);
-}
-
 /* Returns why a segment (list of steps) must not read value u in memory, or NULL if it may. alike: each thread reads only its element. */
 static const char *memory_wrong(const vpps_segments *s, uint32_t segment, uint32_t u, bool alike) {
     if (!s->memory[u]) return "reads what is nowhere";
@@ -32,7 +26,8 @@ static const char *read_wrong(const vpps_segments *s, uint32_t segment, uint32_t
     if (s->last_read[u] <= segment) return "reads a slot after its last use";
     for (uint32_t v = 0; v < s->c->n_values; v++)
         if (v != u && has_slot(s, v) && !made_before(s, v, s->made_in[u], false) && made_before(s, v, segment, true) &&
-            slots_meet(s, u, v))
+            s->c->values[u].axis == s->c->values[v].axis && s->slot[u] < s->slot[v] + vpps_segment_width(s, v) &&
+            s->slot[v] < s->slot[u] + vpps_segment_width(s, u))
             return "reads a slot that holds something else";
     return NULL;
 }

@@ -60,10 +60,6 @@ typedef struct pass {
 static vpps_outer outer_of(const tiles *t, uint32_t i) { return vpps_outer_product_of(t->w->c, t->outers[i]); }
 static uint32_t length_of(const tiles *t, uint32_t i) { return outer_of(t, i).x->rows; }
 static uint32_t rows_of(const tiles *t, uint32_t i) { return vpps_outer_rows(t->w, t->outers[i]); }
-static uint32_t columns_of(const tiles *t, uint32_t i) {
-    return vpps_min_u32(length_of(t, i), vpps_outer_blocks(t->w, t->outers[i]) * VPPS_OUTER_COLUMNS);
-}
-
 static uint32_t next_of_x(const tiles *t, uint32_t i) {
     const uint32_t x = t->x_of[i];
     for (i++; i < t->n && t->x_of[i] != x; i++) {}
@@ -114,7 +110,8 @@ static bool find_units(tiles *t, uint32_t slots) {
     t->n_units = 0;
     for (uint32_t i = 0; i < t->n; i++) {
         if (t->x_of[i] != i) continue;
-        const uint32_t blocks = (columns_of(t, i) + 4 * t->lanes - 1) / (4 * t->lanes);
+        const uint32_t own = vpps_outer_blocks(t->w, t->outers[i]) * VPPS_OUTER_COLUMNS;
+        const uint32_t blocks = (vpps_min_u32(length_of(t, i), own) + 4 * t->lanes - 1) / (4 * t->lanes);
         for (uint32_t first = 0; first < t->n_slots[i]; first += slots)
             for (uint32_t block = 0; block < blocks; block++) {
                 if (t->n_units == MOST_UNITS) return false;
@@ -203,12 +200,6 @@ static bool lay_out(tiles *t) {
 
 /* ---------------------------------------------------------------- text */
 
-static void put_columns(const tiles *t, const pass *p) {
-    for (uint32_t b = 0; b < p->n_blocks; b++)
-        fprintf(t->w->out, ",\nvpps_staged_columns<v%u, %u, %u>", outer_of(t, p->x[b]).x->value,
-                4 * t->lanes * p->block[b], 4 * t->lanes * b);
-}
-
 /* Writes C++ types that copy the CTA's rows of the vectors dy to shared memory, up to 32 rows of one dy each, or all of a dy that has more
  * rows than the CTA has threads. With fewer warps than types, a warp runs several types; with more warps, several warps run one type, each
  * for some of the vertices. */
@@ -274,7 +265,9 @@ static void put_pass(const tiles *t, const pass *p, uint32_t turns) {
     fprintf(t->w->out, "vpps_unit_sums<%u, %u, %u, %u, %d, %u, %s, %s, %u", p->slots, t->lanes, p->words, p->vectors,
             AT_ONCE, p->parts, vpps_truth(quads), vpps_truth(t->w->vectors_due), outer_of(t, 0).dy->axis);
     t->w->vectors_due = false;
-    put_columns(t, p);
+    for (uint32_t b = 0; b < p->n_blocks; b++)
+        fprintf(t->w->out, ",\nvpps_staged_columns<v%u, %u, %u>", outer_of(t, p->x[b]).x->value,
+                4 * t->lanes * p->block[b], 4 * t->lanes * b);
     put_rows(t, p);
     fprintf(t->w->out,
             looped ? ">::run<%u>(*this, units + turn * %uu, slots + turn * %uu);\n});\n}\n"

@@ -211,11 +211,6 @@ static bool open_count(count *c, const vpps_graph *g) {
     return c->used && c->gradient;
 }
 
-static void close_count(count *c) {
-    VPPS_FREE_ARRAYS(c->inside, c->at, c->operands);
-    VPPS_FREE(c->gradient, c->used, c->first);
-}
-
 static vpps_status give(const vpps_cost *cost, vpps_cost *out) {
     return vpps_give_struct(out, cost, sizeof *cost, sizeof *cost, "vpps_cost");
 }
@@ -230,6 +225,7 @@ vpps_status vpps_graph_cost(vpps_graph *g, vpps_cost *out) {
     for (uint32_t r = 0; r < g->n_records && ok; r++)
         ok = g->records[r].cell == VPPS_NODE_RECORD ? count_node(&c, r) : count_vertex(&c, r);
     c.cost.nodes = g->size;
-    close_count(&c);
+    VPPS_FREE_ARRAYS(c.inside, c.at, c.operands);
+    VPPS_FREE(c.gradient, c.used, c.first);
     return ok ? give(&c.cost, out) : vpps_fail(VPPS_MEMORY, "graph: no memory to count %u nodes", g->size);
 }

@@ -86,10 +86,6 @@ typedef struct writer {
     bool more; /* whether an event was written before, so that a comma is needed */
 } writer;
 
-static void put_string(FILE *f, const char *text) {
-    vpps_json_write_string(f, vpps_is_utf8(text) ? text : "(not UTF-8)");
-}
-
 static void put_track(writer *w, uint32_t track, const char *name) {
     fprintf(w->file,
             "%s{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":%u,\"args\":{\"name\":\"%s\"}},\n"
@@ -103,7 +99,7 @@ static void put_event(writer *w, uint32_t track, const char *kind, const char *n
                       uint64_t end_ns) {
     const uint64_t ts = begin_ns - w->trace->begin_ns, dur = end_ns - begin_ns;
     fputs(w->more ? ",\n{\"name\":" : "{\"name\":", w->file);
-    put_string(w->file, name);
+    vpps_json_write_string(w->file, vpps_is_utf8(name) ? name : "(not UTF-8)");
     fprintf(w->file,
             ",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":%u,\"ts\":%" PRIu64 ".%03u,\"dur\":%" PRIu64
             ".%03u,\"args\":{",

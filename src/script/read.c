@@ -232,16 +232,13 @@ static bool note_whole(reader *r) {
     return true;
 }
 
-static bool is_whole(const reader *r, uint32_t record) {
-    return r->whole && record < r->out->n_vertices && r->whole[record];
-}
-
 /* Adds a term to the loss. A sum is put on the stack, so that its terms replace it; another node becomes a seed, from which backward starts. */
 static vpps_status add_term(reader *r, vpps_node x, float factor, size_t *depth) {
     const vpps_graph *g = r->out->g;
     float first, others;
     const uint32_t record = g->node_record[x];
-    if (is_linear(g, record, &first, &others) && !is_whole(r, record)) {
+    const bool whole = r->whole && record < r->out->n_vertices && r->whole[record];
+    if (is_linear(g, record, &first, &others) && !whole) {
         if (!VPPS_TAKE_MORE(r->arena, r->sums, r->sums_capacity, *depth + 1)) return vpps_no_memory();
         r->sums[(*depth)++] = (loss_sum){record, 0, factor * first, factor * others};
         return VPPS_OK;

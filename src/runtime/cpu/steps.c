@@ -144,7 +144,7 @@ static bool next_item(const vpps_tile *t, uint32_t axis, item *at) {
     if (++at->number >= t->n[axis]) return false;
     if (!axis) {
         at->in_part = at->number;
-        at->vertex = vpps_vertex_at(t, at->number);
+        at->vertex = t->live ? t->live[t->first[0] + at->number] : t->first[0] + at->number;
         return true;
     }
     if (!at->number) at->in_part = 0;

@@ -88,11 +88,6 @@ static inline uint32_t vpps_first_of(const vpps_tile *t, const vpps_operand *o) 
     return t->layout->own[o->dealt].first;
 }
 
-/* Returns the number, in the block of vertices, of the i-th vertex that `t` covers. */
-static inline uint32_t vpps_vertex_at(const vpps_tile *t, uint32_t i) {
-    return t->live ? t->live[t->first[0] + i] : t->first[0] + i;
-}
-
 /* ---- steps (steps.c, tile_products.c). The functions return false if out of memory. */
 
 bool vpps_tile_product(const vpps_tile *t, const vpps_program_step *s);

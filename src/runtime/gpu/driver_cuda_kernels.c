@@ -43,11 +43,6 @@ static vpps_status check_shape(cuda_driver *d, vpps_kernel *k, const vpps_launch
     return VPPS_OK;
 }
 
-/* Returns whether the driver rejected code because a compiler newer than the driver made it. */
-static bool is_too_new(vpps_cu_result code) {
-    return code == VPPS_CU_INVALID_IMAGE || code == VPPS_CU_NO_BINARY_FOR_GPU;
-}
-
 /* Loads a kernel from a CUBIN, or from PTX, which the driver then compiles. *code: the driver's result code. */
 static vpps_status load_image(cuda_driver *d, const void *image, const vpps_launch_shape *shape, vpps_kernel **out,
                               vpps_cu_result *code) {
@@ -118,7 +113,8 @@ vpps_status vpps_cuda_load(vpps_driver *base, const char *source, const char *de
     VPPS_TRY(vpps_compile(source, "vpps_kernel", binary, description, true, &cubin, &bytes, report));
     const vpps_status status = load_image(d, cubin, shape, out, &code);
     free(cubin);
-    return is_too_new(code) ? load_ptx(d, source, virtual_arch, shape, out, report) : status;
+    const bool too_new = code == VPPS_CU_INVALID_IMAGE || code == VPPS_CU_NO_BINARY_FOR_GPU; /* than the driver */
+    return too_new ? load_ptx(d, source, virtual_arch, shape, out, report) : status;
 }
 
 /* Compiles the source to a CUBIN in the disk cache. Does nothing if the GPU needs PTX, which the driver compiles only while loading it. */

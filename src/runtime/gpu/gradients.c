@@ -3,10 +3,6 @@
  * before the next batch reuses their memory. */
 #include "runtime/gpu/gpu.h"
 
-static vpps_status no_memory(const vpps_gpu *gpu) {
-    return vpps_fail(VPPS_MEMORY, "%s: out of memory for gradients", gpu->table->name);
-}
-
 void vpps_gpu_mark_outers(const vpps_batch *batch, bool products, bool *marks) {
     const vpps_task *end = vpps_end_of_tasks(batch->script, 0);
     for (const vpps_task *t = vpps_first_task(batch->script, 0); t < end; t++) {
@@ -37,7 +33,8 @@ static vpps_status read_entries(vpps_gpu *gpu, const uint32_t *script) {
         const vpps_table *t = vpps_table_at(script, i);
         words += (size_t)t->n * vpps_entry_elems(gpu->model, t->param);
     }
-    if (!VPPS_RESERVE(gpu->rows, words + 1) || !VPPS_RESERVE(gpu->segments, h->n_tables + 1u)) return no_memory(gpu);
+    if (!VPPS_RESERVE(gpu->rows, words + 1) || !VPPS_RESERVE(gpu->segments, h->n_tables + 1u))
+        return vpps_fail(VPPS_MEMORY, "%s: out of memory for gradients", gpu->table->name);
     float *to = gpu->rows;
     for (uint32_t i = 0; i < h->n_tables; i++) {
         const vpps_table *t = vpps_table_at(script, i);

@@ -46,14 +46,11 @@ uint32_t vpps_gpu_number(const vpps_communicator *c) {
     return before;
 }
 
-static vpps_status no_memory(const vpps_gpu *gpu) {
-    return vpps_fail(VPPS_MEMORY, "%s: out of memory for gradients of several processes", gpu->table->name);
-}
-
 static vpps_status reduce_run(vpps_gpu *gpu, vpps_communicator *c, uint64_t address, size_t words) {
     if (!words) return VPPS_OK;
     if (gpu->gpus) return vpps_nccl_sum(gpu->gpus, (float *)(uintptr_t)address, words);
-    if (!VPPS_RESERVE(gpu->staged, words)) return no_memory(gpu);
+    if (!VPPS_RESERVE(gpu->staged, words))
+        return vpps_fail(VPPS_MEMORY, "%s: out of memory for gradients of several processes", gpu->table->name);
     VPPS_TRY(gpu->table->read(gpu->driver, gpu->staged, address, words * sizeof(float)));
     VPPS_TRY(vpps_comm_allreduce(c, gpu->staged, words));
     VPPS_TRY(gpu->table->write(gpu->driver, address, gpu->staged, words * sizeof(float)));

@@ -259,10 +259,6 @@ uint32_t vpps_express_slice(vpps_expressions *s, uint32_t rows, uint32_t cols, u
 
 /* ---------------------------------------------------------------- instructions */
 
-static bool is_static(const vpps_run *run, float f) {
-    return run->f_source == VPPS_OPERAND_STATIC && !run->average && vpps_float_bits(run->f) == vpps_float_bits(f);
-}
-
 /* If all operands of an instruction are constants, sets *sum to their sum, in which operand 0 is multiplied by `first` and each other operand by
  * `others`. Else returns false. */
 static bool constant_sum(const vpps_expressions *s, const vpps_run *run, float first, float others, float *sum) {
@@ -420,7 +416,8 @@ uint32_t vpps_express_run(vpps_expressions *s, const vpps_run *run) {
         if (run->f_source == VPPS_OPERAND_STATIC) return linear(s, run, run->f, run->f);
         break;
     case VPPS_I_DROPOUT:
-        if (is_static(run, 0)) return linear(s, run, 1, 1);
+        if (run->f_source == VPPS_OPERAND_STATIC && !run->average && !vpps_float_bits(run->f))
+            return linear(s, run, 1, 1);
         break;
     case VPPS_I_MUL: return multiply(s, x, run->operands);
     case VPPS_I_WHEN: return choose(s, x, run->operands);
