@@ -28,7 +28,7 @@ typedef enum vpps_cell_kind {
     VPPS_VALUE_RUN,     /* the result of an instruction of the instruction set, isa.def */
     VPPS_VALUE_PRODUCT, /* a sum of matrices times values, plus a bias or another value */
     /* A sum of transposed matrices times values. If each virtual processor (VP) owns rows of the matrices, each VP computes a partial sum.
-     * If each owns columns (by_columns), each VP computes whole rows of the result. */
+     * If each owns columns (vpps_row_rule), each VP computes rows of the result, or of one of a few partial sums. */
     VPPS_VALUE_PRODUCT_T,
     VPPS_VALUE_POSITIONS /* positions of the greatest or least elements, found by the preceding MAX_OF or MIN_OF */
 } vpps_cell_kind;
@@ -144,8 +144,9 @@ typedef struct vpps_cell_value {
         vpps_param vector; /* PARAMETER: the vector */
         vpps_cell_run run; /* RUN: the instruction */
         vpps_param bias;   /* PRODUCT: the bias vector that is added to the product; VPPS_NO_PARAM: none */
-        /* PRODUCT_T: true: each processor computes whole rows, from columns of the matrices that it owns; false: a partial sum */
-        bool by_columns;
+        /* PRODUCT_T: number of partial sums whose sum is the value. If processors own columns (vpps_row_rule), processor m computes its rows
+         * (vpps_share_rows) of partial sum m % shares, from an equal part of the operands' elements. */
+        uint32_t shares;
     };
 } vpps_cell_value;
 
@@ -155,7 +156,6 @@ typedef struct vpps_cell_contribution {
     bool lookup;
     uint32_t index; /* number of the input or lookup through which the vertex reads the value */
     uint32_t value;
-    bool partial; /* whether each virtual processor of the group computes a partial sum of the contribution */
     /* Whether the contribution is stored as two factors: a value of the vertex (`vector`) and a scalar for each list member (`scalar`).
      * They are multiplied when contributions are added up. */
     bool scaled;
@@ -386,29 +386,30 @@ static inline bool vpps_is_made(const vpps_cell_value *v) {
     return v->kind != VPPS_VALUE_INPUT && v->kind != VPPS_VALUE_LOOKUP && v->kind != VPPS_VALUE_PARAMETER;
 }
 
-/* Returns whether each virtual processor of a group computes a partial sum of the value, from the rows of a matrix that it owns. */
-static inline bool vpps_makes_shares(const vpps_cell_value *v) {
-    return v->kind == VPPS_VALUE_PRODUCT_T && v->split == VPPS_SPLIT_ROWS && !v->by_columns;
+/* Returns the number of partial sums, of different virtual processors, whose sum is the value; 1: the value has no partial sums. */
+static inline uint32_t vpps_shares_of(const vpps_cell_value *v) {
+    return v->kind == VPPS_VALUE_PRODUCT_T && v->split == VPPS_SPLIT_ROWS ? v->shares : 1;
 }
+static inline bool vpps_makes_shares(const vpps_cell_value *v) { return vpps_shares_of(v) > 1; }
 
-/* Returns the number of partial sums that are added up to the value; 1: there are no partial sums. */
-static inline uint32_t vpps_shares_of(const vpps_compiled_cell *c, const vpps_cell_value *v) {
-    return vpps_makes_shares(v) ? c->needs.group : 1;
+/* Returns the rows of a value of `rows` rows of which processor m of a group computes a partial sum: sum number m % shares. */
+static inline vpps_rows vpps_share_rows(const vpps_cell_needs *needs, uint32_t rows, uint32_t shares, uint32_t m) {
+    return vpps_rows_of(rows, needs->rows.unit, needs->group / shares, m / shares);
 }
 
 /* Returns the distance in words between the beginnings of two successive partial sums of a value of `words` words. */
 static inline uint32_t vpps_share_words(uint32_t words) { return words < 16 ? words : (words + 15) & ~15u; }
 
 /* Returns the number of words that a kept value takes in its record (memory area), all partial sums included. */
-static inline uint32_t vpps_place_words(const vpps_compiled_cell *c, const vpps_cell_value *v) {
-    return vpps_share_words(vpps_value_words(v)) * vpps_shares_of(c, v);
+static inline uint32_t vpps_place_words(const vpps_cell_value *v) {
+    return vpps_share_words(vpps_value_words(v)) * vpps_shares_of(v);
 }
 
 /* Returns whether two kept values overlap in memory: they have one record (memory area), and common words there. */
 static inline bool vpps_places_meet(const vpps_compiled_cell *c, uint32_t u, uint32_t v) {
     const vpps_cell_value *a = &c->values[u], *b = &c->values[v];
-    return a->kept && b->kept && a->record == b->record && a->offset < b->offset + vpps_place_words(c, b) &&
-           b->offset < a->offset + vpps_place_words(c, a);
+    return a->kept && b->kept && a->record == b->record && a->offset < b->offset + vpps_place_words(b) &&
+           b->offset < a->offset + vpps_place_words(a);
 }
 
 /* Make a compiled cell that has only forward values. vpps_lower_cell: from a recorded cell. vpps_lower_op: from one op with signature s and

@@ -208,7 +208,7 @@ static void print_place(printer *p, uint32_t record, uint32_t offset) {
             const vpps_cell_value *x = &c->values[v];
             if (!x->kept || x->record != record || x->offset != offset) continue;
             if (!*between) {
-                fprintf(p->file, "    %6u %6u words", offset, vpps_place_words(c, x));
+                fprintf(p->file, "    %6u %6u words", offset, vpps_place_words(x));
                 if (vpps_axis_of(record)) print_axis(p, record);
                 fputs("  ", p->file);
             }
@@ -286,7 +286,9 @@ static void print_contributions(printer *p) {
         fprintf(p->file, ", %u words", vpps_value_words(x));
         if (x->axis) print_axis(p, x->axis);
         if (to->scaled) fputs(", as its factors", p->file);
-        fputs(to->partial ? ", a share from every VP\n" : "\n", p->file);
+        if (vpps_makes_shares(x))
+            fprintf(p->file, x->shares < c->needs.group ? ", in %u shares" : ", a share from every VP", x->shares);
+        fputc('\n', p->file);
     }
 }
 

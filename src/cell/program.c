@@ -48,8 +48,8 @@ static uint16_t deal(builder *b, uint32_t rows) {
 static vpps_operand shape_of(builder *b, uint32_t v) {
     const vpps_cell_value *x = value_at(b, v);
     vpps_operand o = {.axis = x->axis, .rows = x->rows, .cols = x->cols, .value = v, .matrix = VPPS_NO_PARAM};
-    const bool share = made_here(b, v) && vpps_makes_shares(x);
-    if (b->p->rows && vpps_rows_dealt(&b->c->needs, x->rows) && !share) o.dealt = deal(b, x->rows);
+    if (b->p->rows && vpps_rows_dealt(&b->c->needs, x->rows)) o.dealt = deal(b, x->rows);
+    if (made_here(b, v) && vpps_makes_shares(x)) o.dealt = 0;
     return o;
 }
 
@@ -102,7 +102,7 @@ static vpps_operand contributed(builder *b, uint32_t v, uint32_t j) {
     vpps_operand o = shape_of(b, v);
     o.place = VPPS_PLACE_CONTRIBUTION;
     o.at = j;
-    o.shares = b->c->contributions[j].partial;
+    o.shares = vpps_makes_shares(value_at(b, v));
     return o;
 }
 
@@ -231,7 +231,8 @@ static bool starts_in_memory(const builder *b, const vpps_cell_value *x, uint32_
 
 static void add_product(builder *b, uint32_t v, uint32_t place) {
     const vpps_cell_value *x = value_at(b, v);
-    const bool transposed = x->kind == VPPS_VALUE_PRODUCT_T, whole = !transposed || x->by_columns;
+    const bool transposed = x->kind == VPPS_VALUE_PRODUCT_T,
+               whole = !transposed || (b->p->rows && b->c->needs.rows.columns);
     vpps_operand start = {.place = VPPS_PLACE_NONE, .matrix = VPPS_NO_PARAM};
     if (vpps_bias_of(x) != VPPS_NO_PARAM) {
         start = shape_of(b, v);
@@ -250,6 +251,7 @@ static void add_product(builder *b, uint32_t v, uint32_t place) {
     vpps_program_step *s = add_step(b, VPPS_STEP_PRODUCT, to);
     if (!s) return;
     s->product.transposed = transposed;
+    s->product.shares = whole ? vpps_shares_of(x) : 1;
     s->product.start = start;
     for (uint32_t k = 0; k < x->n_args; k++) {
         const vpps_cell_arg *a = arg_at(b, x, k);
@@ -264,10 +266,6 @@ static void add_product(builder *b, uint32_t v, uint32_t place) {
 }
 
 /* ---------------------------------------------------------------- values */
-
-static bool has_positions(const builder *b, uint32_t v) {
-    return v + 1 < b->c->n_values && value_at(b, v + 1)->kind == VPPS_VALUE_POSITIONS;
-}
 
 /* Returns whether value v is used only as a gradient stored as two factors, so that no step computes the product of the factors. */
 static bool is_scaled(const builder *b, uint32_t v) {
@@ -286,7 +284,7 @@ static void add_stores(builder *b, uint32_t v) {
 static void make_value(builder *b, uint32_t v) {
     const vpps_cell_value *x = value_at(b, v);
     take_slot(b, v);
-    if (has_positions(b, v)) take_slot(b, v + 1);
+    if (v + 1 < b->c->n_values && value_at(b, v + 1)->kind == VPPS_VALUE_POSITIONS) take_slot(b, v + 1);
     if (!b->ok) return;
     if (x->kind == VPPS_VALUE_RUN) {
         add_run(b, v);

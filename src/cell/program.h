@@ -78,7 +78,9 @@ typedef struct vpps_program_step {
             vpps_operand positions;
         } run;
         struct {
-            bool transposed;    /* whether the product's matrices are transposed before they multiply */
+            bool transposed; /* whether the product's matrices are transposed before they multiply */
+            uint32_t
+                shares; /* number of equal parts of the operands, each of which other virtual processors multiply */
             vpps_operand start; /* the bias vector or value that is added to the product; VPPS_PLACE_NONE: none */
         } product;
     };

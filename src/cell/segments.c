@@ -16,10 +16,10 @@ typedef struct builder {
     bool ok;
 } builder;
 
-uint32_t vpps_most_rows(const vpps_cell_needs *needs, uint32_t rows) {
+uint32_t vpps_most_rows(const vpps_cell_needs *needs, uint32_t rows, uint32_t shares) {
     uint32_t most = 0;
-    for (uint32_t m = 0; m < needs->group; m++) {
-        const vpps_rows own = vpps_rows_of(rows, needs->rows.unit, needs->group, m);
+    for (uint32_t m = 0; m < needs->group; m += shares) {
+        const vpps_rows own = vpps_share_rows(needs, rows, shares, m);
         most = vpps_max_u32(most, own.end - own.first);
     }
     return most;
@@ -27,7 +27,7 @@ uint32_t vpps_most_rows(const vpps_cell_needs *needs, uint32_t rows) {
 
 uint32_t vpps_segment_width(const vpps_segments *s, uint32_t v) {
     const vpps_cell_value *x = &s->c->values[v];
-    return vpps_is_dealt(s, v) ? vpps_most_rows(&s->c->needs, x->rows) : vpps_value_words(x);
+    return vpps_is_dealt(s, v) ? vpps_most_rows(&s->c->needs, x->rows, vpps_shares_of(x)) : vpps_value_words(x);
 }
 
 /* ---------------------------------------------------------------- steps */

@@ -74,7 +74,7 @@ void vpps_segments_free(vpps_segments *s);
 bool vpps_only_products_read(const vpps_compiled_cell *c, uint32_t v);
 
 /* Returns how many rows of a value with `rows` rows are owned by the virtual processor that owns most. */
-uint32_t vpps_most_rows(const vpps_cell_needs *needs, uint32_t rows);
+uint32_t vpps_most_rows(const vpps_cell_needs *needs, uint32_t rows, uint32_t shares);
 
 /* Returns how many elements of a value one virtual processor computes at most per vertex or list member (own rows, if rows are divided). */
 uint32_t vpps_segment_width(const vpps_segments *s, uint32_t v);

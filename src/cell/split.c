@@ -132,7 +132,7 @@ static vpps_split wanted_split(const work *w, const vpps_cell_value *x) {
 }
 
 bool vpps_reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *x, uint32_t i) {
-    if (x->kind == VPPS_VALUE_PRODUCT || (x->kind == VPPS_VALUE_PRODUCT_T && x->by_columns))
+    if (x->kind == VPPS_VALUE_PRODUCT || (x->kind == VPPS_VALUE_PRODUCT_T && c->needs.rows.columns))
         return c->args[x->first_arg + i].matrix != VPPS_NO_PARAM;
     if (x->kind != VPPS_VALUE_RUN) return false;
     const char *types = vpps_instructions[x->run.opcode].operands;
@@ -177,7 +177,7 @@ static void choose_splits(work *w) {
     for (uint32_t v = 0; v < c->n_values; v++) {
         vpps_cell_value *x = &c->values[v];
         x->split = (uint8_t)(!vpps_is_made(x) ? VPPS_SPLIT_OFF : rows ? wanted_split(w, x) : VPPS_SPLIT_VERTICES);
-        if (x->kind == VPPS_VALUE_PRODUCT_T) x->by_columns = x->split == VPPS_SPLIT_ROWS && c->needs.rows.columns;
+        if (x->kind == VPPS_VALUE_PRODUCT_T) x->shares = c->needs.rows.columns ? 1 : c->needs.group;
     }
     split_as_read(c, VPPS_SPLIT_ROWS);
     /* if each processor reads only its own rows of a value, each processor also computes only its own rows of the value */
@@ -305,13 +305,38 @@ static void choose_scaled(vpps_compiled_cell *c) {
     }
 }
 
+/* Returns whether all that stage s makes are transposed products for inputs, which processors can compute as partial sums: each multiplies one of
+ * `shares` equal parts of all operands, and computes as many times more rows. */
+static bool fits_shares(const vpps_compiled_cell *c, const vpps_cell_stage *s, uint32_t shares) {
+    enum { MOST_ROWS = 16, QUAD = 4, LEAST = 2048 /* elements of all operands that a processor multiplies */ };
+    uint32_t rows = 0;
+    for (const uint32_t *v = &c->order[s->first]; v < &c->order[s->first + s->n]; v++) {
+        const vpps_cell_value *x = &c->values[*v];
+        uint32_t all = 0;
+        if (x->kind != VPPS_VALUE_PRODUCT_T || x->split != VPPS_SPLIT_ROWS || !only_contributed(c, *v)) return false;
+        for (uint32_t a = x->first_arg, n; a < x->first_arg + x->n_args; a++, all += n)
+            if ((n = c->values[c->args[a].value].rows) % (shares * QUAD)) return false;
+        rows += (x->rows * shares + c->needs.group - 1) / c->needs.group;
+        if (all < shares * LEAST) return false;
+    }
+    return rows <= MOST_ROWS && c->needs.group % shares == 0;
+}
+
+/* Every processor would read long operands, to compute few rows: lets processors divide the operands, too, if they own columns. */
+static void choose_shares(vpps_compiled_cell *c) {
+    for (uint32_t i = 0, shares; i < c->n_stages && c->needs.rows.columns; i++) {
+        for (shares = 4; shares > 1 && !fits_shares(c, &c->stages[i], shares);) shares--;
+        for (uint32_t k = 0; k < c->stages[i].n && shares > 1; k++)
+            c->values[c->order[c->stages[i].first + k]].shares = shares;
+    }
+}
+
 static void choose_kept(work *w) {
     vpps_compiled_cell *c = w->c;
     const uint32_t forever = UINT32_MAX;
     choose_scaled(c);
     for (uint32_t j = 0; j < c->n_contributions; j++) {
         vpps_cell_contribution *to = &c->contributions[j];
-        to->partial = vpps_makes_shares(&c->values[to->value]);
         if (!to->scaled) continue;
         keep(w, to->vector, forever);
         keep(w, to->scalar, forever);
@@ -367,7 +392,7 @@ static bool read_before(const vpps_compiled_cell *c, uint32_t u, uint32_t v) {
 static bool may_follow(const work *w, uint32_t u, uint32_t v) {
     const vpps_compiled_cell *c = w->c;
     const vpps_cell_value *a = &c->values[u], *b = &c->values[v];
-    if (w->last[u] == VPPS_NONE || vpps_place_words(c, a) != vpps_place_words(c, b) || a->axis != b->axis) return false;
+    if (w->last[u] == VPPS_NONE || vpps_place_words(a) != vpps_place_words(b) || a->axis != b->axis) return false;
     if (w->one_pass[u] && w->one_pass[v] && backward(c, u) != backward(c, v))
         /* one value is used in forward only, the other in backward only: they lie in different areas of memory */
         return false;
@@ -421,7 +446,7 @@ static void place_in_records(work *w, const uint32_t *place) {
                 x->offset = c->values[place[v]].offset;
                 continue;
             }
-            const uint32_t words = vpps_place_words(c, x);
+            const uint32_t words = vpps_place_words(x);
             uint32_t *at = &c->kept_words[x->record];
             if (words >= 16) *at = (*at + 15) & ~15u;
             x->offset = *at;
@@ -471,6 +496,7 @@ vpps_status vpps_split_cell(const vpps_model *model, vpps_compiled_cell *c) {
         ok = number_stages(&w) && list_stages(&w);
     }
     if (ok) {
+        choose_shares(c);
         choose_kept(&w);
         ok = place_kept(&w);
     }

@@ -29,7 +29,8 @@ bool vpps_fragment_of(const vpps_program *p, const vpps_product_tile *tile, uint
             const vpps_operand *a = &p->operands[x->first + k];
             if (a->value != operand || found++ != which) continue;
             out->rows[i] = (vpps_weight_row){a->matrix, tile->rows[i].row, x->product.transposed};
-            out->length = a->rows;
+            out->shares = x->product.shares;
+            out->length = a->rows / out->shares;
             any = true;
         }
     }
@@ -39,7 +40,7 @@ bool vpps_fragment_of(const vpps_program *p, const vpps_product_tile *tile, uint
 }
 
 bool vpps_same_weights(const vpps_fragment *a, const vpps_fragment *b) {
-    bool same = a->length == b->length;
+    bool same = a->length == b->length && a->shares == b->shares;
     for (uint32_t i = 0; i < VPPS_FRAGMENT_ROWS && same; i++) {
         const vpps_weight_row *x = &a->rows[i], *y = &b->rows[i];
         same = x->matrix == y->matrix && x->row == y->row && x->transposed == y->transposed;

@@ -146,17 +146,18 @@ static void plan_late_weights(vpps_kernel_plan *plan, const vpps_kernel_room *ro
     for (uint32_t i = 0; i < r->n; i++) plan->late |= is_late(plan, &r->list[i]);
 }
 
-void vpps_put_matrix(const vpps_generation *g, vpps_param matrix, bool transposed) {
+void vpps_put_matrix(const vpps_generation *g, vpps_param matrix, bool transposed, uint32_t shares) {
     const vpps_parameter_data *p = &g->model->params[matrix];
-    fprintf(g->out, "vpps_matrix<%u, %u, %uu, %u, %u>", transposed ? p->cols : p->rows, transposed ? p->rows : p->cols,
-            g->matrix_at[matrix], transposed ? 1 : p->cols, transposed ? p->cols : 1);
+    fprintf(g->out, "vpps_matrix<%u, %u, %uu, %u, %u, %u>", transposed ? p->cols : p->rows,
+            (transposed ? p->rows : p->cols) / shares, g->matrix_at[matrix], transposed ? 1 : p->cols,
+            transposed ? p->cols : 1, shares);
 }
 
 /* Writes a C++ object of type vpps_resident_matrix (loads.cuh), which loads a thread's weights of a matrix. */
 static void put_resident(const vpps_generation *g, const vpps_resident *m) {
     put_parameter_name(g->out, &g->model->params[m->matrix], m->transposed);
     fprintf(g->out, "\nvpps_resident_matrix<");
-    vpps_put_matrix(g, m->matrix, m->transposed);
+    vpps_put_matrix(g, m->matrix, m->transposed, m->shares);
     fprintf(g->out, ", %u, %u, %u, %u>(a, member)", vpps_rows_of_thread(m), m->columns, m->run, m->blocks);
 }
 
@@ -218,8 +219,8 @@ static void put_fragment_rows(const vpps_generation *g, const vpps_fragment *f) 
         words = words == VPPS_NONE || words == own_words ? own_words : 0;
         quads &= !x->transposed && p->cols % QUAD == 0;
     }
-    fprintf(g->out, "vpps_fragment_rows<%u, %u, %u, %s>", (uint32_t)(f - g->plan->residents.fragments), height, words,
-            vpps_truth(quads));
+    fprintf(g->out, "vpps_fragment_rows<%u, %u, %u, %s, %u>", (uint32_t)(f - g->plan->residents.fragments), height,
+            words, vpps_truth(quads), f->shares);
 }
 
 /* Writes the C++ type (loads.cuh) that loads a fragment of weights: eight rows. */
@@ -368,7 +369,7 @@ static vpps_status put_kernel(const vpps_generation *g, vpps_kernel_plan *plan) 
 static uint64_t cost_of_gradient(const vpps_kernel_plan *plan, const vpps_parameter_data *p, uint32_t teams) {
     enum { COPY = 22, MULTIPLY = 3, BLOCK = VPPS_OUTER_COLUMNS };
     const vpps_cell_needs team = {.group = plan->n_vps / teams, .rows.unit = plan->row_unit};
-    uint64_t rows = vpps_most_rows(&team, p->rows);
+    uint64_t rows = vpps_most_rows(&team, p->rows, 1);
     if (plan->parts) rows = (rows + VPPS_FRAGMENT_ROWS - 1) / VPPS_FRAGMENT_ROWS * VPPS_FRAGMENT_ROWS;
     const uint64_t blocks = (p->cols + BLOCK - 1) / BLOCK,
                    columns = teams == 1 ? p->cols : (blocks + teams - 1) / teams * BLOCK;

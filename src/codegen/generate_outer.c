@@ -29,7 +29,7 @@ static bool is_whole_matrix(const work *w, uint32_t outer) {
 
 static uint32_t most_rows(const work *w, uint32_t rows, uint32_t teams) {
     const vpps_cell_needs all = {.group = w->g->plan->n_vps / teams, .rows.unit = w->g->plan->row_unit};
-    return vpps_most_rows(&all, rows);
+    return vpps_most_rows(&all, rows, 1);
 }
 
 static uint32_t height(const work *w, uint32_t outer) { return vpps_outer_of(w->c, outer).dy->rows; }

@@ -24,7 +24,7 @@ enum { LEAST_TURNS = 4 };
 static bool is_wide(const work *w) { return w->g->plan->residents.wide_words > 0; }
 
 static const vpps_resident *resident_of(const work *w, const vpps_program_step *x, vpps_param matrix) {
-    return vpps_resident_of(&w->g->plan->residents, matrix, x->product.transposed);
+    return vpps_resident_of(&w->g->plan->residents, matrix, x->product.transposed, x->product.shares);
 }
 
 static uint32_t blocks_of(const work *w, uint32_t v) {
@@ -54,10 +54,16 @@ static bool begins_at_quads(const work *w, uint32_t v) {
     return has_quads(w, v) || (vpps_is_long(vpps_stage_value(w, v)) && w->s.memory[v]->place == VPPS_PLACE_RECORD);
 }
 
+/* Returns the number of elements of vector v that a virtual processor multiplies: all or, if the stage makes partial sums, an equal part. */
+static uint32_t length_of(const work *w, uint32_t v) { return vpps_stage_value(w, v)->rows / vpps_stage_shares(w); }
+
 /* Writes an operand's last template argument: a function that returns the address of the operand's vector of a vertex or list member. */
 static void put_place(const work *w, uint32_t operand) {
+    char element[64] = "0u";
+    if (vpps_stage_shares(w) > 1)
+        snprintf(element, sizeof element, "member %% %uu * %uu", vpps_stage_shares(w), length_of(w, operand));
     fprintf(w->out, ">([&](unsigned item) { return &");
-    vpps_put_memory(w, operand, "first_item + item", "0u");
+    vpps_put_memory(w, operand, "first_item + item", element);
     fprintf(w->out, "; })");
 }
 
@@ -65,7 +71,7 @@ static void put_place(const work *w, uint32_t operand) {
 static void put_streamed_part(const work *w, const pass *p, uint32_t first, uint32_t rows, vpps_param matrix) {
     const output *o = &p->outputs[first];
     fprintf(w->out, is_wide(w) ? ", vpps_wide_rows<" : ", vpps_streamed_part<");
-    vpps_put_matrix(w->g, matrix, w->s.made_by[o->value]->product.transposed);
+    vpps_put_matrix(w->g, matrix, w->s.made_by[o->value]->product.transposed, vpps_stage_shares(w));
     fprintf(w->out, ", %u, %u, %u", first, rows * p->turns, o->row);
     if (!is_wide(w)) fprintf(w->out, ", %u", p->blocks);
     fputc('>', w->out);
@@ -99,8 +105,8 @@ static const vpps_resident *put_matrices(const work *w, const pass *p, uint32_t 
 static bool put_operand(const work *w, const pass *p, uint32_t v, bool streamed, const char *before) {
     const vpps_resident *m = put_matrices(w, p, v, streamed, VPPS_NONE, false);
     if (!m) return false;
-    fprintf(w->out, "%s\nvpps_operand_at<%u, %u, %u, %u, %s, ", before, vpps_stage_value(w, v)->rows, m->run,
-            m->columns / m->run, w->g->plan->threads / p->blocks * m->run, vpps_truth(begins_at_quads(w, v)));
+    fprintf(w->out, "%s\nvpps_operand_at<%u, %u, %u, %u, %s, ", before, length_of(w, v), m->run, m->columns / m->run,
+            w->g->plan->threads / p->blocks * m->run, vpps_truth(begins_at_quads(w, v)));
     if (w->copy_item_words && w->copy_at[v] != VPPS_NONE && !streamed)
         fprintf(w->out, "%u", w->copy_at[v]);
     else
@@ -121,8 +127,7 @@ static void put_wide_pass(const work *w, const pass *p) {
     fprintf(w->out, looped ? ", turn * %uu}.run(" : "}.run(", p->n);
     for (uint32_t v = 0; v < w->c->n_values; v++) {
         for (uint32_t k = 0; put_matrices(w, p, v, true, k, false); k++, before = ",") {
-            fprintf(w->out, "%s\nvpps_wide_operand_at<%u, %s", before, vpps_stage_value(w, v)->rows,
-                    vpps_truth(has_quads(w, v)));
+            fprintf(w->out, "%s\nvpps_wide_operand_at<%u, %s", before, length_of(w, v), vpps_truth(has_quads(w, v)));
             put_matrices(w, p, v, true, k, true);
             put_place(w, v);
         }
@@ -237,7 +242,7 @@ static bool put_tile_operand(const work *w, const vpps_product_tile *tiles, uint
                              const char *before) {
     const vpps_fragment *f = put_fragments(w, tiles, n, operand, streamed, false);
     if (!f) return false;
-    fprintf(w->out, "%s\nvpps_tile_operand_at<%u, %u, %s, %s", before, vpps_stage_value(w, operand)->rows, f->steps,
+    fprintf(w->out, "%s\nvpps_tile_operand_at<%u, %u, %s, %s", before, length_of(w, operand), f->steps,
             vpps_truth(vpps_is_kept_in_parts(w->g, w->c, operand)), vpps_truth(begins_at_quads(w, operand)));
     put_fragments(w, tiles, n, operand, streamed, true);
     put_place(w, operand);
@@ -335,12 +340,6 @@ static bool put_all_passes(const work *w, const vpps_segment *g) {
 
 /* ---------------------------------------------------------------- finishing products */
 
-/* Writes the declaration of sumV, the sum over warps of product V's element e. item: the written code's variable for the item's number. */
-static void put_sum(const work *w, uint32_t v, const vpps_segment *products, const char *item) {
-    fprintf(w->out, "const float sum%u = vpps_product_sum<%u, %u>(part, %s, e);\n", v, w->part_at[v],
-            w->item_words[products - w->s.list], item);
-}
-
 /* Writes the declaration of sumV: one thread computes a whole row of product V, with weights that the thread reads from memory. */
 static void put_short_sum(const work *w, uint32_t v) {
     const vpps_program_step *x = w->s.made_by[v];
@@ -368,7 +367,8 @@ static void put_value(const work *w, uint32_t v, const vpps_segment *products, c
     if (is_short(w, v))
         put_short_sum(w, v);
     else
-        put_sum(w, v, products, item);
+        fprintf(w->out, "const float sum%u = vpps_product_sum<%u, %u>(part, %s, e);\n", v, w->part_at[v],
+                w->item_words[products - w->s.list], item);
     put_finished(w, v);
 }
 
@@ -429,7 +429,7 @@ void vpps_place_copies(work *w, const vpps_segment *g) {
             if (w->copy_at[a->value] != VPPS_NONE || !has_quads(w, a->value)) continue;
             if (resident_of(w, x, a->matrix)->level != VPPS_RESIDENT_SHARED) continue;
             w->copy_at[a->value] = w->copy_item_words;
-            w->copy_item_words += a->rows;
+            w->copy_item_words += length_of(w, a->value);
         }
     }
     w->copy_buffers = w->copy_item_words ? vpps_min_u32(2, w->copy_words / (VPPS_COPY_ITEMS * w->copy_item_words)) : 0;

@@ -69,7 +69,8 @@ static void choose_room(work *w, vpps_stage_room *room) {
 static void put_rows(const work *w) {
     for (uint32_t i = 0; i < w->s.p->n_dealt; i++) {
         const uint32_t rows = w->s.p->dealt[i];
-        fprintf(w->out, "const vpps_rows r%u = vpps_rows_of(%u, VPPS_GROUP, member);\n(void)r%u;\n", rows, rows, rows);
+        fprintf(w->out, "const vpps_rows r%u = vpps_rows_of(%u, VPPS_GROUP / %u, member / %u);\n(void)r%u;\n", rows,
+                rows, vpps_stage_shares(w), vpps_stage_shares(w), rows);
     }
 }
 
@@ -86,7 +87,8 @@ static void put_places(const work *w) {
         if (!by) continue;
         if (!contributes) fprintf(w->out, "unsigned next = t.at->contributions;\n");
         contributes = true;
-        fprintf(w->out, "const unsigned c%u = vpps_next_contribution<%u>(next, ", j, vpps_operand_words(&by->to));
+        fprintf(w->out, "const unsigned c%u = vpps_next_contribution<%u, %u>(next, ", j, vpps_operand_words(&by->to),
+                vpps_stage_shares(w));
         if (by->axis) {
             fprintf(w->out, "ls%u[t.operands[1]], ls%u[t.operands[1] + t.operands[2]] - ls%u[t.operands[1]]);\n",
                     by->axis, by->axis, by->axis);

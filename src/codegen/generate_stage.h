@@ -32,6 +32,11 @@ typedef struct vpps_stage_work {
     uint32_t *item_words; /* for each segment: words of its products' partial sums, for one vertex or list member */
 } vpps_stage_work;
 
+/* Returns the number of partial sums of each product of the stage (vpps_program_step.product.shares); 1: none is in partial sums. */
+static inline uint32_t vpps_stage_shares(const vpps_stage_work *w) {
+    return vpps_shares_of(&w->c->values[w->c->order[w->c->stages[w->s.stage].first]]);
+}
+
 /* Returns an operand with the rows, columns and axis of value v (axis 0: a value per vertex; d: per member of list input d - 1). */
 static inline const vpps_operand *vpps_stage_value(const vpps_stage_work *w, uint32_t v) {
     return w->s.made_by[v] ? &w->s.made_by[v]->to : w->s.memory[v];

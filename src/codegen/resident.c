@@ -1,14 +1,11 @@
 /* resident.c - decides where a kernel stores the weight matrices whose rows are divided among its virtual processors (CTAs). */
 #include "codegen/resident.h"
 
-static vpps_resident *find_resident(const vpps_residents *r, vpps_param matrix, bool transposed) {
+vpps_resident *vpps_resident_of(const vpps_residents *r, vpps_param matrix, bool transposed, uint32_t shares) {
     for (uint32_t i = 0; i < r->n; i++)
-        if (r->list[i].matrix == matrix && r->list[i].transposed == transposed) return &r->list[i];
+        if (r->list[i].matrix == matrix && r->list[i].transposed == transposed && r->list[i].shares == shares)
+            return &r->list[i];
     return NULL;
-}
-
-const vpps_resident *vpps_resident_of(const vpps_residents *r, vpps_param matrix, bool transposed) {
-    return find_resident(r, matrix, transposed);
 }
 
 const vpps_resident_vector *vpps_resident_vector_of(const vpps_residents *r, vpps_param vector) {
@@ -125,21 +122,23 @@ vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const
         const vpps_program *p;
         const vpps_program_step *x = product_of(c, v, &p);
         if (!x) continue;
+        const uint32_t shares = x->product.shares;
         const bool transposed = x->product.transposed, is_short = !r->parts && vpps_product_is_short(p, x);
-        if (!add_vector(r, vpps_bias_param(x), vpps_most_rows(&c->needs, x->to.rows)))
+        if (!add_vector(r, vpps_bias_param(x), vpps_most_rows(&c->needs, x->to.rows, 1)))
             return vpps_fail(VPPS_MEMORY, "kernel: out of memory");
         for (uint32_t i = 0; i < x->n; i++) {
             const vpps_param matrix = p->operands[x->first + i].matrix;
-            vpps_resident *there = find_resident(r, matrix, transposed);
+            vpps_resident *there = vpps_resident_of(r, matrix, transposed, shares);
             if (there) there->is_short &= is_short;
             if (there) continue;
             const vpps_parameter_data *m = &model->params[matrix];
             if (!VPPS_RESERVE(r->list, r->n + 1u)) { return vpps_fail(VPPS_MEMORY, "kernel: out of memory"); }
-            const uint32_t rows = vpps_most_rows(&c->needs, transposed ? m->cols : m->rows);
+            const uint32_t rows = vpps_most_rows(&c->needs, transposed ? m->cols : m->rows, shares);
             vpps_resident *made = &r->list[r->n++];
-            *made = vpps_lay_out_rows(rows, transposed ? m->rows : m->cols, transposed, threads);
+            *made = vpps_lay_out_rows(rows, (transposed ? m->rows : m->cols) / shares, transposed, threads);
             made->matrix = matrix;
             made->transposed = transposed;
+            made->shares = shares;
             made->is_short = is_short;
         }
     }
@@ -173,7 +172,7 @@ static void place_fragments(vpps_residents *r, const vpps_kernel_room *room, uin
         vpps_fragment *f = &r->fragments[i];
         f->at = place(r, room, vpps_fragment_words(f, r->parts), &f->level, words_at);
         for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS; k++) {
-            vpps_resident *m = find_resident(r, f->rows[k].matrix, f->rows[k].transposed);
+            vpps_resident *m = vpps_resident_of(r, f->rows[k].matrix, f->rows[k].transposed, f->shares);
             if (m && m->level < f->level) m->level = f->level;
         }
     }

@@ -26,6 +26,8 @@ typedef enum vpps_resident_level {
 typedef struct vpps_resident {
     vpps_param matrix;
     bool transposed;
+    uint32_t
+        shares; /* number of virtual processors that divide the columns of a whole row (vpps_program_step.product.shares) */
     bool is_short; /* whether the matrix multiplies only short vectors; its weights are then read from device memory */
     uint8_t level;
     /* rows: the most rows that any virtual processor owns; columns: how many columns of each row a thread holds */
@@ -93,7 +95,7 @@ void vpps_residents_place(vpps_residents *r, const vpps_kernel_room *room);
 const vpps_resident_vector *vpps_resident_vector_of(const vpps_residents *r, vpps_param vector);
 /* Returns the kernel's fragment (eight rows of weights) with the same rows as `weights`, or NULL. */
 const vpps_fragment *vpps_resident_fragment(const vpps_residents *r, const vpps_fragment *weights);
-const vpps_resident *vpps_resident_of(const vpps_residents *r, vpps_param matrix, bool transposed);
+vpps_resident *vpps_resident_of(const vpps_residents *r, vpps_param matrix, bool transposed, uint32_t shares);
 void vpps_residents_free(vpps_residents *r);
 
 /* Returns whether the product multiplies only vectors so short (such as class scores) that one thread computes an element of the result. */

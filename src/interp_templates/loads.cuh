@@ -10,9 +10,8 @@ template <class MATRIX, unsigned ROWS, unsigned COLUMNS, unsigned RUN, unsigned 
     const float *from; /* address of the first row that the virtual processor owns */
 
     __device__ __forceinline__ vpps_resident_matrix(const vpps_arguments &a, unsigned member)
-        : own(vpps_rows_of(MATRIX::HEIGHT, VPPS_GROUP, member)),
-          from((const float *)a.matrices + MATRIX::AT + vpps_least(own.first, MATRIX::HEIGHT - 1) * MATRIX::ROW_WORDS) {
-    }
+        : own(MATRIX(member).own), from((const float *)a.matrices + MATRIX(member).at +
+                                        vpps_least(own.first, MATRIX::HEIGHT - 1) * MATRIX::ROW_WORDS) {}
 
     /* Loads the thread's words to its registers from number AT on. */
     template <unsigned AT> __device__ __forceinline__ void load(float (&w)[VPPS_WEIGHTS + 1]) const {

@@ -90,10 +90,17 @@ struct vpps_weights {
  * codegen/resident.h says which thread holds which weights. A pass makes some outputs of every item; an output is a row of a product. A
  * thread multiplies its columns, and a block of lanes adds up its sums. */
 
-/* A matrix or its transpose: ROWS rows of COLUMNS elements. The first element is word number FROM of the memory with all matrices; a row begins
- * TO_ROW words after the row before, an element lies TO_ELEMENT words after the element before. */
-template <unsigned ROWS, unsigned COLUMNS, unsigned FROM, unsigned TO_ROW, unsigned TO_ELEMENT> struct vpps_matrix {
-    static constexpr unsigned HEIGHT = ROWS, LENGTH = COLUMNS, AT = FROM, ROW_WORDS = TO_ROW, WORDS = TO_ELEMENT;
+/* A matrix or its transpose: ROWS rows. A row begins TO_ROW words after the row before, an element lies TO_ELEMENT words after the element before.
+ * Virtual processor number `member` of a group multiplies COLUMNS elements of its rows, `own`: equal part number member % SHARES of a row. The
+ * first element of row 0 that it multiplies is word number `at` of the memory with all matrices. */
+template <unsigned ROWS, unsigned COLUMNS, unsigned FROM, unsigned TO_ROW, unsigned TO_ELEMENT, unsigned SHARES>
+struct vpps_matrix {
+    static constexpr unsigned HEIGHT = ROWS, LENGTH = COLUMNS, ROW_WORDS = TO_ROW, WORDS = TO_ELEMENT;
+    const unsigned at;
+    const vpps_rows own;
+    __device__ __forceinline__ explicit vpps_matrix(unsigned member)
+        : at(FROM + member % SHARES * (COLUMNS * TO_ELEMENT)),
+          own(vpps_rows_of(ROWS, VPPS_GROUP / SHARES, member / SHARES)) {}
 
     /* Returns the distance, in words, of a row's element number `column` + k from element number `column`, the first of RUN that are loaded
      * together. For an element after the row's end, returns the distance of the row's last element: a zero multiplies it. */
@@ -153,9 +160,9 @@ template <class MATRIX, unsigned FIRST, unsigned ROWS, unsigned ROW, unsigned BL
     static __device__ __forceinline__ void add(float (&sums)[SUMS], const float (&x)[ITEMS][RUN], unsigned round,
                                                const vpps_weights &weights) {
         constexpr unsigned SPAN = VPPS_THREADS / BLOCKS * RUN;
+        const MATRIX matrix(blockIdx.x % VPPS_GROUP);
         const unsigned column = vpps_column<RUN, SPAN>(weights.thread, round),
-                       block = weights.thread % 32 / (32 / BLOCKS),
-                       first = vpps_rows_of(MATRIX::HEIGHT, VPPS_GROUP, blockIdx.x % VPPS_GROUP).first + block;
+                       block = weights.thread % 32 / (32 / BLOCKS), first = matrix.own.first + block;
         const bool there = ROUNDS * SPAN <= MATRIX::LENGTH || column < MATRIX::LENGTH;
         float w[ROWS][RUN];
 #pragma unroll
@@ -163,7 +170,7 @@ template <class MATRIX, unsigned FIRST, unsigned ROWS, unsigned ROW, unsigned BL
             const unsigned number = vpps_least(first + (ROW + row) * BLOCKS, MATRIX::HEIGHT - 1);
             MATRIX::load(w[row],
                          (const float *)weights.a.matrices +
-                             (MATRIX::AT + number * MATRIX::ROW_WORDS + (there ? column : 0) * MATRIX::WORDS),
+                             (matrix.at + number * MATRIX::ROW_WORDS + (there ? column : 0) * MATRIX::WORDS),
                          column);
         }
 #pragma unroll
@@ -472,7 +479,8 @@ enum { VPPS_IN_REGISTERS, VPPS_IN_SHARED, VPPS_IN_MEMORY };
 /* A thread's words of a fragment (eight rows of weights): VPPS_STEP_WORDS for each of STEPS blocks of 16 columns, from word number
  * AT on of the memory LEVEL. The fragment's products with a vector belong to tile TILE, eight rows of the pass's results. */
 template <unsigned AT, unsigned LEVEL, unsigned STEPS, unsigned TILE = 0> struct vpps_fragment {
-    static constexpr bool STREAMED = LEVEL == VPPS_IN_MEMORY;
+    /* Whether a loop multiplies the steps, and loads each ahead: straight-line code for many steps would load all before it multiplies. */
+    static constexpr bool LOOPED = LEVEL == VPPS_IN_MEMORY || (LEVEL == VPPS_IN_SHARED && STEPS > 16);
 
     /* Adds products of the eight rows of weights with 16 elements of BLOCKS times 16 vectors to the sums. */
     template <int BLOCKS, int TILES>
@@ -509,16 +517,19 @@ template <unsigned AT, unsigned LEVEL, unsigned STEPS, unsigned TILE = 0> struct
 };
 
 /* The eight rows of weights of fragment NUMBER, in memory. HEIGHT: number of rows of a row's matrix; WORDS: words from one element of a
- * row to the next; 0 for a number that differs between the rows' matrices. ALIGNED: rows begin and end at a multiple of four words. */
-template <unsigned NUMBER, unsigned HEIGHT, unsigned WORDS, bool ALIGNED> struct vpps_fragment_rows {
-    /* Loads four elements, from number `element` on, of the lane's row. */
+ * row to the next; 0 for a number that differs between the rows' matrices. ALIGNED: rows begin and end at a multiple of four words. The virtual
+ * processor multiplies one of SHARES equal parts of a row. */
+template <unsigned NUMBER, unsigned HEIGHT, unsigned WORDS, bool ALIGNED, unsigned SHARES> struct vpps_fragment_rows {
+    /* Loads four elements, from number `element` of the part on, of the lane's row. */
     template <bool WHOLE, unsigned LENGTH>
     static __device__ __forceinline__ vpps_quad load(unsigned element, const vpps_weights &weights,
                                                      const vpps_weight_row *rows) {
-        const vpps_weight_row &row = rows[NUMBER * 8 + weights.thread % 32 / 4];
-        const vpps_rows own = vpps_rows_of(HEIGHT ? HEIGHT : row.rows, VPPS_GROUP, blockIdx.x % VPPS_GROUP);
-        return vpps_four_weights<ALIGNED, WHOLE, LENGTH>(weights.a, row, own, WORDS ? WORDS : row.element_words,
-                                                         element);
+        const unsigned member = blockIdx.x % VPPS_GROUP;
+        vpps_weight_row row = rows[NUMBER * 8 + weights.thread % 32 / 4];
+        const unsigned words = WORDS ? WORDS : row.element_words;
+        row.at += member % SHARES * (LENGTH * words);
+        const vpps_rows own = vpps_rows_of(HEIGHT ? HEIGHT : row.rows, VPPS_GROUP / SHARES, member / SHARES);
+        return vpps_four_weights<ALIGNED, WHOLE, LENGTH>(weights.a, row, own, words, element);
     }
 };
 
@@ -546,14 +557,14 @@ struct vpps_tile_operand {
 #pragma unroll
         for (unsigned k = 0; k < 2 * BLOCKS; k++) x[k / 2][k % 2] = place(vpps_least(first + k * 8 + lane / 4, n - 1));
         vpps_step_operands<BLOCKS, sizeof...(FRAGMENTS)> now, next;
-        if (STREAMED) load(next, x, 0, weights);
-#pragma unroll(STREAMED ? 2 : STEPS)
+        if (LOOPED) load(next, x, 0, weights);
+#pragma unroll(LOOPED ? 2 : STEPS)
         for (unsigned step = 0; step < STEPS; step++) {
-            if (STREAMED)
+            if (LOOPED)
                 now = next;
             else
                 load(now, x, step, weights);
-            if (STREAMED && step + 1 < STEPS) load(next, x, step + 1, weights);
+            if (LOOPED && step + 1 < STEPS) load(next, x, step + 1, weights);
             vpps_words words[BLOCKS];
 #pragma unroll
             for (unsigned b = 0; b < BLOCKS; b++) {
@@ -566,7 +577,7 @@ struct vpps_tile_operand {
     }
 
   private:
-    static constexpr bool STREAMED = (FRAGMENTS::STREAMED && ...);
+    static constexpr bool LOOPED = (FRAGMENTS::LOOPED && ...);
 
     /* Loads a lane's elements of the vectors, and its weights, for one step. */
     template <int BLOCKS>

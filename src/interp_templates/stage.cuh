@@ -68,11 +68,12 @@ __device__ __forceinline__ float *vpps_scratch_of(const vpps_arguments &a, unsig
 }
 
 /* Reserves pool words from `next` on, and moves `next` past them: WORDS words for the gradient that each of a task's n items (vertices or
- * list members, from number `first` on) computes for one input. Returns where the gradient of item 0 would lie (vpps_contributed). */
-template <unsigned WORDS>
+ * list members, from number `first` on) computes for one input, or for each of its SHARES partial sums. Returns where the gradient of item
+ * 0, or the virtual processor's partial sum of it, would lie (vpps_contributed). */
+template <unsigned WORDS, unsigned SHARES>
 __device__ __forceinline__ unsigned vpps_next_contribution(unsigned &next, unsigned first, unsigned n) {
-    const unsigned at = next - first * WORDS;
-    next += (n * WORDS + 15) & ~15u;
+    const unsigned words = (n * WORDS + 15) & ~15u, at = next + vpps_vp() % VPPS_GROUP % SHARES * words - first * WORDS;
+    next += SHARES * words;
     return at;
 }
 

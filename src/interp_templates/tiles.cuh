@@ -64,8 +64,8 @@ template <class MATRIX, unsigned FIRST, unsigned ROWS, unsigned ROW> struct vpps
      * and returns true. */
     static __device__ __forceinline__ bool find(const float *&at, unsigned &words, unsigned o) {
         if (o - FIRST >= ROWS) return false;
-        const unsigned first = vpps_rows_of(MATRIX::HEIGHT, VPPS_GROUP, blockIdx.x % VPPS_GROUP).first + ROW;
-        at += MATRIX::AT + vpps_least(first + (o - FIRST), MATRIX::HEIGHT - 1) * MATRIX::ROW_WORDS;
+        const MATRIX matrix(blockIdx.x % VPPS_GROUP);
+        at += matrix.at + vpps_least(matrix.own.first + ROW + (o - FIRST), MATRIX::HEIGHT - 1) * MATRIX::ROW_WORDS;
         words = MATRIX::WORDS;
         return true;
     }

@@ -39,7 +39,7 @@ static contribution contribution_of(const vpps_steps *s, uint32_t block, uint32_
                           .number = j,
                           .stage = c->values[to->value].stage,
                           .stride = vpps_value_words(&c->values[to->value]),
-                          .shares = to->partial ? c->needs.group : 1};
+                          .shares = vpps_shares_of(&c->values[to->value])};
 }
 
 /* Advances *cursor, an address in the script, by the number of offsets of one gradient: 1, or one for each virtual processor's partial sum.

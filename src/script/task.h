@@ -193,7 +193,7 @@ vpps_rows vpps_share_of_stage(const vpps_cell_stage *stage, const uint32_t *cons
 static inline uint64_t vpps_contribution_words(const vpps_compiled_cell *c, uint32_t items, uint32_t j) {
     const vpps_cell_contribution *to = &c->contributions[j];
     const uint64_t words = to->scaled ? 0 : (uint64_t)items * vpps_value_words(&c->values[to->value]);
-    return ((words + 15) & ~(uint64_t)15) * (to->partial ? c->needs.group : 1);
+    return ((words + 15) & ~(uint64_t)15) * vpps_shares_of(&c->values[to->value]);
 }
 
 /* A stage (part of a cell) stores its contributions (gradients for inputs) one after the other. Returns the number of words before number

@@ -98,7 +98,7 @@ static json_t *kept_value_json(const subject *s, uint32_t v) {
                        : x->record == VPPS_RECORD_FORWARD ? "forward"
                                                           : "backward";
     return json_pack("{so sI sI ss? sb}", "value", name_json(s, v), "at", (json_int_t)x->offset, "words",
-                     (json_int_t)vpps_place_words(s->c, x), "pass", pass, "member", x->axis > 0);
+                     (json_int_t)vpps_place_words(x), "pass", pass, "member", x->axis > 0);
 }
 
 static json_t *kept_json(const subject *s) {

@@ -15,16 +15,17 @@ static uint32_t rows_of(const vpps_model *model, const vpps_resident *m) {
 
 static uint32_t columns_of(const vpps_model *model, const vpps_resident *m) {
     const vpps_parameter_data *p = &model->params[m->matrix];
-    return m->transposed ? p->rows : p->cols;
+    return (m->transposed ? p->rows : p->cols) / m->shares;
 }
 
 vpps_rows vpps_resident_rows(const vpps_kernel_plan *p, const vpps_model *model, const vpps_resident *m, uint32_t vp) {
-    return vpps_rows_of(rows_of(model, m), p->row_unit, p->group, vp % p->group);
+    return vpps_rows_of(rows_of(model, m), p->row_unit, p->group / m->shares, vp % p->group / m->shares);
 }
 
 bool vpps_in_memory(const vpps_kernel_plan *p, const vpps_model *model, vpps_param param) {
-    return model->params[param].kind == VPPS_MATRIX && !vpps_resident_of(&p->residents, param, false) &&
-           !vpps_resident_of(&p->residents, param, true);
+    bool any = false;
+    for (uint32_t i = 0; i < p->residents.n; i++) any |= p->residents.list[i].matrix == param;
+    return model->params[param].kind == VPPS_MATRIX && !any;
 }
 
 void vpps_name_fragment(const vpps_model *model, const vpps_fragment *f, char *text, size_t bytes) {

@@ -43,7 +43,7 @@ static uint64_t weight_words(const vpps_model *model, uint32_t group, const vpps
         const vpps_parameter_data *m = &model->params[p];
         const uint32_t sizes[] = {m->rows, m->cols};
         for (int t = 0; t < 2 && m->kind == VPPS_MATRIX; t++) {
-            const uint32_t rows = vpps_most_rows(&needs, sizes[t]);
+            const uint32_t rows = vpps_most_rows(&needs, sizes[t], 1);
             if (rows > MOST_ROWS) return UINT64_MAX;
             const vpps_resident laid_out = vpps_lay_out_rows(rows, sizes[1 - t], t, choice->threads);
             const uint64_t own = (uint64_t)vpps_words_of_thread(&laid_out) * choice->threads;

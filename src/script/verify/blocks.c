@@ -42,7 +42,7 @@ bool vpps_check_add_kept(vpps_checker *c, const vpps_checked_block *b, uint32_t 
                          uint32_t n) {
     const vpps_cell_value *x = &b->cell->c->values[v];
     const uint32_t words = vpps_value_words(x);
-    for (uint32_t s = 0; s < vpps_shares_of(b->cell->c, x); s++) {
+    for (uint32_t s = 0; s < vpps_shares_of(x); s++) {
         const vpps_tensor t = {.kind = VPPS_TENSOR_KEPT,
                                .stride = b->cell->c->kept_words[x->record],
                                .words = words,
@@ -62,9 +62,9 @@ bool vpps_check_add_kept(vpps_checker *c, const vpps_checked_block *b, uint32_t 
 static void count_contributions(vpps_checker *c, const vpps_checked_block *b) {
     const vpps_compiled_cell *cell = b->cell->c;
     for (uint32_t j = 0; j < cell->n_contributions; j++) {
-        const uint32_t axis = cell->values[cell->contributions[j].value].axis;
+        const vpps_cell_value *x = &cell->values[cell->contributions[j].value];
         b->contribution_bits[j] = c->n_taken;
-        c->n_taken += (uint64_t)vpps_items(b->block, axis) * (cell->contributions[j].partial ? c->group_size : 1);
+        c->n_taken += (uint64_t)vpps_items(b->block, x->axis) * vpps_shares_of(x);
     }
 }
 

@@ -229,7 +229,7 @@ static bool spread_live(vpps_checker *c, const vpps_checked_block *b, uint32_t p
     c->live[source] = true;
     for (uint32_t j = 0; j < cell->n_contributions; j++) {
         const vpps_cell_contribution *to = &cell->contributions[j];
-        if (!to->lookup && to->index == i) c->due[source] += to->partial ? c->group_size : 1;
+        if (!to->lookup && to->index == i) c->due[source] += vpps_shares_of(&cell->values[to->value]);
     }
     return true;
 }
@@ -244,7 +244,7 @@ static bool spread_entries(vpps_checker *c, const vpps_checked_block *b, uint32_
         if (!c->due_entries[table])
             c->due_entries[table] = vpps_check_zeros(c, c->g->model->params[table].count, sizeof **c->due_entries);
         if (!c->due_entries[table]) return false;
-        c->due_entries[table][b->rows[to->index][p]] += to->partial ? c->group_size : 1;
+        c->due_entries[table][b->rows[to->index][p]] += vpps_shares_of(&cell->values[to->value]);
     }
     return true;
 }

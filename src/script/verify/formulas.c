@@ -318,7 +318,13 @@ uint32_t vpps_proof_product_formula(vpps_proof *p) {
     const vpps_program_step *s = p->step;
     const vpps_operand *x = &s->to;
     const bool transposed = s->product.transposed;
-    const uint32_t start = express_start(p);
+    const vpps_cell_needs *needs = &p->c->needs;
+    const uint32_t start = express_start(p), shares = vpps_shares_of(vpps_proof_value(p, x->value));
+    const bool columns =
+        !transposed || needs->rows.columns; /* a virtual processor needs whole factors, or equal parts of all */
+    if (!shares || (shares > 1 && (columns ? needs->group % shares : shares != needs->group)) ||
+        s->product.shares != (columns ? shares : 1))
+        return vpps_proof_none(p, "partial sums that no virtual processors compute");
     vpps_term *terms = vpps_express_room(p->s, s->n + 1u);
     uint32_t n = 0;
     if (!terms || p->check->status != VPPS_OK) return VPPS_NONE;
@@ -328,10 +334,8 @@ uint32_t vpps_proof_product_formula(vpps_proof *p) {
         const vpps_parameter_data *m = vpps_proof_parameter(p, a->matrix, VPPS_MATRIX);
         if (!reads_factor(p, a)) return VPPS_NONE;
         const bool fit = m && a->axis == x->axis && a->cols == x->cols && (transposed ? m->cols : m->rows) == x->rows &&
-                         (transposed ? m->rows : m->cols) == a->rows;
-        /* A virtual processor computes its own rows of the result; for a transposed product, a partial sum of all rows. */
-        const bool own = transposed && vpps_proof_is_share(p, x->value);
-        if (!fit || (p->program->rows && own != (a->access == VPPS_ACCESS_OWN)))
+                         (transposed ? m->rows : m->cols) == a->rows && a->rows % s->product.shares == 0;
+        if (!fit || (p->program->rows && columns == (a->access == VPPS_ACCESS_OWN)))
             return vpps_proof_none(p, "a factor of the product does not fit");
         terms[n++] = vpps_plus(vpps_express_of(p->s, transposed ? VPPS_X_PRODUCT_T : VPPS_X_PRODUCT, x->rows, x->cols,
                                                p->is[a->value], a->matrix, 0));

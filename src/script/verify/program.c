@@ -48,14 +48,14 @@ static bool keep(vpps_proof *p, const vpps_operand *to) {
         return vpps_proof_refuse(p, "shares stored as a whole value, or the reverse");
     if (x->record >= VPPS_RECORDS || vpps_axis_of(x->record) != x->axis)
         return vpps_proof_refuse(p, "stored in the record of another axis");
-    const uint64_t end = (uint64_t)x->offset + vpps_place_words(p->c, x);
+    const uint64_t end = (uint64_t)x->offset + vpps_place_words(x);
     if (end > p->c->kept_words[x->record]) return vpps_proof_refuse(p, "stored outside the record");
     if (vpps_is_pass_record(x->record) && (p->stays[to->value] || x->record != vpps_pass_record(p->c, p->stage)))
         return vpps_proof_refuse(p, "stored in a pass record, but read after the pass");
     for (uint32_t u = 0; u < p->c->n_values; u++) {
         const vpps_cell_value *y = vpps_proof_value(p, u);
         if (u == to->value || !y->kept || y->record != x->record ||
-            x->offset >= y->offset + (uint64_t)vpps_place_words(p->c, y) || y->offset >= end)
+            x->offset >= y->offset + (uint64_t)vpps_place_words(y) || y->offset >= end)
             continue;
         if (p->stays[u] && y->stage < p->stage) return vpps_proof_refuse(p, "stored over a value that is read later");
         if (y->stage == p->stage) return vpps_proof_refuse(p, "two values of one stage stored in one place");
@@ -70,7 +70,8 @@ static bool contribute(vpps_proof *p, const vpps_operand *to) {
     if (!c || c->scaled || c->value != to->value || vpps_proof_value(p, to->value)->stage != p->stage ||
         p->contributed[to->at]++)
         return vpps_proof_refuse(p, "wrong or duplicate contribution");
-    return to->shares == c->partial || vpps_proof_refuse(p, "shares contributed as a whole value, or the reverse");
+    return to->shares == vpps_makes_shares(vpps_proof_value(p, to->value)) ||
+           vpps_proof_refuse(p, "shares contributed as a whole value, or the reverse");
 }
 
 /* Checks where a product or instruction puts its result: into a slot (buffer) or, if its stage does not read the result, into memory. */
@@ -336,7 +337,7 @@ static bool make_scaled(vpps_proof *p, const vpps_cell_contribution *to) {
     const vpps_cell_value *x = vpps_proof_value(p, to->vector), *by = vpps_proof_value(p, to->scalar),
                           *of = vpps_proof_value(p, to->value);
     const uint32_t vector = p->is[to->vector], scalar = p->is[to->scalar];
-    if (to->lookup || to->partial || x->axis || by->axis != of->axis || !by->axis || !vpps_is_made(x) ||
+    if (to->lookup || vpps_makes_shares(of) || x->axis || by->axis != of->axis || !by->axis || !vpps_is_made(x) ||
         !vpps_is_made(by) || vpps_value_words(by) != 1 || vector == VPPS_NONE || scalar == VPPS_NONE ||
         of->rows != x->rows || of->cols != x->cols || p->is[to->value] != VPPS_NONE)
         return false;

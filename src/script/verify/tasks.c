@@ -66,7 +66,7 @@ static bool read_value(vpps_checker *c, const share *s, const vpps_stage_read *r
     for (uint32_t item = s->first[x->axis]; item < s->end[x->axis]; item++) {
         const vpps_location at = vpps_check_operand(c, s->b, read->value, item);
         if (s->b->pass_record[read->value] && !is_where_expected(c, s, read->value, item, at)) return false;
-        for (uint32_t i = 0; i < (shares ? c->group_size : 1); i++)
+        for (uint32_t i = 0; i < (shares ? vpps_shares_of(x) : 1); i++)
             if (!vpps_check_read(c, at.offset + i * vpps_share_words(vpps_value_words(x)) + rows.first,
                                  rows.end - rows.first, at.tensor + i))
                 return false;
@@ -158,9 +158,12 @@ static bool read_stage(vpps_checker *c, const share *s) {
 /* ---------------------------------------------------------------- writes */
 
 static bool write_items(vpps_checker *c, const share *s, const vpps_cell_value *x, uint32_t tensor) {
-    const bool shares = vpps_makes_shares(x);
-    const vpps_rows rows = shares ? (vpps_rows){0, vpps_value_words(x)} : rows_of(s, x);
-    const vpps_tensor *t = &c->tensors[tensor + (shares ? s->member : 0)];
+    const vpps_cell_needs *needs = &s->b->cell->c->needs;
+    const uint32_t shares = vpps_shares_of(x);
+    const vpps_rows rows = shares == 1           ? rows_of(s, x)
+                           : needs->rows.columns ? vpps_share_rows(needs, x->rows, shares, s->member)
+                                                 : (vpps_rows){0, vpps_value_words(x)};
+    const vpps_tensor *t = &c->tensors[tensor + s->member % shares];
     for (uint32_t item = s->first[x->axis]; item < s->end[x->axis]; item++)
         if (!vpps_check_write(c, t->offset + (item - t->first) * t->stride + rows.first, rows.end - rows.first,
                               (uint32_t)(t - c->tensors), item))
@@ -207,7 +210,7 @@ static bool add_contributions(vpps_checker *c, vpps_checked_block *b, const vpps
         if (x->stage != task->stage || cell->contributions[j].scaled) continue;
         const uint32_t first = firsts[x->axis], n = items[x->axis];
         b->contributions[j] = c->n_tensors;
-        for (uint32_t s = 0; s < (cell->contributions[j].partial ? c->group_size : 1); s++) {
+        for (uint32_t s = 0; s < vpps_shares_of(x); s++) {
             const vpps_tensor t = {.kind = VPPS_TENSOR_CONTRIBUTION,
                                    .stride = vpps_value_words(x),
                                    .words = vpps_value_words(x),
