@@ -35,7 +35,7 @@ template <unsigned VALUE_AXIS, unsigned ROWS, unsigned COLS, bool AT_QUADS, bool
           unsigned STRIDE, unsigned WORD>
 struct vpps_vectors {
     static constexpr unsigned AXIS = VALUE_AXIS, LENGTH = ROWS, COLUMNS = COLS, OFFSET = WORD;
-    static constexpr bool QUADS = AT_QUADS, IN_PARTS = AS_PARTS;
+    static constexpr bool QUADS = AT_QUADS, IN_PARTS = AS_PARTS, LISTED = ARRAY != VPPS_NONE;
 
     template <class TASK> static __device__ __forceinline__ unsigned count(const TASK &t) {
         return t.n[AXIS] * COLUMNS;
@@ -85,6 +85,7 @@ template <unsigned... CONSTANTS> struct vpps_constants {
  * processor. BEFORE: number of rows that other calls compute, on preceding warps. ADDS: some sums are added to those of other calls. */
 template <class DY, unsigned MOST, unsigned BEFORE, bool ADDS, class WORDS, class... SUMS, class SUM>
 __device__ __forceinline__ void vpps_sum_vectors(const SUM &sum) {
+    enum { AT_ONCE = 8 }; /* vectors whose elements a lane loads before it adds up the first of them */
     VPPS_READ_PLACE;
     const vpps_rows own = vpps_rows_of(DY::LENGTH, VPPS_VPS, sum.vp);
     if (ADDS) __syncthreads();
@@ -104,8 +105,13 @@ __device__ __forceinline__ void vpps_sum_vectors(const SUM &sum) {
 #pragma unroll 1
             for (unsigned i = 0; i < sum.n; i++) {
                 const auto t = sum.task(i);
-                total = vpps_add_up<4>(total, VPPS_LANE, DY::count(t), 32, [&](unsigned k) {
-                    return DY::element(t.pool[DY::vector(t, k) + DY::OFFSET + offset + row]);
+                const unsigned n = DY::count(t);
+                total = vpps_add_up<1>(total, VPPS_LANE, (n + AT_ONCE - 1) / AT_ONCE, 32, [&](unsigned k) {
+                    float terms = 0.0f;
+#pragma unroll
+                    for (unsigned at = k * AT_ONCE; at < (k + 1) * AT_ONCE; at++)
+                        terms += at < n ? DY::element(t.pool[DY::vector(t, at) + DY::OFFSET + offset + row]) : 0.0f;
+                    return terms;
                 });
             }
         }
@@ -114,9 +120,8 @@ __device__ __forceinline__ void vpps_sum_vectors(const SUM &sum) {
     }
 }
 
-/* Computes the gradient of a matrix that cells read as a value, not to multiply with it: the sum of value DY over the task's vertices, or
- * over all members of their lists, stored at word MATRIX of the gradients. Each thread computes one element; adjacent threads have elements
- * of one column. */
+/* Computes the gradient of a matrix that cells read as a value: the sum of value DY over the task's vertices, or over all members of their
+ * lists, stored at word MATRIX of the gradients. Each thread computes one element; adjacent threads have elements of one column. */
 template <class DY, unsigned MATRIX, unsigned PARAM, class SUM>
 __device__ __forceinline__ void vpps_sum_values(const SUM &sum) {
     VPPS_READ_PLACE;
@@ -349,14 +354,22 @@ struct vpps_staging {
 template <class X, unsigned BEFORE, unsigned AT> struct vpps_staged_columns {
     template <unsigned LANES, unsigned WORDS, class TASK>
     static __device__ __forceinline__ void copy(const vpps_staging &s, const TASK &t) {
+        /* AT_ONCE: number of vectors whose addresses a thread reads before it copies the first of them */
+        constexpr unsigned STEP = VPPS_THREADS / LANES, AT_ONCE = X::LISTED ? 4 : 1;
         const vpps_rows own = vpps_matrix_columns(VPPS_NONE, X::LENGTH, s.vp);
         const unsigned columns = own.end - own.first, lane = s.thread % LANES;
 #pragma unroll 1
-        for (unsigned k = s.thread / LANES; k < s.there; k += VPPS_THREADS / LANES)
-            vpps_copy_columns<X::QUADS>(
-                s.to + k * WORDS + AT,
-                t.pool + (X::vector(t, vpps_least(s.from + k, X::count(t) - 1)) + X::OFFSET + own.first + BEFORE),
-                lane * 4, columns - vpps_least(BEFORE, columns));
+        for (unsigned k = s.thread / LANES; k < s.there; k += AT_ONCE * STEP) {
+            unsigned from[AT_ONCE];
+#pragma unroll
+            for (unsigned i = 0; i < AT_ONCE; i++)
+                from[i] = X::vector(t, vpps_least(s.from + k + i * STEP, X::count(t) - 1));
+#pragma unroll
+            for (unsigned i = 0; i < AT_ONCE && k + i * STEP < s.there; i++)
+                vpps_copy_columns<X::QUADS>(s.to + (k + i * STEP) * WORDS + AT,
+                                            t.pool + (from[i] + X::OFFSET + own.first + BEFORE), lane * 4,
+                                            columns - vpps_least(BEFORE, columns));
+        }
     }
 };
 
