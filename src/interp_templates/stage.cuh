@@ -186,13 +186,13 @@ __device__ __forceinline__ float vpps_add_pairs(float sum, const float *pool, co
     const unsigned *const lists = starts.script + starts.at + n + 1;
     const unsigned first = starts[item], end = starts[item + 1];
     if (vpps_header.pairs == 2)
-        return vpps_add_up<4>(sum, first, end, 1,
+        return vpps_add_up<8>(sum, first, end, 1,
                               [&](unsigned i) { return pool[lists[2 * i]] * pool[lists[2 * i + 1] + element]; });
 #pragma unroll 1
     for (unsigned i = first; i < end; i++) {
         const unsigned *const run = lists + 5 * i, by = run[0], of = run[1] + element;
         const unsigned by_step = run[2], of_step = run[3];
-        sum = vpps_add_up<4>(sum, 0, run[4], 1,
+        sum = vpps_add_up<8>(sum, 0, run[4], 1,
                              [&](unsigned k) { return pool[by + k * by_step] * pool[of + k * of_step]; });
     }
     return sum;
