@@ -9,16 +9,13 @@ static const char *const step_names[] = {
     [VPPS_STEP_OUTER] = "outer",
 };
 
-/* Prints an operand's place in a vertex's memory: "record 48", "record 48 of a member", "forward record 48" (used in forward only). */
-static void write_record(FILE *out, const vpps_operand *o) {
-    const char *pass = o->record == VPPS_RECORD_FORWARD ? "forward " : "backward ";
-    fprintf(out, "%srecord %u%s", vpps_is_pass_record(o->record) ? pass : "", o->at, o->axis ? " of a member" : "");
-}
-
 static void write_place(FILE *out, const vpps_model *model, const vpps_compiled_cell *c, const vpps_operand *o) {
     switch (o->place) {
     case VPPS_PLACE_SLOT: fprintf(out, "s%u", o->at); break;
-    case VPPS_PLACE_RECORD: write_record(out, o); break;
+    case VPPS_PLACE_RECORD: /* such as "record 48", "record 48 of a member", "forward record 48" (used in forward only) */
+        if (vpps_is_pass_record(o->record)) fputs(o->record == VPPS_RECORD_FORWARD ? "forward " : "backward ", out);
+        fprintf(out, "record %u%s", o->at, o->axis ? " of a member" : "");
+        break;
     case VPPS_PLACE_INPUT: fprintf(out, "in%u", o->at); break;
     case VPPS_PLACE_ENTRY: fprintf(out, "entry of %s", vpps_table_name(model, c->lookups[o->at].table)); break;
     case VPPS_PLACE_PARAMETER: fputs(model->params[o->at].name, out); break;
