@@ -6,19 +6,17 @@ static bool equal_numbers(const vpps_cell_number *a, const vpps_cell_number *b) 
            a->word == b->word && memcmp(&a->count, &b->count, sizeof a->count) == 0;
 }
 
-static bool equal_runs(const vpps_cell_run *a, const vpps_cell_run *b) {
-    return a->opcode == b->opcode && a->over_list == b->over_list && a->recompute == b->recompute &&
-           a->table == b->table && equal_numbers(&a->f, &b->f) && equal_numbers(&a->u, &b->u);
-}
-
 /* Returns whether two values of the same kind differ at most in their arguments. */
 static bool equal_kind(const vpps_cell_value *a, const vpps_cell_value *b) {
+    const vpps_cell_run *x = &a->run, *y = &b->run;
     switch (a->kind) {
     case VPPS_VALUE_INPUT: return a->input == b->input;
     case VPPS_VALUE_LOOKUP: return a->lookup == b->lookup;
     case VPPS_VALUE_PARAMETER: return a->vector == b->vector;
     case VPPS_VALUE_GRADIENT: return a->output == b->output;
-    case VPPS_VALUE_RUN: return equal_runs(&a->run, &b->run);
+    case VPPS_VALUE_RUN:
+        return x->opcode == y->opcode && x->over_list == y->over_list && x->recompute == y->recompute &&
+               x->table == y->table && equal_numbers(&x->f, &y->f) && equal_numbers(&x->u, &y->u);
     case VPPS_VALUE_PRODUCT: return a->bias == b->bias;
     default: return true;
     }

@@ -66,11 +66,6 @@ static void put_count(const work *w, const vpps_cell_count *count, uint32_t axis
         if (count->list[d]) fprintf(w->out, " + %uu * vpps_members(ls%u, f0 + %s)", count->list[d], d, vertex_of(axis));
 }
 
-/* Continues a C expression of a number by " + " and the current list member's position in its list; writes nothing if the axis is the vertex. */
-static void put_member(const work *w, uint32_t axis) {
-    if (axis) fprintf(w->out, " + (f%u + item - ls%u[f0 + vx])", axis, axis);
-}
-
 void vpps_put_f(const work *w, const vpps_program_step *s) {
     const vpps_cell_number *f = &s->run.of.f;
     if (f->kind == VPPS_NUMBER_INVERSE) {
@@ -90,7 +85,7 @@ void vpps_put_u(const work *w, const vpps_program_step *s) {
         fprintf(w->out, "wd%u[f0 + %s]", u->word, vertex_of(s->axis));
     } else if (u->kind == VPPS_NUMBER_POSITION) {
         put_count(w, &u->count, s->axis);
-        put_member(w, s->axis);
+        if (s->axis) fprintf(w->out, " + (f%u + item - ls%u[f0 + vx])", s->axis, s->axis); /* the member's position */
     } else {
         fprintf(w->out, "%uu", u->whole);
     }

@@ -121,17 +121,13 @@ static bool is_utf8(const char *name) {
     return true;
 }
 
-/* Returns whether a UTF-8 character is a control character: U+0000 to U+001F or U+007F to U+009F. */
-static bool is_control(const unsigned char *c) {
-    return *c < 0x20 || *c == 0x7f || (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0);
-}
-
 vpps_status vpps_check_name(const char *what, const char *name) {
     if (!*name) return vpps_fail(VPPS_ARGUMENT, "%s: the name is empty", what);
     if (!is_utf8(name))
         return vpps_fail(VPPS_ARGUMENT, "%s: the name is not UTF-8, which checkpoints and traces need", what);
+    /* control characters: U+0000 to U+001F and U+007F to U+009F, the latter two bytes in UTF-8 */
     for (const char *c = name; *c; c++)
-        if (is_control((const unsigned char *)c))
+        if ((unsigned char)*c < 0x20 || *c == 0x7f || (*c == (char)0xc2 && (unsigned char)c[1] < 0xa0))
             return vpps_fail(VPPS_ARGUMENT, "%s: the name holds a control character, byte %td", what, c - name);
     return VPPS_OK;
 }

@@ -139,17 +139,15 @@ void vpps_cuda_unload(vpps_driver *base, vpps_kernel *kernel) {
     free(kernel);
 }
 
-static bool same_shape(const vpps_launch_shape *a, const vpps_launch_shape *b) {
-    return a->ctas == b->ctas && a->threads == b->threads && a->dynamic_shared_bytes == b->dynamic_shared_bytes;
-}
-
 /* Launches a kernel. The driver copies the kernel's parameter before the call returns, and knows its size from the kernel. */
 vpps_status vpps_cuda_launch(vpps_driver *base, vpps_kernel *kernel, const vpps_launch_shape *shape,
                              const void *arguments, size_t bytes) {
     CUDA_ENTER(d, base);
     void *parameters[] = {(void *)(uintptr_t)arguments};
     (void)bytes;
-    if (!same_shape(shape, &kernel->shape)) VPPS_TRY(check_shape(d, kernel, shape));
+    if (shape->ctas != kernel->shape.ctas || shape->threads != kernel->shape.threads ||
+        shape->dynamic_shared_bytes != kernel->shape.dynamic_shared_bytes)
+        VPPS_TRY(check_shape(d, kernel, shape));
     CUDA_TRY(d, "the launch",
              cuLaunchCooperativeKernel(kernel->function, shape->ctas, 1, 1, shape->threads, 1, 1,
                                        shape->dynamic_shared_bytes, d->stream, parameters));
