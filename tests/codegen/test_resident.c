@@ -76,7 +76,7 @@ static void check_list(const gpu_batch *b, const vpps_residents *r) {
         MUST(r->list[i].matrix, ==, list[i].matrix);
         MUST(r->list[i].transposed, ==, list[i].transposed);
         MUST(r->list[i].is_short, ==, list[i].is_short);
-        ck_assert_ptr_eq(vpps_resident_of(r, list[i].matrix, list[i].transposed), &r->list[i]);
+        ck_assert_ptr_eq(vpps_resident_of(r, list[i].matrix, list[i].transposed, 1), &r->list[i]);
     }
 }
 
@@ -201,7 +201,7 @@ static void check_fragment_places(const vpps_residents *r, const vpps_kernel_roo
         const uint32_t words = vpps_fragment_words(f, r->parts);
         for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS; k++)
             if (f->rows[k].matrix != VPPS_NO_PARAM)
-                MUST(vpps_resident_of(r, f->rows[k].matrix, f->rows[k].transposed)->level, >=, f->level);
+                MUST(vpps_resident_of(r, f->rows[k].matrix, f->rows[k].transposed, f->shares)->level, >=, f->level);
         if (f->level == VPPS_RESIDENT_REGISTERS) {
             take(registers, r->registers, f->at, words);
             continue;
