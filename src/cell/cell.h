@@ -210,7 +210,7 @@ typedef struct vpps_row_rule {
     uint32_t least;
     /* If `least` is 0: matrices with at least `unit` rows per processor are divided and, unless `enough` is 0, those with `enough` rows. */
     uint32_t enough;
-    uint32_t columns; /* whether processors own matrix columns too; transposed products then need no partial sums */
+    uint32_t columns; /* whether processors own columns too: transposed products then have few partial sums or none */
     /* if all matrices of a cell together have fewer elements than this, processors divide the vertices instead of the rows of matrices */
     uint32_t split_elems;
     /* wide_elems replaces the limit split_elems in levels of the graph with at least `wide` (not 0) vertices per processor */

@@ -284,6 +284,7 @@ static void keep(work *w, uint32_t v, uint32_t last) {
 static bool only_contributed(const vpps_compiled_cell *c, uint32_t v) {
     uint32_t n = 0;
     for (uint32_t j = 0; j < c->n_contributions; j++) n += c->contributions[j].value == v;
+    if (!n) return false;
     for (uint32_t i = 0; i < c->n_args; i++) n += c->args[i].value == v;
     for (uint32_t i = 0; i < c->n_outers; i++) n += c->outers[i].dy == v || c->outers[i].x == v;
     for (uint32_t k = 0; k < c->n_outputs; k++) n += c->outputs[k].value == v || c->gradient_of[k] == v;

@@ -190,6 +190,27 @@ GPU_EACH(vocabularies_agree, 1, 10) {
     expect_agreement_of(&t, vpps_average(t.g, BATCH, terms), cases[_i].precision, &layout, EPISODE_FORWARD);
 }
 
+/* A long transposed product inside a cell is no gradient for an input, but an operand: of another operation, or of a matrix's gradient. Virtual
+ * processors then do not divide its columns. */
+GPU_EACH(long_products_that_a_cell_reads_agree, 2, 3) {
+    enum { BATCH = 5, N = 40, CLASSES = 4096 };
+    const gpu_layout layout = {24, 256, 1, 1};
+    AT_END(training_end) training t = training_of(1);
+    const vpps_param E = add_lookup(t.model, "E", BATCH, N, 1), U = add_matrix(t.model, "U", N, N),
+                     W = add_matrix(t.model, "W", CLASSES, N);
+    vpps_graph *r = begin_cell(t.model, "classifier");
+    vpps_node x = vpps_lookup(r, E, vpps_pull_index(r)), terms[BATCH];
+    if (_i == 0) x = vpps_softmax(r, x);
+    if (_i) x = vpps_matvec(r, U, x);
+    vpps_push(r, vpps_cross_entropy(r, vpps_matvec(r, W, x), vpps_pull_index(r)));
+    const vpps_cell cell = end_cell(r);
+    if (_i == 2) TEST_OK(vpps_freeze(t.model, U, true));
+    if (_i == 1) TEST_OK(vpps_freeze(t.model, E, true));
+    for (uint32_t i = 0; i < BATCH; i++)
+        terms[i] = vpps_pushed(t.g, APPLY(t.g, cell, INDICES(2, (uint32_t[]){i, i * (CLASSES / BATCH)})), 0);
+    expect_agreement_of(&t, vpps_average(t.g, BATCH, terms), VPPS_PRECISION_FP32, &layout, EPISODE_FORWARD);
+}
+
 /* ---------------------------------------------------------------- long scripts */
 
 /* Exceeds limits of the kernel, whose window has 512 words, and which keeps the first 64 blocks near: sums of many arguments, many types of vertices,

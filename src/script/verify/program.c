@@ -44,7 +44,7 @@ static bool keep(vpps_proof *p, const vpps_operand *to) {
     const vpps_cell_value *x = vpps_proof_value(p, to->value);
     if (!x->kept || x->stage != p->stage || to->record != x->record || to->at != x->offset || p->stored[to->value]++)
         return vpps_proof_refuse(p, "stored in the wrong place, or twice");
-    if (to->shares != vpps_makes_shares(x))
+    if (to->shares != vpps_makes_shares(x) || (to->shares && p->c->needs.rows.columns))
         return vpps_proof_refuse(p, "shares stored as a whole value, or the reverse");
     if (x->record >= VPPS_RECORDS || vpps_axis_of(x->record) != x->axis)
         return vpps_proof_refuse(p, "stored in the record of another axis");
