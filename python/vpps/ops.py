@@ -70,7 +70,7 @@ class _Several(Protocol):
 
 def _named(function: Any, form: Any, name: str, doc: str) -> Any:
     """Gives a function its name, its docstring, and the annotations of the protocol `form`."""
-    function.__name__, function.__qualname__, function.__doc__, function.__annotations__ = name, name, doc, form.__call__.__annotations__
+    function.__name__, function.__qualname__, function.__doc__, function.__annotations__ = name, name, doc, {**form.__call__.__annotations__}
     return function
 
 

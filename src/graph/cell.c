@@ -419,7 +419,7 @@ static __attribute__((noinline)) bool take_children(vpps_graph *g, const vpps_ce
         if (!offer || (offer->output & VPPS_CELL_INPUT)) continue;
         const uint32_t output = offer->output;
         for (; k < end && children[k] < n_vertices && vertices[children[k]].cell == cell;
-             k++) /* outputs of one cell have one shape: one check suffices */
+             k++) /* an output has one shape at all vertices of a cell: one check suffices */
             *to++ = vertices[children[k]].first + output;
     }
     return true;

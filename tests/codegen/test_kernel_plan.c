@@ -62,7 +62,7 @@ TEST(tables_say_what_the_plan_is) {
         "\nVPs            14 CTAs of 64 threads, in groups of 7 that each have the model; rows by 8\n",
         "\ncells          2, of 13 stages\n",
         "\nregisters      144 of a thread for weights: 14.1 % of all SMs' register file\n",
-        "\nshared memory  156.5 KiB of weights a CTA, 46.0 KiB for tiles, 10.5 KiB for a script\n",
+        "\nshared memory  156.5 KiB of weights a CTA, 51.8 KiB for tiles, 10.5 KiB for a script\n",
         "\n  VP   rows/120   rows/100  registers     shared     stream     fill\n",
         "\n   0         16          8       4800      24000      17360   59.5 %\n",
         "\n  13         24         12       7200      36000      26040   89.3 %\n",

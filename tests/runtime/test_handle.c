@@ -281,6 +281,24 @@ TEST(wrong_options) {
     n.h = new_handle(n.model, NULL); /* the defaults */
 }
 
+TEST(pool_too_small_for_a_batch) {
+    vpps_options o = sn_options(2, VPPS_SGD);
+    o.pool_bytes = 256u << 10;
+    AT_END(sn_close) small_network n = sn_with(1, &o);
+    vpps_graph *g = n.g;
+    vpps_graph_clear(g);
+    static const float data[4096] = {0};
+    vpps_node terms[64];
+    for (int i = 0; i < 64; i++) terms[i] = vpps_sum_elements(g, vpps_tanh(g, vpps_input(g, 4096, 1, data)));
+    const vpps_node all = vpps_square(g, vpps_sum(g, 64, terms)); /* waves cannot divide the batch */
+    unsigned long long needed = 0;
+    TEST_FAILS(vpps_fb(n.h, g, all, NULL), VPPS_POOL, "pool_bytes is 262144");
+    ck_assert_int_eq(sscanf(vpps_error_message(), "the batch needs %llu bytes", &needed), 1);
+    ck_assert_uint_gt(needed, o.pool_bytes);
+    const float loss = sn_step(&n, 1); /* a smaller batch runs */
+    ck_assert(isfinite(loss) && loss > 0);
+}
+
 /* ---------------------------------------------------------------- settings between batches */
 
 TEST_EACH(settings_take_effect_with_the_next_batch, WORKS, GPU) {

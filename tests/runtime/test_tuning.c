@@ -258,12 +258,12 @@ static bool used_copies(vpps_handle *h, vpps_param matrix) {
     return cpu_of(h)->matrices[matrix].used_in == cpu_of(h)->launch;
 }
 
-/* Small and large batches in turn, in fp32 and bf16x3: a copy that becomes outdated while batches do without it is renewed when one needs it. */
-TEST_EACH(copies_are_of_the_values_as_they_are, 0, 6) {
+/* Small and large batches in turn, in each precision: a copy that becomes outdated while batches do without it is renewed when one needs it. */
+TEST_EACH(copies_are_of_the_values_as_they_are, 0, 9) {
     uint32_t with = 0, without = 0;
     vpps_options o = sn_options(1 + (uint32_t)_i % 3, VPPS_SGD);
     o.no_tuning = true;
-    if (_i >= 3) o.precision = VPPS_PRECISION_BF16X3;
+    o.precision = (vpps_precision[]){VPPS_PRECISION_FP32, VPPS_PRECISION_BF16X3, VPPS_PRECISION_BF16}[_i / 3];
     AT_END(sn_close) small_network n = sn_with(1, &o), fresh = sn_with(1, &o);
     choose(n.h, 96, 1, 7);
     choose(fresh.h, 96, 1, 7);

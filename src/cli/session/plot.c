@@ -277,7 +277,7 @@ static void draw(FILE *f, const plot *p) {
     top.x_high = below.x_high = high > top.x_low ? high : top.x_low + 1;
     const metric *first = &p->task->metrics[0];
     const double least = below.y_low, most = below.y_high;
-    /* Percentages are drawn from 0 on, or from 10 to 20 below the least one if all exceed 50. The axis of the loss includes 0. */
+    /* Percentages are drawn from 0 on; if they differ and all exceed 50, from 10 to 20 below the least. The axis of the loss includes 0. */
     below.y_low = first->share && most > least && least > 50 ? floor(least / 10) * 10 - 10 : 0;
     below.y_high = !first->share && most > 0 ? 1.05 * most : 100;
     top.y_low = fmin(0, top.y_low);

@@ -32,7 +32,7 @@ static vpps_status take_column(const char *option, const char *given, uint32_t *
 
 typedef struct look {
     uint64_t words, lines; /* words: number of words; lines: number of lines that are not blank */
-    /* least number of '|' in line 1's words like word|TAG; MOST_BARS: line 1 has no such word, but its first word has a '|' */
+    /* 0: line 1's first word has no '|'; else the least number of '|' in line 1's words like word|TAG; MOST_BARS: no such word */
     uint32_t bars;
     /* following: number of lines that follow a line of the same sentence; alike: number of these with as many words as the line before */
     uint64_t following, alike;
@@ -98,8 +98,8 @@ static void look_at_words(look *l, const vpps_line *line) {
     }
 }
 
-/* Returns how many '|' words have: 1 for word|TAG, 2 for word|POS|TAG, 0 for another form. It is 1 also if line 1's only '|' are at words'
- * ends, as in "a|". If --word-column or --tag-column is given (`asked`), all words of line 1 must have a '|', else the result is 0. */
+/* Returns how many '|' words have: 1 for word|TAG, 2 for word|POS|TAG, 0 for another form. It is 1 also if the first word has a '|', but
+ * no word of line 1 is like word|TAG, as in "a|". If --word-column or --tag-column is given (`asked`), all words of line 1 must have a '|', else the result is 0. */
 static uint32_t bars_of(const look *l, bool asked) {
     return asked && !l->barred ? 0 : l->bars == MOST_BARS ? 1 : l->bars;
 }
