@@ -78,9 +78,8 @@ typedef struct vpps_program_step {
             vpps_operand positions;
         } run;
         struct {
-            bool transposed; /* whether the product's matrices are transposed before they multiply */
-            uint32_t
-                shares; /* number of equal parts of the operands, each of which other virtual processors multiply */
+            bool transposed;    /* whether the product's matrices are transposed before they multiply */
+            uint32_t shares;    /* number of equal parts of the operands; each part has virtual processors of its own */
             vpps_operand start; /* the bias vector or value that is added to the product; VPPS_PLACE_NONE: none */
         } product;
     };

@@ -29,10 +29,9 @@ typedef struct vpps_weight_row {
 typedef struct vpps_fragment {
     vpps_weight_row rows[VPPS_FRAGMENT_ROWS];
     uint32_t length; /* number of columns */
-    uint32_t
-        shares; /* number of virtual processors that divide the columns of a whole row (vpps_program_step.product.shares) */
-    uint32_t steps; /* number of the fragment's blocks of 16 columns that each warp multiplies */
-    uint8_t level;  /* where the fragment is stored while the kernel runs: a vpps_resident_level */
+    uint32_t shares; /* number of virtual processors that divide a row's columns (vpps_program_step.product.shares) */
+    uint32_t steps;  /* number of the fragment's blocks of 16 columns that each warp multiplies */
+    uint8_t level;   /* where the fragment is stored while the kernel runs: a vpps_resident_level */
     /* place of the fragment's weights in each thread: number of the first register, or of the first word of shared or device memory */
     uint32_t at;
 } vpps_fragment;

@@ -26,8 +26,7 @@ typedef enum vpps_resident_level {
 typedef struct vpps_resident {
     vpps_param matrix;
     bool transposed;
-    uint32_t
-        shares; /* number of virtual processors that divide the columns of a whole row (vpps_program_step.product.shares) */
+    uint32_t shares; /* number of virtual processors that divide a row's columns (vpps_program_step.product.shares) */
     bool is_short; /* whether the matrix multiplies only short vectors; its weights are then read from device memory */
     uint8_t level;
     /* rows: the most rows that any virtual processor owns; columns: how many columns of each row a thread holds */

@@ -3,11 +3,11 @@
 
 typedef struct component {
     uint32_t number, depth, place;
-    uint64_t cost, rank; /* rank: the cost where levels have a cost, else 0 */
+    uint64_t cost, rank; /* rank: the cost if all are equally deep, else 0 */
 } component;
 
 /* Orders connected components (sets of vertices joined by reads) for qsort, the deepest first: a wave (part of the batch) should have
- * components of similar depth, since it needs as many levels as its deepest has. Of equally deep ones the costliest comes first. */
+ * components of similar depth, since it needs as many levels as its deepest has. If all are equally deep, the costliest comes first. */
 static int deeper_first(const void *a, const void *b) {
     const component *x = a, *y = b;
     if (x->depth != y->depth) return x->depth < y->depth ? 1 : -1;
@@ -35,7 +35,10 @@ static void measure(const vpps_batching *b, const vpps_components *c, component 
 static void deal_components(component *all, uint32_t n, uint32_t n_waves, uint32_t n_groups, uint64_t level_cost,
                             uint64_t *load) {
     uint64_t total = 0, before = 0;
-    for (uint32_t i = 0; i < n; i++) total += all[i].cost, all[i].rank = level_cost ? all[i].cost : 0;
+    /* whether all components are equally deep, so that only their costs tell how long they run */
+    bool alike = level_cost > 0;
+    for (uint32_t i = 0; i < n; i++) total += all[i].cost, alike &= all[i].depth == all->depth;
+    for (uint32_t i = 0; i < n; i++) all[i].rank = alike ? all[i].cost : 0;
     if (n_waves > 1 || level_cost) qsort(all, n, sizeof *all, deeper_first);
     uint32_t last = 0;
     for (uint32_t i = 0; i < n; i++) {
