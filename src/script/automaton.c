@@ -136,8 +136,7 @@ typedef struct learner {
     vpps_automaton *a;
     vpps_walk walk;
     uint32_t *state, *chosen; /* for each batch of a run: state before it; index of the chosen Q value */
-    uint32_t *
-        followed; /* for each of the automaton's states: index of the Q value of its choice in this run; NONE: not chosen yet */
+    uint32_t *followed; /* for each state of the automaton: index of the Q value chosen in this run; NONE: none yet */
     double *reward;
     float *best_q; /* copy of the Q values that gave the fewest batches so far, for the first best_states states */
     uint32_t best_states, best_values;

@@ -324,7 +324,7 @@ static vpps_status take_record(predictor *p, line_kind kind, record *r) {
     if (added) {
         w->example = before;
         p->pieces += pieces;
-    } else if (task_for(p->s)->own_form && !w->asked.text) { /* JSON has no object for blank lines and comments */
+    } else if (task_for(p->s)->own_form && !w->asked.text) { /* no object in JSON for a blank line or comment */
         p->n_lines--;
     }
     const bool full = p->n_examples >= p->s->batch || p->n_lines >= 16 * (size_t)p->s->batch;

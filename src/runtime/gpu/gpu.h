@@ -76,7 +76,7 @@ typedef struct vpps_gpu_factor {
     /* the cell's value that is dy or x; NULL: there is no such product, or an earlier factor has the same value */
     const vpps_operand *operand;
     uint32_t words;   /* number of words of a packed vector */
-    uint64_t vectors; /* number of vectors; counted anew while they get places in `packed` */
+    uint64_t vectors; /* number of vectors; counted to size `packed`, then anew as they get places there */
     uint64_t at;      /* first word of these vectors in the buffer `packed` */
     bool used;        /* whether the batch has vertices of this cell */
 } vpps_gpu_factor;

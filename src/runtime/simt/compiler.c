@@ -151,7 +151,7 @@ static vpps_status refused(char *text) {
     return vpps_fail(VPPS_DEVICE, "software SIMT: %s: %s", compiler(), *line ? line : "failed without a word");
 }
 
-/* Sets *out to the first line of what the compiler prints as its version. Runs the compiler only if another one was asked last. */
+/* Sets *out to the first line of what the compiler prints as its version. Runs the compiler unless the preceding call was for it, too. */
 static vpps_status version(const char **out) {
     static _Thread_local char name[256], text[1024];
     *out = text;

@@ -320,8 +320,8 @@ uint32_t vpps_proof_product_formula(vpps_proof *p) {
     const bool transposed = s->product.transposed;
     const vpps_cell_needs *needs = &p->c->needs;
     const uint32_t start = express_start(p), shares = vpps_shares_of(vpps_proof_value(p, x->value));
-    const bool columns =
-        !transposed || needs->rows.columns; /* a virtual processor needs whole factors, or equal parts of all */
+    /* true: each virtual processor reads whole factors, or equal parts of them; false: the rows of them that it owns */
+    const bool columns = !transposed || needs->rows.columns;
     if (!shares || (shares > 1 && (columns ? needs->group % shares : shares != needs->group)) ||
         s->product.shares != (columns ? shares : 1))
         return vpps_proof_none(p, "partial sums that no virtual processors compute");
