@@ -135,8 +135,8 @@ enum { BOOTSTRAP = 10 };
 typedef struct learner {
     vpps_automaton *a;
     vpps_walk walk;
-    uint32_t *state, *chosen; /* for each batch of a run: state before it; index of the chosen Q value */
-    uint32_t *followed; /* for each state of the automaton: index of the Q value chosen in this run; NONE: none yet */
+    uint32_t *state, *chosen; /* for each choice in a run over the graph: state; index of the chosen type's Q value */
+    uint32_t *followed;       /* for each state: index of the Q value chosen there in this trial; NONE: not yet */
     double *reward;
     float *best_q; /* copy of the Q values that gave the fewest batches so far, for the first best_states states */
     uint32_t best_states, best_values;
@@ -144,7 +144,8 @@ typedef struct learner {
     uint64_t random;
 } learner;
 
-/* Gives the number of the state for the set of types with ready vertices. Appends a new state; its Q values begin as the types' rewards. */
+/* Sets *out to the number of the walk's state: which vertex types have vertices that can run. Appends a new state; its
+ * Q value for a type begins as the reward of running the type next: vpps_walk_ratio - 1, at most 0. */
 static bool find_state(learner *l, uint32_t *out) {
     vpps_automaton *a = l->a;
     vpps_walk *w = &l->walk;
@@ -233,7 +234,7 @@ static bool learn_encoding(learner *l) {
     const uint32_t trials = encodings[a->encoding].trials;
     const uint64_t most_vertices = (uint64_t)trials * VPPS_LEARN_VERTICES;
     double explore = explore_first;
-    bool ok = keep_best(l); /* a first run without Q values: best_ratio, a heuristic, chooses each type */
+    bool ok = keep_best(l); /* there are no Q values yet: a heuristic (best_ratio) chooses each vertex type */
     while (ok && a->trials < trials && a->batches > a->bound && l->vertices < most_vertices) {
         ok = go_through(l, explore);
         if (ok) learn_from(l);
@@ -285,8 +286,9 @@ bool vpps_automaton_learn(vpps_automaton *a, const vpps_typed_graph *g) {
 
 /* ---------------------------------------------------------------- automata as bytes */
 
-/* A packed automaton (learned policy) is PACKED_HEADER words (encoding, number of vertex types, trials, batches, least possible number of
- * batches, number of states), then the states. A state is PACKED_STATE words (number of types, number of words), its words, its Q values. */
+/* A packed automaton (learned batching policy): PACKED_HEADER words (encoding, number of vertex types, trials, batches,
+ * least possible number of batches, number of states), then each state: PACKED_STATE words (number n of types with
+ * ready vertices, number of code words), the code words (first the n types' numbers), n Q values. */
 enum { PACKED_HEADER = 6, PACKED_STATE = 2 };
 
 static size_t packed_words(const vpps_automaton *a) {

@@ -6,8 +6,9 @@
 #include "base/index.h"
 #include "script/walk.h"
 
-/* Ways to encode a frontier (the types with ready vertices) as a state: X(id, name, most learning trials, text). The paper proposes SORT,
- * MAX and BASE, and prefers SORT. SHARE, PHASE and RATIO tell more states apart, for graphs that need it (appendix A.4). */
+/* Ways to encode a state (the vertex types that have ready vertices): X(id, name, most learning trials, each a run over
+ * the graph, text). SORT, MAX and BASE are from the ED-Batch paper, which prefers SORT. SHARE, PHASE and RATIO add
+ * numbers that tell more states apart, for graphs in which the types alone do not tell the best choice. */
 #define VPPS_ENCODING_TABLE(X)                                                                                         \
     X(SORT, "sort", 350, "its types, from the one with the most vertices to the one with the fewest")                  \
     X(SHARE, "share", 200, "as sort, and how many times fewer than the most each has, in powers of 2")                 \
@@ -31,7 +32,7 @@ const char *vpps_encoding_text(vpps_encoding encoding);
 typedef struct vpps_state {
     /* first: index in `words` and `q` of the state's first element; n: number of the state's vertex types */
     uint32_t first, n;
-    /* number of words that encode the state, the encoding's further numbers included */
+    /* number of words that encode the state: n types' numbers, then the numbers that SHARE, PHASE or RATIO adds */
     uint32_t n_words;
 } vpps_state;
 
@@ -51,8 +52,8 @@ typedef struct vpps_automaton {
 
 enum {
     VPPS_LEARN_CHECK = 50, /* number of trials (runs over the graph) between two evaluations of the learned policy */
-    /* Limits learning on large graphs: all learning trials together run at most this number of vertices times the largest allowed number of
-     * trials. 1,000 trials take about 1 s on a core. */
+    /* Limits learning on large graphs: the trials (runs over the graph) of an encoding run at most this number of
+     * vertices times the encoding's limit of trials. Learning takes about 1 s on a core at most. */
     VPPS_LEARN_VERTICES = 20 * 1000
 };
 

@@ -6,7 +6,6 @@
 #include "cell/flops.h"
 #include "script/scopes.h"
 
-/* The state while the levels of a batch's vertices and the number of groups of virtual processors are chosen. */
 typedef struct chooser {
     const vpps_batch_needs *needs;
     const vpps_target *target;
@@ -15,7 +14,6 @@ typedef struct chooser {
     vpps_batched_type *types;
 } chooser;
 
-/* For each type, counts the needed vertices, the nodes that their list inputs read, and the levels. */
 static void count_vertices(chooser *c) {
     const vpps_reading *r = c->needs->reading;
     for (uint32_t v = 0; v < r->n_vertices; v++) {
@@ -28,7 +26,7 @@ static void count_vertices(chooser *c) {
     }
 }
 
-/* Returns the properties by which a device chooses the number of groups of virtual processors. Backward is taken as twice forward's flops. */
+/* Estimates the batch's flops, levels and matrix sizes. Backward is taken as twice forward's flops. */
 static vpps_batch_extent extent_of(const chooser *c) {
     const vpps_reading *r = c->needs->reading;
     const vpps_model *model = r->g->model;
@@ -56,7 +54,6 @@ static vpps_batch_extent extent_of(const chooser *c) {
     return e;
 }
 
-/* Returns the number of groups of virtual processors that target->choose_groups gives, at most `most`. */
 static uint32_t best_groups(const chooser *c, uint32_t most) {
     if (most <= 1) return 1;
     const vpps_batch_extent e = extent_of(c);
@@ -86,9 +83,9 @@ static bool choose_groups(const chooser *c, const vpps_batch_request *request) {
     return true;
 }
 
-/* Returns whether vertices of type t may be classifier heads, which are divided into slices (parts that run one after the other). A type in
- * a recurrence may not be a head: it runs level by level. An input, or another type that reads nothing, may not: heads that read one
- * another must be in one slice, and an input that all classifiers read would put all classifiers into one slice. */
+/* Returns whether vertices of type t may be classifier heads, which only the loss and other heads read, and which run
+ * part after part (slices) to save memory. Vertices of a recurrence run level by level and may not. Nor may vertices
+ * that read nothing (inputs): heads that read each other share a slice, and all classifiers may read one input. */
 static bool may_be_head(const vpps_batch_needs *n, uint32_t t) {
     bool reads = false;
     for (uint32_t u = 0; u < n->reading->n_types; u++) reads |= vpps_reads(n, t, u);

@@ -18,7 +18,7 @@ typedef struct vpps_batching {
     /* connected components (sets of vertices joined by reads); computed at first use (n 0: not yet) */
     vpps_components components;
     uint32_t n_groups, group_size, n_vps;
-    /* the numbers of groups of virtual processors that batches up to this one wanted (vpps_usual_after), for the next batch */
+    /* number of groups of VPs (CTAs, threads) in use, and how many batches in a row would have run best in fewer */
     vpps_usual_groups usual;
     /* least time of a level (vertices that run together), as flops that a group of virtual processors could do in this time */
     uint64_t level_cost;
@@ -32,7 +32,8 @@ typedef struct vpps_batching {
 vpps_status vpps_choose_batching(const vpps_batch_needs *n, const vpps_history *history, const vpps_target *target,
                                  const vpps_batch_request *request, vpps_arena *arena, vpps_batching *out);
 
-/* Copies b to *out and adds the compiled cells: those of earlier batches (history), or new ones. Fails as vpps_compiled_for does. */
+/* Sets *out to b and, for each vertex type, the compiled cell (program that computes its vertices): one that `history`
+ * has from an earlier batch, or a new one. Fails with MEMORY. */
 vpps_status vpps_compile_cells(const vpps_batching *b, vpps_history *history, const vpps_target *target,
                                vpps_arena *arena, vpps_batching *out);
 

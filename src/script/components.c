@@ -7,7 +7,7 @@ static void join(uint32_t *parent, uint32_t reader, uint32_t vertex) {
     uint32_t root = vpps_find_root(parent, a);
     if (b == vertex) {
         parent[b] = root;
-    } else { /* the vertex has been joined to another reader: joins both readers */
+    } else { /* the vertex is already in the component of another reader: unites both readers' components */
         const uint32_t others = vpps_find_root(parent, b);
         parent[root] = others;
         root = others;
@@ -26,7 +26,7 @@ bool vpps_find_components(const vpps_batch_needs *needs, vpps_arena *arena, vpps
     }
     for (uint32_t v = 0; v < r->n_vertices && r->shares; v++) {
         if (!r->lists[v].shared || !needs->needed[v]) continue;
-        /* whether vertex v - 1 reads an equal list, and is joined to the list's members */
+        /* whether vertex v - 1 is needed and reads the same list, whose members are then in its component */
         const bool joined = r->lists[v].repeats && needs->needed[v - 1];
         if (joined) join(parent, v, v - 1);
         for (vpps_reader x = vpps_reads_of(r, v, !joined); vpps_next_input(&x);)

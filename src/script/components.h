@@ -5,7 +5,7 @@
 
 /* The connected components of a batch. Two needed vertices are in one component if a chain of reads, in any direction, joins them. */
 typedef struct vpps_components {
-    /* for each needed vertex: number of its component; components are numbered in the order of their first vertices */
+    /* for each vertex that the loss or the caller needs: its component's number, in the order of first vertices */
     const uint32_t *of;
     uint32_t n;
 } vpps_components;

@@ -9,19 +9,19 @@ typedef struct contribution {
     const vpps_cell_contribution *to;
     /* for each output of the cell: the inputs (or table lookups) on which the output depends, as bits */
     const uint64_t *reads;
-    /* true: all vertices of the block compute the contribution; false: only vertices for which contributes() is true */
+    /* whether all vertices compute this gradient, not only those where an output that reads the input has a gradient */
     bool all;
     uint32_t number, stage, stride, shares;
     /* The gradient of item i (vertex or list member) of the current task lies at offset at + i * stride. If each virtual processor computes
      * a partial sum, two partial sums are share_words words apart. */
     uint32_t at, share_words;
-    /* If the gradient is two factors: the scalar of item i lies at offset at + i * stride, the vector of vertex p at of + p * of_stride. */
+    /* gradient of list member i = scalar at offset at + i * stride times vertex p's vector at of + p * of_stride */
     uint32_t of, of_stride;
     bool runs;
 } contribution;
 
-/* A term of a gradient may be stored as a pair (offset of a scalar, offset of a vector) to be multiplied. Returns whether it saves words to
- * write several pairs as one vpps_pair_run, because many vertices share lists of nodes. */
+/* Returns whether gradients' terms of the form scalar * vector take fewer words as runs (vpps_pair_run) than singly:
+ * whether many vertices read common lists of nodes, which n_reads counts for each vertex, n_sources once. */
 static bool share_long_lists(const vpps_reading *r) { return 4 * r->n_reads > 5 * r->n_sources; }
 
 static contribution contribution_of(const vpps_steps *s, uint32_t block, uint32_t j) {
@@ -42,8 +42,8 @@ static contribution contribution_of(const vpps_steps *s, uint32_t block, uint32_
                           .shares = vpps_shares_of(&c->values[to->value])};
 }
 
-/* Advances *cursor, an address in the script, by the number of offsets of one gradient: 1, or one for each virtual processor's partial sum.
- * words not NULL: first writes the offsets there. */
+/* Adds a term to the list by which a value's gradient is summed up: writes to words[*cursor] the term's memory offset
+ * or, if each virtual processor has a partial sum of it, their offsets. Advances *cursor. words NULL: only counts. */
 static inline void take_shares(contribution x, uint32_t item, uint32_t *words, uint32_t *cursor) {
     const uint32_t at = *cursor;
     if (words && at == VPPS_NONE) return; /* the output that is read has no gradient, so nothing is added */
@@ -69,12 +69,12 @@ static uint32_t find_run(const vpps_contributions *all, const uint32_t *offsets,
     return t->first + t->n;
 }
 
-/* Returns whether vertex v computes gradient x: whether an output of v that depends on x's input (or lookup) has a gradient. */
+/* Returns whether vertex v computes a gradient for an input (x): whether an output that depends on it has one. */
 static inline bool contributes(const vpps_steps *s, const contribution *x, const vpps_ordered_vertex *v) {
     return x->all || vpps_reached(x->reads, s->needs->gradients[v->vertex]) >> x->to->index & 1;
 }
 
-/* Returns the end of the range of consecutive vertices, from p on, that compute gradient x and read the same lists of nodes as vertex p. */
+/* Returns the end of the vertices after p that read the same lists of nodes as p and compute gradients for them. */
 static uint32_t end_of_alike(const vpps_steps *s, const contribution *x, uint32_t p, uint32_t end) {
     const vpps_ordered_vertex *v = vpps_vertices_of(s, x->block);
     do p++;
@@ -82,8 +82,8 @@ static uint32_t end_of_alike(const vpps_steps *s, const contribution *x, uint32_
     return p;
 }
 
-/* Adds x.n pairs (offset of a scalar, offset of a vector), whose products are terms of an output's gradient, to the output's list: as one
- * element if `runs`, else pair by pair. words NULL: only counts the elements. */
+/* Adds x.n terms scalar * vector of a value's gradient to its list, at words[*cursor]: x itself as one element if
+ * `runs`, else each as a pair (offset of the scalar, offset of the vector). words NULL: only counts elements. */
 static inline void take_pairs(bool runs, vpps_pair_run x, uint32_t *words, uint32_t *cursor) {
     uint32_t at = *cursor;
     if (words && runs) memcpy(words + at, &x, sizeof x);
@@ -94,9 +94,9 @@ static inline void take_pairs(bool runs, vpps_pair_run x, uint32_t *words, uint3
     *cursor += (runs ? 1 : x.n) * (!words ? 1 : runs ? VPPS_RUN_WORDS : VPPS_PAIR_WORDS);
 }
 
-/* Vertices [first, end) compute gradient x for the output that they read. words NULL: counts these gradients in cursors[output]. Else
- * cursors[output] is an address in `words`: writes the gradient's offset there, and advances the address. Consecutive vertices that read
- * equal lists are handled together. */
+/* Adds the gradients that vertices [first, end) of a block compute for input x to the lists by which gradients of the
+ * outputs that they read are summed up: writes each one's offset to words[cursors[output]], and advances the cursor.
+ * words NULL: only counts, in cursors[output]. Vertices in a row that read equal lists are handled together. */
 static inline void each_input_of(const vpps_steps *s, const contribution *x, uint32_t first, uint32_t end,
                                  uint32_t *words, uint32_t *cursors) {
     const vpps_ordered_vertex *v = vpps_vertices_of(s, x->block);
@@ -138,7 +138,6 @@ static inline void each_input_of(const vpps_steps *s, const contribution *x, uin
 
 /* ---------------------------------------------------------------- counting */
 
-/* The state while the terms of all gradients (contributions, one for each read of a value) are counted. */
 typedef struct counter {
     const vpps_tasks *tasks;
     const vpps_steps *s;
@@ -151,7 +150,6 @@ typedef struct counter {
     uint32_t n_uses;
 } counter;
 
-/* Fills c->runs: for each block of vertices, each stage (part of its cell) and each level (vertices that run together), the task's index. */
 static bool note_runs(counter *c) {
     const vpps_steps *s = c->s;
     size_t n = 0;
@@ -188,7 +186,7 @@ static bool open_uses(counter *c) {
     return VPPS_TAKE(c->arena, c->uses, n) && VPPS_TAKE(c->arena, c->entries, n);
 }
 
-/* Adds to c->uses the table entries for which the block's vertices compute gradient x, and to c->entries those entries that are new. */
+/* Appends to c->uses the table row for which each vertex computes a gradient (x), and adds new rows to c->entries. */
 static bool find_entries_of(counter *c, const contribution *x) {
     const vpps_cell_lookup *l = &x->cell->lookups[x->to->index];
     const vpps_ordered_vertex *v = vpps_vertices_of(c->s, x->block);
@@ -258,8 +256,8 @@ void vpps_row_marks_free(vpps_row_marks *m) {
 
 /* ---------------------------------------------------------------- writing */
 
-/* Writes the offsets of gradient x, which a block's vertices compute for an input, into the lists of the outputs that the input reads. Goes
- * through the block level by level (vertices of a level run together), since each level has a task of its own. */
+/* Adds the gradients that a block's vertices compute for input x to the lists by which the read outputs' gradients are
+ * summed up. A level (vertices that run together) has a task of its own, and so its own place for gradients. */
 static void write_input(const vpps_contributions *all, const uint32_t *offsets, uint32_t block, contribution x,
                         uint32_t *words, uint32_t *list_at) {
     const vpps_steps *s = all->tasks->steps;
@@ -271,8 +269,8 @@ static void write_input(const vpps_contributions *all, const uint32_t *offsets, 
     }
 }
 
-/* x is a term of outputs' gradients that is not stored itself: it is a scalar times a vector, two values that the block's vertices keep for
- * backward. Writes pairs (offset of the scalar, offset of the vector) into the lists of these outputs. */
+/* Writes, into the lists by which outputs' gradients are summed up, terms scalar * vector: for each vertex of the
+ * block, and each output that it reads through input x, a pair (offset of the scalar, offset of the vector). */
 static void write_scaled(const vpps_steps *s, contribution x, const vpps_block_memory *placed, uint32_t *words,
                          uint32_t *pairs_at) {
     const vpps_cell_value *vector = &x.cell->values[x.to->vector], *scalar = &x.cell->values[x.to->scalar];
@@ -297,7 +295,7 @@ void vpps_write_contributions(const vpps_contributions *all, const vpps_block_me
 
 /* ---------------------------------------------------------------- entries of tables, slice by slice */
 
-/* Adds one gradient (or the partial sums of all virtual processors) to the number of gradients for a table entry in a slice (part of the batch). */
+/* Raises a table entry's count of gradients in a slice (part of the batch) by `shares`: 1 or number of partial sums. */
 static inline void touch(vpps_entry_lists *lists, uint32_t entry, uint32_t slice, uint32_t shares) {
     vpps_entry_list *e = &lists->of[entry];
     if (e->slice == slice) {
@@ -309,8 +307,8 @@ static inline void touch(vpps_entry_lists *lists, uint32_t entry, uint32_t slice
     lists->touched[lists->n_touched++] = entry;
 }
 
-/* Visits the gradients that vertices of block number i compute for table entries, in the order in which find_entries filled `uses`. words NULL:
- * counts them; else writes their offsets to the entries' lists. */
+/* For each gradient that vertices of block i (of one type) compute for a table entry (row): raises the entry's count
+ * or, if words is not NULL, writes the gradient's offset to the entry's list. `uses` has the entries in this order. */
 static inline void use_entries_of(const vpps_contributions *all, const uint32_t *offsets, uint32_t i,
                                   vpps_entry_lists *lists, uint32_t *words) {
     const vpps_steps *s = all->tasks->steps;

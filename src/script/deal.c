@@ -3,7 +3,7 @@
 
 typedef struct component {
     uint32_t number, depth, place;
-    uint64_t cost, rank; /* rank: the cost if all are equally deep, else 0 */
+    uint64_t cost, rank; /* rank: the cost if all components are equally deep, else 0 (not used to sort) */
 } component;
 
 /* Orders connected components (sets of vertices joined by reads) for qsort, the deepest first: a wave (part of the batch) should have
@@ -35,7 +35,6 @@ static void measure(const vpps_batching *b, const vpps_components *c, component 
 static void deal_components(component *all, uint32_t n, uint32_t n_waves, uint32_t n_groups, uint64_t level_cost,
                             uint64_t *load) {
     uint64_t total = 0, before = 0;
-    /* whether all components are equally deep, so that only their costs tell how long they run */
     bool alike = level_cost > 0;
     for (uint32_t i = 0; i < n; i++) total += all[i].cost, alike &= all[i].depth == all->depth;
     for (uint32_t i = 0; i < n; i++) all[i].rank = alike ? all[i].cost : 0;
@@ -97,7 +96,7 @@ static uint64_t words_of(const vpps_batching *b, uint32_t vertex) {
 
 /* Totals of the classifier heads' vertices (which only the loss reads) in one wave (part of the batch) and group of virtual processors. */
 typedef struct share {
-    /* words: words of memory that all these vertices keep for backward; before: of these, the words of vertices already dealt to slices */
+    /* words: words that the classifiers keep for backward; before: words of those already assigned to a slice (part) */
     uint64_t words, before;
     uint32_t n; /* number of sets of vertices that read each other, which must stay together */
 } share;
@@ -142,7 +141,7 @@ static void deal_heads(const vpps_batching *b, const uint32_t *first, uint64_t *
             s->before += words[v];
         }
         if (is_head(b, v) && first[v] != v) {
-            /* a vertex goes to the slice (part of the batch) of the first vertex with which reads connect it */
+            /* heads that read each other run in one slice (part of the batch): that of the first of them */
             place[v] = place[first[v]];
         } else {
             place[v] = (wave * *n_slices + slice) * b->n_groups + group;

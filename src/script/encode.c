@@ -1,4 +1,4 @@
-/* encode.c - writes the words of a script; task.h describes their layout. */
+/* encode.c - writes a script: a batch's program, run by virtual processors (CTAs, threads); task.h has the layout. */
 #include "script/encode.h"
 
 #include "script/update.h"
@@ -7,11 +7,10 @@
 /* Constants that a group of virtual processors stores in memory: the factors of the loss's terms. Consecutive equal factors share one constant. */
 typedef struct group_constants {
     uint32_t n, last; /* n: number of constants; last: bits of the latest constant, a float */
-    /* list: address in the script of the first constant; next: of the next constant; at: offset of the next constant in the pool */
+    /* list, next: addresses in the batch's program of the first and next constant; at: memory offset of the next */
     uint32_t list, next, at;
 } group_constants;
 
-/* The state while the words of a script are written. */
 typedef struct encoder {
     const vpps_placement *placed;
     const vpps_contributions *contributions;
@@ -23,12 +22,12 @@ typedef struct encoder {
     vpps_writer to;
     /* for each output: output_at: offset of the output's value; gradient_at: offset of its gradient */
     uint32_t *output_at, *gradient_at;
-    /* for each output: address in the script for the offset of the next term of its gradient; VPPS_NONE: no gradient */
+    /* index in to.words, the batch's program, for the next term of each output's gradient; VPPS_NONE: no gradient */
     uint32_t *list_at;
-    /* for each output: address in the script for the next pair (offsets of a scalar and a vector), a term of its gradient; NULL: no pairs */
+    /* index in to.words for the next term scalar * vector (two offsets) of each output's gradient; NULL: none */
     uint32_t *pairs_at;
-    uint32_t *arrays;           /* for each block of vertices: address of its arrays in the script */
-    group_constants *constants; /* for each group of virtual processors: its constants */
+    uint32_t *arrays;           /* for each block (vertices of one type): index in to.words of inputs' offsets etc. */
+    group_constants *constants; /* for each group of virtual processors: the factors of its terms of the loss */
     vpps_entry_lists entries;
     /* for each slice (part of the batch): address of its terms of the loss; an extra last element: the end of all terms */
     uint32_t *losses;
@@ -110,12 +109,11 @@ static void write_words(const encoder *e, const vpps_step_block *b, const vpps_c
                                                 : vpps_word_of(e->s, &v[p], word->kind, word->value);
 }
 
-/* Returns the number of arrays, with one word for each vertex, that the script has for a block (vertices of one type). */
 static uint32_t arrays_of(const vpps_compiled_cell *c) {
     return 1 + c->inputs_of[0] + c->n_lookups + c->n_words + c->is_data;
 }
 
-/* Writes the offsets of the nodes that a block's vertices read through the list input at `place`. Returns their address in the script. */
+/* Writes the offsets of nodes that a block's vertices read through an input that is a list; returns their address. */
 static uint32_t write_members(encoder *e, const vpps_step_block *b, vpps_input_place place) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, b);
     const uint32_t list = place.axis - 1, address = vpps_write_room(&e->to, b->members[list]);
@@ -132,10 +130,10 @@ static uint32_t write_members(encoder *e, const vpps_step_block *b, vpps_input_p
     return address;
 }
 
-/* Two inputs can read different outputs of the same list of nodes (members). They can share one array of offsets if each member's two
- * values lie equally far apart. Returns whether the values that the input at `place` reads lie *shift words after the values whose offsets
- * are at address `first`, which the list's first input reads. This holds if all members are of one vertex type. Parameters never qualify,
- * since a parameter may be divided among processes. */
+/* Two inputs can read different outputs of the same list of nodes, such as h and c of all children. If the second value
+ * of each node lies equally far after the first, the inputs share one array of offsets. Sets *shift to the distance of
+ * a value of the input at `place` from an earlier input's, whose offset is at address `first`; returns whether all have
+ * this distance. Parameters never qualify, since a parameter may be divided among processes. */
 static bool is_shifted(const encoder *e, const vpps_step_block *b, uint32_t first, vpps_input_place place,
                        int64_t *shift) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, b);
@@ -155,7 +153,7 @@ static bool is_shifted(const encoder *e, const vpps_step_block *b, uint32_t firs
     return !differs && *shift == (int32_t)*shift;
 }
 
-/* Writes the arrays of offsets of the values that a block's vertices read through list inputs, and the address of each input's array. */
+/* Writes the offsets of the nodes that a block's vertices read through inputs that are lists, and their addresses. */
 static void encode_members(encoder *e, uint32_t i) {
     const vpps_step_block *block = &e->s->blocks[i];
     const vpps_compiled_cell *c = vpps_cell_of_block(e->s, block);
@@ -204,8 +202,8 @@ static void encode_block(encoder *e, uint32_t i) {
     }
 }
 
-/* If the block's vertices are input ops, copies their data from the graph into the script, and writes the data's addresses. Equal data, such as
- * a position's vector in every sentence, mostly share a copy: copies[hash] are the script's words with the latest data of that hash. */
+/* Copies the data of input ops from the graph into the batch's program (script), and writes the copies' addresses.
+ * Equal data, such as a position's vector in each sentence, mostly share a copy: copies[hash] is the latest one. */
 static void encode_data(encoder *e, uint32_t i, vpps_rows *copies) {
     const vpps_step_block *block = &e->s->blocks[i];
     const vpps_compiled_cell *c = vpps_cell_of_block(e->s, block);
@@ -422,7 +420,7 @@ static uint32_t common_barrier(const encoder *e, uint32_t slice, bool after) {
     return first + 2 * slice + after;
 }
 
-/* Writes a barrier for all virtual processors, before or `after` the gradients of a slice (part of the batch) are added up. */
+/* Writes a barrier of all CTAs or threads before or `after` parameters' gradients of part of the batch are added up. */
 static void write_common_barrier(encoder *e, uint32_t slice, bool after) {
     vpps_write_barrier(&e->to, common_barrier(e, slice, after), e->s->batching->n_vps);
 }
@@ -449,9 +447,8 @@ static bool is_last_main(const vpps_compiled_cell *c, uint32_t stage) {
            (stage + 1 == c->n_stages || c->stages[stage + 1].pass != VPPS_PASS_BACK_MAIN);
 }
 
-/* Writes tasks (kind OUTER) that add up parameters' gradients over the vertices of one level (which run together). The stage tasks
- * [first, end) have run before; each of them that ends the backward of a level gets an OUTER task, if its block adds up gradients
- * after each level (accumulates). */
+/* If parameters' gradients are added up level by level (accumulates): writes a task that adds them up over a level's
+ * vertices (OUTER) for each of the tasks [first, end), already written, that ends the backward of a level. */
 static void encode_outers(encoder *e, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end; i++) {
         const vpps_stage_task *t = &e->tasks->all[i];
@@ -505,7 +502,7 @@ static bool meets_before_norm(const encoder *e) {
     return e->request->goal == VPPS_GOAL_STEP && vpps_all_slices(e->s) > 1 && e->n_tables;
 }
 
-/* Writes all tasks of a group of virtual processors; each processor runs all of them, for the rows and table entries that it owns. */
+/* Writes the tasks of a group of CTAs or threads. Each of them runs all, for the matrix and table rows that it owns. */
 static void encode_group(encoder *e, uint32_t g, uint32_t *task, uint32_t *barriers) {
     const uint32_t n = vpps_all_slices(e->s);
     const bool training = e->r->training;
@@ -522,15 +519,16 @@ static void encode_group(encoder *e, uint32_t g, uint32_t *task, uint32_t *barri
     if (training && e->request->goal == VPPS_GOAL_STEP) {
         if (meets_before_norm(e)) write_common_barrier(e, n, false);
         if (e->request->guard || e->request->optimizer->clip > 0) VPPS_WRITE_TASK(&e->to, NORM, 0);
-        /* The update needs the norms of all virtual processors, and must not change parameters from which others still compute gradients. */
+        /* Before the update, all CTAs or threads must have summed their squared gradients and read the old
+         * parameters. */
         write_common_barrier(e, n - 1, true);
         VPPS_WRITE_TASK(&e->to, UPDATE, 0);
     }
     VPPS_WRITE_TASK(&e->to, END, 0);
 }
 
-/* Writes the terms of the loss, slice (part of the batch) after slice, as pairs (offset of the value, factor). In a training step in two halves the
- * only term is the loss that the host writes while the script pauses. */
+/* Writes the loss's terms as pairs (offset of the value, factor), one part of the batch (slice) after the other. If the
+ * host gives gradients, between forward and backward, the only term is a number that it writes with them. */
 static void encode_losses(encoder *e) {
     const uint32_t n_groups = e->s->batching->n_groups;
     e->losses[0] = vpps_write_room(&e->to, e->r->halves ? 2 : 2 * (uint64_t)e->r->n_seeds);

@@ -5,7 +5,7 @@
 
 /* Offsets, in the pool of memory, of the values that the host reads or writes. */
 typedef struct vpps_script_places {
-    const uint32_t *output_at; /* for each output that is needed: offset of its value */
+    const uint32_t *output_at; /* for each output of a vertex, if something reads it: offset of its value in memory */
     /* for each output: offset of its gradient; VPPS_NONE: the request does not ask for it; NULL: the request asks for no gradient */
     const uint32_t *gradient_at;
     /* where the host writes the outputs' gradients while a training step pauses between forward and backward */

@@ -7,10 +7,10 @@
 
 typedef struct vpps_task_header {
     unsigned magic, words;
-    /* number of virtual processors (VPs); number of groups: a group is n_vps / n_groups consecutive VPs */
+    /* number of VPs (virtual processors: CTAs or threads); number of groups, each n_vps / n_groups consecutive VPs */
     unsigned n_vps, n_groups;
     unsigned n_barriers;
-    unsigned pool_words; /* words of memory (the pool) that the script uses: highest offset + 1 */
+    unsigned pool_words; /* words of device memory (the pool) that the batch uses: highest offset + 1 */
     /* blocks: address of the first block of vertices (vpps_block); n_blocks: number of blocks */
     unsigned blocks, n_blocks;
     unsigned tables, n_tables; /* tables: address of the first lookup table (vpps_table); n_tables: number of tables */
@@ -18,12 +18,12 @@ typedef struct vpps_task_header {
     unsigned guard;            /* not 0: no update when the loss or a gradient is not finite */
     /* Not 0: the vectors dy and x of parameters' gradients (sums of dy x^T) stay in memory until the update. */
     unsigned lasting;
-    /* Words per element in the lists of gradients' terms that are stored as two factors. 2: offsets of a scalar and a vector; 5: a
-     * vpps_pair_run, several such pairs at equal distances; 0: there are no such terms. */
+    /* Gradients can have terms scalar * vector. Words per element in lists of such terms: 2 (offsets of both); 5
+     * (vpps_pair_run: terms whose scalars, and vectors, lie at equal distances); 0: no such terms. */
     unsigned pairs;
     unsigned step;           /* number of the parameter update that the script makes, counted from 1 */
     unsigned dropout_key[2]; /* key of the dropout's random numbers: low word, high word */
-    /* Adam's bias corrections: zero in a script. The device fills them in, since the device knows how often each parameter was updated. */
+    /* Adam's bias corrections: zero from the host; the device, which counts each parameter's updates, sets them */
     float corrections[2];
     /* address of an array with one vpps_param_step for each parameter; 0: all parameters use the settings in this header */
     unsigned steps;
@@ -35,11 +35,11 @@ typedef struct vpps_task_header {
 /* A parameter's own optimizer settings, which replace the settings in the header. */
 typedef struct vpps_param_step {
     float lr, momentum, weight_decay;
-    float corrections[2]; /* Adam's bias corrections for this parameter: zero in a script, filled in by the device */
+    float corrections[2]; /* Adam's bias corrections for this parameter: zero from the host, set by the device */
 } vpps_param_step;
 
 typedef struct vpps_block {
-    unsigned cell; /* index in the batch's list of compiled cells: the cell that the block's vertices apply */
+    unsigned cell; /* the cell (function) that the block's vertices compute: index in the batch's list of cells */
     unsigned group;
     unsigned n; /* number of vertices */
     unsigned members[4];
@@ -70,7 +70,7 @@ typedef struct vpps_task {
 typedef struct vpps_table {
     unsigned param;
     unsigned n;         /* number of entries */
-    unsigned gradients; /* offset of the trained entries' gradients, entry after entry */
+    unsigned gradients; /* offset in device memory of these rows' gradients, row after row */
     unsigned rows;      /* address in the script of an array of n numbers: the rows of the trained entries */
 } vpps_table;
 

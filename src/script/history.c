@@ -8,7 +8,7 @@ static void drop_compiled(vpps_history *h, vpps_known_type *t, uint64_t last) {
     uint32_t left = 0;
     for (uint32_t k = 0; k < t->n_made; k++) {
         t->made[left] = t->made[k];
-        t->made[left].place = VPPS_CELL_LEFT_OUT; /* devices drop all kernels when cells are dropped */
+        t->made[left].place = VPPS_CELL_LEFT_OUT; /* devices free all kernels before cells are dropped */
         if (t->made[k].last_used > last)
             left++;
         else
@@ -65,7 +65,7 @@ void vpps_history_drop(vpps_history *h) {
     h->n_types = left;
     vpps_index_clear(&h->indices);
     for (uint32_t i = 0; i < left; i++) vpps_index_add(&h->indices, h->types[i].type->hash, i);
-    /* raises the limit, if few types and cells could be dropped */
+    /* the new limit of types plus cells: at least twice what is left, so that the next drop comes late */
     h->most = vpps_max_u32(most_kept(h), 2 * (left + h->n_compiled));
 }
 
@@ -98,8 +98,8 @@ static void add_needs(vpps_cell_needs *to, const vpps_cell_needs *more, uint64_t
     to->read_out |= more->read_out;
 }
 
-/* Returns the set, as bits, of outputs that depend only on parameters on which an output in `own` depends too. Gradients of other outputs
- * must not be added: a parameter that a batch's loss does not depend on would count as trained by the batch. */
+/* Returns the outputs, as bits, that depend on no parameter except those on which the outputs `own` of a batch depend:
+ * through gradients of other outputs, a parameter that the batch's loss does not depend on would count as trained. */
 static uint64_t outputs_alike(const vpps_type *type, uint64_t own) {
     uint64_t outputs = UINT64_MAX;
     for (uint32_t i = 0; i < type->n_params; i++)
@@ -138,7 +138,7 @@ vpps_status vpps_compiled_for(vpps_history *h, const vpps_model *model, uint32_t
     return VPPS_OK;
 }
 
-/* Returns whether a cell of the type that was compiled after cell number i computes all that cell i computes. */
+/* Returns whether a later compiled cell of this type computes all outputs and gradients that its cell i computes. */
 static bool is_superseded(const vpps_known_type *t, uint32_t i) {
     const vpps_cell_needs *needs = &t->made[i].cell->needs;
     const uint64_t outputs = outputs_alike(t->type, needs->gradient_out);
@@ -184,7 +184,7 @@ uint32_t vpps_kernel_set(const vpps_history *h, uint32_t n, vpps_compiled_cell *
                 out[n_out++] = m->cell;
         }
     if (loaded || n_out <= most) return n_out;
-    /* keeps the cells in the history's order, since kernels are compared as lists of cells */
+    /* only the n given cells, in the order of h->types: the GPU finds a kernel by its list of cells, order included */
     for (uint32_t i = 0; i < n_out; i++)
         if (has_cell(n, cells, out[i])) out[own++] = out[i];
     return own;

@@ -8,20 +8,21 @@
 /* A type of vertices: all vertices that apply one recorded cell, or one op with equal shapes and parameters. A type never changes. */
 typedef struct vpps_type {
     uint64_t hash;
-    uint32_t *key; /* words that identify the type; types are equal exactly if their keys are equal */
+    uint32_t *key; /* words that tell types apart: the cell's number, or the op, its shapes and parameters */
     uint32_t key_words;
-    /* the type's cell, not compiled: its values, inputs and outputs */
+    /* the type's forward values, inputs and outputs, as a compiled cell that lacks backward and stages */
     vpps_compiled_cell *base;
     /* for each output, as bits: the numbers of the inputs, and of the lookups, on which it depends */
     uint64_t reads_inputs[VPPS_CELL_MOST], reads_lookups[VPPS_CELL_MOST];
-    const vpps_cell_data *cell; /* the cell as the user recorded it; NULL: the type is a single op */
+    const vpps_cell_data *cell; /* the cell (function) that the user recorded; NULL: the vertices are single ops */
     vpps_param *params;         /* parameters (tables too) that the vertex type reads */
     uint64_t *params_reach;     /* for each element of `params`: the set of outputs that depend on it, as bits */
     uint32_t n_params;
 } vpps_type;
 
-/* What the latest batch showed of a type, as a guess for the next one. scc: number of the type's strongly connected component; VPPS_NONE:
- * no batch yet. differentiable: outputs, as bits, that depend on a trained parameter. */
+/* What the latest batch showed of a type of vertices, as a guess for the next. scc: its strongly connected component in
+ * the graph of which type reads which; VPPS_NONE: no batch yet. differentiable: outputs, as bits, that depend on a
+ * trained parameter. */
 typedef struct vpps_type_guess {
     uint32_t scc;
     uint64_t differentiable;
@@ -37,7 +38,7 @@ typedef struct vpps_made_cell {
     vpps_cell_place place;
 } vpps_made_cell;
 
-/* A vertex type and what the history keeps about it. */
+/* A type of vertices (those that apply one cell or op), and what is kept about it from batch to batch. */
 typedef struct vpps_known_type {
     vpps_type *type;
     uint64_t last_used; /* number of the latest batch that used the vertex type */
@@ -63,23 +64,23 @@ typedef struct vpps_history {
     vpps_index indices; /* hash table of `types`, by the hash of each type's `key` */
     uint32_t *of_cell;  /* for each cell of the model: index in `types`; VPPS_NONE: no type yet */
     size_t n_of_cell;
-    uint32_t *key;       /* scratch memory for the key of one vertex type */
+    uint32_t *key;       /* scratch memory for the key by which a vertex's type is looked up */
     uint32_t n_compiled; /* number of compiled cells of all types together */
-    uint32_t most;       /* most types plus compiled cells that the history may keep; 0: the default limit */
+    uint32_t most;       /* types plus compiled cells that are kept before half are dropped; 0: a default */
     uint64_t n_batches;  /* number of batches scheduled so far */
-    /* number of groups of virtual processors: [0]: for inference batches; [1]: for training batches */
+    /* for inference [0] and training [1] batches: the number of groups of virtual processors (CTAs, threads) */
     vpps_usual_groups usual[2];
-    /* inference [0], training [1]: n_compiled (high 32 bits) and the result *likely (low 32 bits) of the latest vpps_has_news */
+    /* [0] inference, [1] training: last vpps_has_news: n_compiled (high 32 bits), number of groups likely soon (low) */
     uint64_t foreseen[2];
 } vpps_history;
 
-/* Give the index of a vertex's type; a new type is added to the history. The vertex applies a cell, or is an op whose arguments have
- * `shapes` (pairs of rows, cols). Fail with MEMORY, ARGUMENT (more inputs, outputs or indices than a compiled cell can have). */
+/* Give the index in h->types of the type of a vertex that applies a cell, or is an op whose arguments have `shapes`
+ * (pairs of rows, cols); add a new type. Fail with MEMORY, ARGUMENT (too many inputs, outputs or indices). */
 vpps_status vpps_type_of_cell(vpps_history *h, const vpps_model *model, uint32_t cell, uint32_t *out);
 vpps_status vpps_type_of_op(vpps_history *h, const vpps_graph *g, const vpps_op_node *node, const uint32_t *shapes,
                             uint32_t *out);
 void vpps_type_free(vpps_type *type);
-/* Makes a vpps_compiled_cell, not compiled yet, from the type's cell or op; `drops`: with dropout. Fails with MEMORY. */
+/* Makes the forward values of a type's cell or op, for vpps_compile_cell; drops: with dropout. Fails with MEMORY. */
 vpps_status vpps_lower_type(const vpps_type *type, bool drops, vpps_compiled_cell **out);
 
 /* Sets made[v] to 1 for each value v of a cell on which output number `output` depends. */
@@ -92,8 +93,8 @@ void vpps_history_free(vpps_history *h);
 bool vpps_history_is_full(const vpps_history *h);
 void vpps_history_drop(vpps_history *h);
 
-/* vpps_remember_batch counts a scheduled batch and keeps its number of groups of virtual processors. vpps_remember_type keeps what the
- * batch found about one of its vertex types, as a guess for the next batch. */
+/* vpps_remember_batch counts a scheduled batch and keeps its number of groups of virtual processors. vpps_remember_type
+ * keeps what the batch showed of a type of vertices, a guess with which scheduling of the next batch begins. */
 void vpps_remember_batch(vpps_history *h, bool training, vpps_usual_groups usual);
 void vpps_remember_type(vpps_history *h, uint32_t type, vpps_type_guess guess);
 
@@ -102,17 +103,17 @@ void vpps_remember_type(vpps_history *h, uint32_t type, vpps_type_guess guess);
  * them wanted. */
 vpps_usual_groups vpps_usual_after(vpps_usual_groups usual, uint32_t groups);
 
-/* Gives the type's cell, compiled to compute what `needs` asks for (outputs that are read, gradients); compiles it at first use. If
- * `widens` is not NULL, the cell also computes what earlier compiled cells of the type compute if they differ only in outputs read and
- * gradients. Gradients of further outputs are added only for outputs in the set *widens, and if no further parameter gets a gradient
- * through them. Fails with MEMORY. */
+/* Gives the cell for a type of vertices, compiled to compute the outputs and gradients in `needs`; compiles it at first
+ * use. If `widens` is not NULL, the cell also computes what earlier compiled cells of the type compute that differ only
+ * in outputs and gradients, so that it serves their batches too. Gradients of further outputs are added only for
+ * outputs in the set *widens (bits), and only if no further parameter gets a gradient. Fails with MEMORY. */
 vpps_status vpps_compiled_for(vpps_history *h, const vpps_model *model, uint32_t type, vpps_cell_needs needs,
                               const uint64_t *widens, vpps_compiled_cell **out);
 
-/* Chooses the cells of the GPU kernel for a batch that needs the n given cells. Writes at most h->n_compiled cells to `out`; returns their
- * number. If the kernel in use has the n cells, the choice is all cells of that kernel. Else it is the n cells and, so that one kernel
- * serves many batches, the LOADED and EXPECTED cells (vpps_cell_place) for groups of the same size, except cells that a later cell of their
- * type replaces. If these would be more than `most` cells, the choice is the n cells alone. */
+/* Chooses the cells of the GPU kernel for a batch that needs the n given cells. Writes at most h->n_compiled cells to
+ * `out`; returns their number. If the kernel in use has the n cells: all its cells. Else the n cells and, so that one
+ * kernel serves many batches, those that are in the kernel in use or expected for the next one (vpps_cell_place), have
+ * groups of the same size, and are not replaced by a later cell. If these are more than `most`: the n cells alone. */
 uint32_t vpps_kernel_set(const vpps_history *h, uint32_t n, vpps_compiled_cell *const *cells, uint32_t most,
                          vpps_compiled_cell **out);
 
