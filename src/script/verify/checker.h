@@ -10,9 +10,9 @@
 
 /* Which words of a value in memory a virtual processor reads or writes in a stage (part of a cell's program). */
 typedef enum vpps_extent {
-    /* the rows that the processor owns; if a stage's vertices are divided among processors: all rows of the processor's vertices */
+    /* if CTAs or threads divide a value's rows: the rows that the reader owns; if they divide the vertices: all rows */
     VPPS_EXTENT_OWN,
-    VPPS_EXTENT_WHOLE, /* all rows of the value; every virtual processor of the group reads all of them */
+    VPPS_EXTENT_WHOLE, /* all rows of the value, whichever virtual processor (CTA or thread) computed them */
     /* of each processor's partial sum of the value, the rows that the reading processor owns; the reader adds up the partial sums */
     VPPS_EXTENT_SHARES
 } vpps_extent;
@@ -24,13 +24,13 @@ typedef struct vpps_stage_read {
 
 typedef struct vpps_stage_info {
     uint32_t first, n; /* reads of the stage (part of the cell): cell->reads[first] to cell->reads[first + n - 1] */
-    bool rows;         /* true: each virtual processor computes only some rows of the stage's values */
+    bool rows;         /* whether CTAs or CPU threads divide the rows of values; if not, they divide the vertices */
 } vpps_stage_info;
 
 /* A compiled cell, and a vertex (record of the graph) whose function it was proved to compute. The proof holds for all equal vertices. */
 typedef struct vpps_checked_cell {
     const vpps_compiled_cell *c;
-    uint32_t record; /* number of the vertex (record) for which the proof was made; VPPS_NONE: there is no proof yet */
+    uint32_t record; /* number of the vertex for which the cell's code was proved right; VPPS_NONE: none so far */
     /* for each output, as bits: the inputs of the cell on which the output depends */
     uint64_t output_reads[VPPS_CELL_MOST];
     bool output_trained[VPPS_CELL_MOST]; /* for each output: whether it depends on trained parameters */
@@ -48,7 +48,7 @@ typedef struct vpps_checked_cell {
 
 /* Kinds of tensors. A tensor is values in memory: item (vertex, list member) first + i has `words` words at offset + i * stride. */
 typedef enum vpps_tensor_kind {
-    VPPS_TENSOR_INITIAL, /* memory before the script: parameters at offsets below target->batch, else no values */
+    VPPS_TENSOR_INITIAL, /* memory that no task has written: parameters (below offset target->batch), or undefined */
     VPPS_TENSOR_KEPT,
     VPPS_TENSOR_CONTRIBUTION,
     VPPS_TENSOR_CONSTANT,
@@ -61,10 +61,11 @@ typedef struct vpps_tensor {
     uint8_t kind;
     uint32_t offset, stride, words, items;
     uint32_t first; /* number of the tensor's first item (vertex or list member) */
-    /* index: number of the value, contribution or table; bits of a CONSTANT; of a value that the host writes (GIVEN), number of the output,
-     * or VPPS_NONE for the loss. share: number, in its group, of the processor that stores this partial sum. */
+    /* index, by kind: KEPT: number of the cell's value; CONTRIBUTION: number of the cell's gradient for an input;
+     * CONSTANT: the float's bits; GIVEN: number of the output, or VPPS_NONE for the loss; ENTRY: number of the table.
+     * share: number of the partial sum, if several CTAs or threads store partial sums of the value. */
     uint32_t block, index, share;
-    /* kind CONTRIBUTION: index in `taken` of the bit for the block's first vertex or list member */
+    /* CONTRIBUTION (gradient for an input): first of its bits in `taken`, which marks gradients that were added up */
     uint64_t first_bit;
 } vpps_tensor;
 
@@ -82,9 +83,9 @@ typedef struct vpps_checked_block {
     uint32_t **pass_record;
     /* for each input for which the current task computes a gradient (contribution): number of the gradient's first tensor */
     uint32_t *contributions;
-    /* for each contribution (gradient for an input): index of its first bit in `taken`, which has a bit for each vertex or list member */
+    /* for each gradient for an input: first of its bits in `taken`; a vertex's bit is set when that is added up */
     uint64_t *contribution_bits;
-    /* for each stage of the cell: index of its first bit in `ran`, which has a bit for each vertex of the block */
+    /* for each stage (part of the cell): where its bits begin in `ran`; bit p is set once vertex p has run the stage */
     uint64_t *stage_bits;
 } vpps_checked_block;
 
@@ -127,19 +128,19 @@ typedef struct vpps_term_of_loss {
     vpps_node node;
     float factor;
     uint32_t given; /* if the host gives the gradient of the output `node`: the output's index in the request */
-    bool taken;     /* whether `factor` is already a term in the sum that makes the output's gradient */
+    bool taken;     /* whether a task has added `factor` (the loss's derivative by the output) to its gradient */
     bool added;     /* whether a task has added the output's value to the loss */
 } vpps_term_of_loss;
 
 typedef struct vpps_stream {
-    /* script addresses of the next task of a group of virtual processors and of its end; number of tasks done */
+    /* at, end: where in the script (the batch's program) the next task begins, the last one ends; place: tasks done */
     uint32_t at, end, place;
     bool ended, waiting, paused, normed, updated;
     uint32_t norm_place, loss_place;
 } vpps_stream;
 
 typedef struct vpps_checker {
-    /* input of the check: the script, and the request for which it was made */
+    /* input: the script (a batch's program of 32-bit words) to check, and the caller's request that it must fulfil */
     const uint32_t *script;
     size_t words;
     const vpps_task_header *header;
@@ -159,10 +160,12 @@ typedef struct vpps_checker {
     bool running; /* true: a task is being executed, so that an error message names the task */
     uint32_t group, at;
 
-    /* what the request needs of the graph; the arrays have an element for each record (vertex) */
+    /* what the caller's request (outputs, gradients, a training step) needs of the graph; an element for each vertex */
     uint32_t n_records;
     uint8_t *needed;
-    uint8_t *whole; /* whether the vertex's gradient is requested; if not, a sum in the loss is replaced by its terms */
+    /* whether the caller wants the vertex's gradient; if not, a sum inside the loss needs no gradient: its summands
+     * count as terms of the loss */
+    uint8_t *whole;
     uint32_t *dropout; /* number of the vertex's first element under dropout, counted through all vertices */
     uint32_t *block_of, *position_of;
     vpps_term_of_loss *terms;
@@ -193,7 +196,7 @@ typedef struct vpps_checker {
     /* the abstract machine that executes the script: a stream of tasks for each group of processors */
     vpps_stream *streams;
     bool goes_on; /* whether the host has ended the pause between forward and backward */
-    /* For each two groups of virtual processors g and h: number of h's tasks that barriers order before g's next task. */
+    /* [g * n_groups + h]: how many tasks of group h (CTAs or threads) barriers order before group g's next task */
     uint32_t *known;
     /* for each barrier and group of processors: number of tasks that the group had run before the barrier's last signal */
     uint32_t *carried;
@@ -209,7 +212,8 @@ typedef struct vpps_checker {
     vpps_word *pool;
     uint32_t pool_words;
     vpps_reader_sets sets;
-    /* The latest word that vpps_check_read checked: its state before, its readers after (result). An equal word needs no check. */
+    /* The latest checked read: `word`: state of the memory word before; `result`: set of its readers after. The next
+     * word mostly has the same state, and then gets the same result without a check. */
     struct {
         uint32_t result;
         vpps_word word;
@@ -224,13 +228,13 @@ typedef struct vpps_checker {
 
 /* ---- verify.c */
 
-/* Refuses the script for the given reason, unless it is refused already. */
+/* Refuses the script (the batch's program that is checked) with this message; keeps an earlier error. */
 void vpps_check_record(vpps_checker *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Refuses the script; has the value false, so that a checking function may `return VPPS_REFUSE(...)`. */
 #define VPPS_REFUSE(...) (vpps_check_record(__VA_ARGS__), false)
 /* Returns zeroed memory that lives as long as the checker; NULL: out of memory, and c->status is MEMORY. */
 void *vpps_check_zeros(vpps_checker *c, uint64_t n, size_t bytes);
-/* Returns the n words of the script at an address; NULL: the script ends before, and is refused with a message about `what`. */
+/* Returns words [address, address + n) of the script (a batch's program); NULL: too short: refused, naming `what`. */
 const uint32_t *vpps_check_words(vpps_checker *c, uint64_t address, uint64_t n, const char *what);
 
 static inline bool vpps_bit(const uint64_t *bits, uint64_t i) { return bits[i / 64] >> (i % 64) & 1; }
@@ -241,7 +245,8 @@ static inline uint64_t vpps_bit_words(uint64_t n) { return n / 64 + 1; }
 
 /* Finds the vertex (record) of which node x is an output, and the output's number. Returns false if there is no such node. */
 bool vpps_check_resolve(const vpps_graph *g, vpps_node x, uint32_t *record, uint32_t *node);
-/* The inputs of a vertex (record of the graph): nodes, indices, numbers of list members. The arguments of an op count as one list. */
+/* A vertex of the graph (a cell applied once, or a single op), and the nodes and indices that it reads. members: how
+ * many nodes each list input reads; an op's arguments count as one list. */
 typedef struct vpps_record_view {
     const vpps_cell_data *cell; /* the cell that is applied; NULL: the vertex is an op */
     const vpps_op_node *op;
@@ -250,16 +255,16 @@ typedef struct vpps_record_view {
     const uint32_t *args, *listed, *indices;
     const uint32_t *members;
     uint32_t n_args;
-    uint64_t n_listed; /* number of nodes that the vertex reads through list inputs */
+    uint64_t n_listed; /* length of `listed`: nodes read through all list inputs, each of which reads any number */
 } vpps_record_view;
 vpps_record_view vpps_check_view(const vpps_graph *g, uint32_t record);
 /* Returns the signature (op and shape) of a node. */
 const vpps_signature *vpps_check_signature(const vpps_graph *g, vpps_node x);
 /* Finds what the request needs of the graph: the vertices, the terms of the loss, the number of each vertex's first dropout element. */
 bool vpps_check_demands(vpps_checker *c);
-/* Finds which outputs have gradients, and how many terms each gradient sums up. Call it when the blocks are known. */
+/* Finds which outputs of vertices get gradients, and how many terms each sums up. Call it after vpps_check_arrays. */
 bool vpps_check_gradients(vpps_checker *c);
-/* Returns which outputs of vertex p of a block the loss depends on, as bits. */
+/* Returns, as bits, which outputs of vertex p of the block (vertices of one cell, from 0 on) the loss depends on. */
 uint64_t vpps_check_live(const vpps_checker *c, const vpps_checked_block *b, uint32_t p);
 
 /* ---- proof.c, program.c */
@@ -276,7 +281,7 @@ static inline bool vpps_offers(const vpps_compiled_cell *c, uint32_t k) {
 
 /* ---- records.c */
 
-bool vpps_check_arrays(vpps_checker *c); /* checks vertices' inputs, words and data in the script against the graph */
+bool vpps_check_arrays(vpps_checker *c); /* compares the batch program's inputs, integers, data with the graph's */
 bool vpps_check_tables(vpps_checker *c);
 
 /* ---- blocks.c */
@@ -284,16 +289,16 @@ bool vpps_check_tables(vpps_checker *c);
 /* Refuses the script with a message that names vertex p of a block; returns false. */
 bool vpps_refuse_vertex(vpps_checker *c, const vpps_checked_block *b, uint32_t p, const char *what);
 bool vpps_check_blocks(vpps_checker *c);
-/* Returns where an output lies in the pool. */
+/* Returns where in the pool (the batch's memory) an output lies. `output`: a number from vpps_check_output. */
 vpps_location vpps_check_location(const vpps_checker *c, uint32_t output);
-/* Returns the number of the output that node x is; VPPS_NONE: no block of vertices has it, and the script is refused. */
+/* Returns x's number among all vertices' outputs. VPPS_NONE: the batch's program does not compute x, and is refused. */
 uint32_t vpps_check_output(vpps_checker *c, vpps_node x);
 /* Returns the block of vertices that computes an output. *k: the output's number in its vertex; *position: the vertex's in the block. */
 uint32_t vpps_check_block_of(const vpps_checker *c, uint32_t output, uint32_t *k, uint32_t *position);
-/* Adds tensor t at this offset and returns its number; VPPS_NONE: words are outside the batch's memory, and the script is refused. */
+/* Adds tensor t, whose values lie from `offset` on; returns its number; VPPS_NONE: outside the batch's memory. */
 uint32_t vpps_check_add_tensor(vpps_checker *c, uint64_t offset, vpps_tensor t);
-/* Adds a tensor (a place in memory) for value v of n items (vertices or list members) of a block, from item `first` on; if each virtual
- * processor stores a partial sum, a tensor for each. `record`: offset of the first item's memory. False: the script is refused. */
+/* Adds a tensor (values in memory): value v of the cell, for n vertices or list members of block b from `first` on.
+ * `record`: offset of the first one's kept values. If CTAs or threads store partial sums, adds one for each. */
 bool vpps_check_add_kept(vpps_checker *c, const vpps_checked_block *b, uint32_t v, uint32_t record, uint32_t first,
                          uint32_t n);
 
@@ -303,8 +308,7 @@ bool vpps_check_open_pool(vpps_checker *c);
 void vpps_check_close_pool(vpps_checker *c);
 /* Makes `unit` (number of a virtual processor, or n_vps + number of a group) the reader and writer of all memory that is checked next. */
 void vpps_check_act(vpps_checker *c, uint32_t unit);
-/* Returns the number, among all virtual processors, of processor number `member` of the current group. vpps_check_act_as makes this
- * processor the reader and writer of all memory that is checked next. */
+/* Returns the number among all virtual processors (CTAs or threads) of number `member` of the current task's group. */
 static inline uint32_t vpps_check_vp(const vpps_checker *c, uint32_t member) {
     return c->group * c->group_size + member;
 }
@@ -312,8 +316,8 @@ static inline void vpps_check_act_as(vpps_checker *c, uint32_t member) { vpps_ch
 /* Lets the current processor or group (set by vpps_check_act) read n words: checks that the words hold the tensor, and that a barrier comes
  * between their writing and this read. */
 bool vpps_check_read(vpps_checker *c, uint32_t offset, uint32_t n, uint32_t tensor);
-/* Lets the current processor or group (set by vpps_check_act) write n words of an item of the tensor: checks that barriers order all
- * earlier accesses before this write. */
+/* Notes that n words now hold a tensor's value for a vertex or list member (`item`). Checks that barriers order all
+ * earlier reads and writes of the words before this write by the processor or group that vpps_check_act has set. */
 bool vpps_check_write(vpps_checker *c, uint32_t offset, uint32_t n, uint32_t tensor, uint32_t item);
 /* Describes in words, for messages, which value of the tensor lies at this offset in the pool of memory; writes the words to `text`. */
 void vpps_check_describe(const vpps_checker *c, uint32_t tensor, uint32_t offset, char *text, size_t size);
@@ -324,13 +328,13 @@ bool vpps_check_stage(vpps_checker *c, const vpps_task *t);
 bool vpps_check_constants(vpps_checker *c, uint32_t address, uint32_t n);
 /* Once all groups of virtual processors pause between forward and backward: lets the host read outputs and write gradients. */
 bool vpps_check_pause(vpps_checker *c);
-/* Returns where the value of an item (vertex or list member) of a block lies in the pool. */
+/* Returns where in the batch's memory a cell's value lies for `item`, a vertex or list member (node that it reads). */
 vpps_location vpps_check_operand(const vpps_checker *c, const vpps_checked_block *b, uint32_t value, uint32_t item);
-/* Marks a term of a gradient (the contribution at this offset) as used in the gradient of an output or, if `output` is VPPS_NONE, of a
- * table's entry. The term must belong to this gradient and be unused. Returns its tensor; VPPS_NONE: the script is refused. */
+/* Marks a gradient's term, which lies at `offset`, as used. The gradient is of output number `output` or, if VPPS_NONE,
+ * of a row of a table. Returns the term's number in c->tensors; VPPS_NONE: another gradient's term, or used twice. */
 uint32_t vpps_check_take(vpps_checker *c, uint32_t offset, uint32_t words, uint32_t output, uint32_t table,
                          uint32_t row);
-/* Marks a term that is stored as two factors as used in the gradient of `output`. pair: the factors' offsets. */
+/* Marks a term of an output's gradient as used: the product of the scalar at pair[0] and the vector at pair[1]. */
 bool vpps_check_take_pair(vpps_checker *c, const uint32_t *pair, uint32_t words, uint32_t output);
 bool vpps_check_outer(vpps_checker *c, uint32_t block, uint32_t first, uint32_t n);
 bool vpps_check_entries(vpps_checker *c, uint32_t table, uint32_t address);
