@@ -1,4 +1,5 @@
-/* blocks.c - checks which vertices the script's blocks have, and where the vertices' values lie. */
+/* blocks.c - checks the blocks of the batch's program (a block: vertices of one cell that one group of CTAs or threads
+ * runs): which vertices a block has, and where their values lie. */
 #include "script/verify/checker.h"
 
 #include <inttypes.h>

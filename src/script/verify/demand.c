@@ -1,5 +1,5 @@
-/* demand.c - finds what the request needs of the graph: vertices (records), terms of the loss, elements under dropout; and, once the blocks
- * of vertices are known, which outputs have gradients and how many terms each gradient sums up. */
+/* demand.c - finds what the caller's request (outputs, gradients, a training step) needs of the graph: vertices, terms
+ * of the loss, random numbers for dropout, outputs with gradients, and how many terms each gradient sums up. */
 #include "script/verify/checker.h"
 
 #include <inttypes.h>
@@ -104,7 +104,7 @@ static bool find_whole(vpps_checker *c) {
     return true;
 }
 
-/* Makes the terms of the loss for a training step in two halves: the outputs whose gradients the host gives. */
+/* If the caller gives gradients of outputs, between forward and backward: makes these outputs the terms of the loss. */
 static bool find_given(vpps_checker *c) {
     const uint32_t n = c->request->n_given;
     if (n > c->request->n_outputs) return VPPS_REFUSE(c, "%u given gradients for %u outputs", n, c->request->n_outputs);
@@ -134,7 +134,7 @@ static bool find_terms(vpps_checker *c) {
             ok = VPPS_RESERVE(stack, depth + view.n_args);
             for (uint32_t i = 0; ok && i < view.n_args; i++)
                 stack[depth++] = (vpps_term_of_loss){.node = view.args[i], .factor = top.factor * (i ? others : first)};
-        } else if (2 * (size_t)c->n_terms >= c->words) { /* a term takes two words of the script */
+        } else if (2 * (size_t)c->n_terms >= c->words) { /* the batch's program has two words for each term */
             VPPS_FREE_ARRAYS(stack);
             return VPPS_REFUSE(c, "the loss has more terms than the script has words");
         } else {
@@ -288,7 +288,6 @@ static bool place_terms(vpps_checker *c) {
     return true;
 }
 
-/* Marks the outputs whose gradients the request asks for, if their vertices are needed. */
 static bool find_asked(vpps_checker *c) {
     for (uint32_t i = 0; i < c->request->n_gradient_nodes; i++) {
         uint32_t record, node, k, position;

@@ -68,7 +68,6 @@ uint32_t vpps_express_of(vpps_expressions *s, vpps_expression_kind kind, uint32_
                          uint32_t a0, uint32_t a1) {
     if (x == VPPS_NONE) return x;
     const vpps_term term = {x, 0};
-    /* takes only the axis (vertex, or list member) from x; the caller has checked rows and cols */
     const uint8_t axis = kind == VPPS_X_OVER_LIST ? 0 : s->at[x].axis;
     const vpps_expression y = {.kind = (uint8_t)kind, .axis = axis, .rows = rows, .cols = cols, .a = {a0, a1}, .n = 1};
     return intern(s, y, &term);
@@ -93,7 +92,7 @@ static bool is_zero(const vpps_expressions *s, uint32_t x) {
 
 /* ---------------------------------------------------------------- sums */
 
-/* Returns the axis of an expression whose operands have axes a and b: the list's axis if an operand has values for list members, else 0. */
+/* Returns a result's axis, given its operands': 0: a value per vertex; d: one per member (node read) of list input d. */
 static uint8_t common_axis(uint8_t a, uint8_t b) { return a > b ? a : b; }
 
 static int by_term(const void *a, const void *b) {
@@ -107,7 +106,7 @@ static bool is_of_terms(const vpps_expressions *s, const vpps_expression *x) {
     return x->kind == VPPS_X_SUM || (x->kind == VPPS_X_STACK && !(s->terms[x->first].mark & VPPS_ALL_MEMBERS));
 }
 
-/* Writes the terms of expression x times `factor` to `to`. If x is a stack, its terms become values placed among zeros (PLACE expressions). */
+/* Writes x's terms times `factor` to `to`. A stack of vectors is a sum, too: of vectors padded with zeros (PLACE). */
 static void write_terms(vpps_expressions *s, uint32_t x, float factor, vpps_term *to) {
     const vpps_expression of = s->at[x];
     for (uint32_t k = 0, row = 0; k < of.n; k++) {
@@ -128,7 +127,7 @@ static int by_mark(const void *a, const void *b) {
 
 /* If all terms are PLACE expressions (values among zeros) whose rows follow without gaps, returns the stack of the values; else VPPS_NONE. */
 static uint32_t stack_terms(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t n, const vpps_term *terms) {
-    vpps_term *parts = malloc(n * sizeof *parts); /* the placed values, each with its first row */
+    vpps_term *parts = malloc(n * sizeof *parts); /* each term's value without the zeros, and its first row */
     if (!parts) return fail(s);
     uint32_t row = 0, placed = 0, below = 0;
     for (; placed < n; placed++) {
@@ -225,7 +224,8 @@ uint32_t vpps_express_member(vpps_expressions *s, uint32_t rows, uint32_t cols, 
     return x == VPPS_NONE ? x : intern(s, member, &term);
 }
 
-/* Returns the term of a stack that has all of `rows` rows from row *first on, else VPPS_NONE. *first becomes the row within the term. */
+/* Of a stack (vectors below each other): returns the vector that has its `rows` rows from *first on; VPPS_NONE: no
+ * vector has them all. *first becomes the row in the vector. */
 static uint32_t find_part(const vpps_expressions *s, const vpps_expression *stack, uint32_t rows, uint32_t *first) {
     for (uint32_t i = 0; i < stack->n; i++) {
         const uint32_t part = s->terms[stack->first + i].x, part_rows = s->at[part].rows;

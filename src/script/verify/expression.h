@@ -11,8 +11,9 @@
 #include "cell/cell.h"
 
 typedef enum vpps_expression_kind {
-    VPPS_X_INPUT,  /* input number a[0] */
-    VPPS_X_LOOKUP, /* an entry of table a[0]; a[1], a[2]: source (vpps_operand_source) and `u` of the entry's number */
+    VPPS_X_INPUT, /* input number a[0] */
+    /* an entry of table a[0]; its number: a[2] (a[1] is VPPS_OPERAND_STATIC) or the vertex's index a[2] (..._INDEX) */
+    VPPS_X_LOOKUP,
     VPPS_X_DATA,
     VPPS_X_CONSTANT,  /* a constant; a[0] has the bits of the float */
     VPPS_X_PARAMETER, /* parameter number a[0]: a vector (as a bias, repeated in every column) or a matrix */
@@ -22,15 +23,15 @@ typedef enum vpps_expression_kind {
     VPPS_X_AVERAGE,   /* the term divided by a[0] + sum over list inputs d of a[d] * (number of members of list d) */
     VPPS_X_PRODUCT,   /* the product of matrix parameter a[0] and the expression's only term */
     VPPS_X_PRODUCT_T, /* the product of the transpose of matrix parameter a[0] and the expression's only term */
-    VPPS_X_RUN,       /* the result of an instruction (vpps_run) whose operands are the terms */
-    VPPS_X_POSITIONS, /* for each element of the only term, a MAX_OF or MIN_OF: number of the operand that has the extreme value */
+    VPPS_X_RUN,       /* the result of instruction a[0] of isa.def; its operands are the expression's terms */
+    VPPS_X_POSITIONS, /* for each element of the expression's only term, MAX_OF or MIN_OF: the operand it comes from */
     VPPS_X_ARGMAX,
     VPPS_X_ENTRY, /* a vector of lookup table number a[0]; the expression's only term gives the vector's number in the table */
     VPPS_X_SLICE, /* some rows of the expression's only term, from row a[0] on */
-    VPPS_X_PLACE, /* a matrix of zeros, except rows a[0] and following, which are the only term */
+    VPPS_X_PLACE, /* zeros, except rows a[0] and following, which are the value of the expression's only term */
     /* the terms on top of each other; with mark VPPS_ALL_MEMBERS: all members of a list on top of each other, and zeros below them */
     VPPS_X_STACK,
-    VPPS_X_MEMBER /* the rows of one list member; the only term is a stack of all members of the list */
+    VPPS_X_MEMBER /* one list member's rows of the expression's only term, a stack of all members' values */
 } vpps_expression_kind;
 
 /* Expression x as a term of another expression. `mark`: in a sum, the float (as bits) by which x is multiplied; else the number of the
@@ -60,13 +61,14 @@ typedef struct vpps_expressions {
     bool failed; /* whether memory ran out; numbers of all later expressions are VPPS_NONE */
 } vpps_expressions;
 
-/* Tells where an instruction's number operand comes from; `u` is the number in the compiled program. */
+/* Where an instruction's operand that is a plain number comes from. vpps_run.u: the number in the cell's program. */
 typedef enum vpps_operand_source {
     VPPS_OPERAND_NONE,
-    VPPS_OPERAND_STATIC, /* the operand is `u`, the same for all vertices */
-    VPPS_OPERAND_INDEX,  /* number `u` of the indices that the caller gave for the vertex */
+    VPPS_OPERAND_STATIC, /* the number in the program (vpps_run.u, or .f for a float), the same for all vertices */
+    VPPS_OPERAND_INDEX,  /* the vertex's index number vpps_run.u, which the caller gave with the vertex */
     VPPS_OPERAND_OWN,    /* for a vertex that is one op: the integer that the graph has for the op, such as a class */
-    /* position of an argument: u + sum over lists d of lists[d] * (members of list d) + own member's number */
+    /* position of an op's argument: vpps_run.u + sum over list inputs d of lists[d] * (nodes that d reads) + the
+     * argument's position in its own list */
     VPPS_OPERAND_POSITION
 } vpps_operand_source;
 
@@ -75,12 +77,12 @@ typedef struct vpps_run {
     uint8_t f_source, u_source;
     float f;
     uint32_t u;
-    /* number of the first element under dropout: e_add + sum over lists d of lists[d] * (members of d) */
+    /* number, in the vertex, of the first dropout element: e_add + sum of lists[d] * (nodes that list input d reads) */
     uint32_t e_add;
-    /* lists[d]: factor by which the number of members of list input d is multiplied; lists[0] is not used */
+    /* lists[d]: what each node that list input d reads adds to the sum that begins with u or e_add; lists[0]: 0 */
     uint32_t lists[VPPS_AXES];
-    bool average; /* SUM, SCALE: whether the factor is 1 / (u + sum over lists d of lists[d] * (members of d)) */
-    /* 0: the result is one value per vertex; d: one per member of list d; needed only for instructions whose operands do not show it */
+    bool average; /* SUM, SCALE: divide by the number of arguments, u + sum of lists[d] * (nodes that list d reads) */
+    /* d: one result per node that list d reads; 0: as its operands: per node if one of them is, else per vertex */
     uint8_t axis;
     uint32_t rows, cols;
     vpps_term *operands; /* the operands, in the order in which isa.def lists the instruction's operands */
@@ -105,7 +107,7 @@ uint32_t vpps_express_sum(vpps_expressions *s, uint32_t rows, uint32_t cols, uin
 /* Returns the sum of expressions a and b; if one is VPPS_NONE, returns the other. */
 uint32_t vpps_express_add(vpps_expressions *s, uint32_t a, uint32_t b);
 
-/* Returns the sum of expression x over the members of the vertex's list of this axis; for axis 0, x itself. */
+/* Returns the sum of x over all nodes that the vertex's list input `axis` reads; for axis 0 (no list), x itself. */
 uint32_t vpps_express_over_list(vpps_expressions *s, uint32_t x, uint32_t axis);
 /* Returns the slice of expression x that has `rows` rows and begins at row `first`. */
 uint32_t vpps_express_slice(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x, uint32_t first);

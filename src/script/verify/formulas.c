@@ -3,7 +3,6 @@
 
 /* ---------------------------------------------------------------- an instruction's numbers */
 
-/* Returns the description of the integer (one per vertex in the script) from which an instruction takes number n; NULL: there is none. */
 static const vpps_cell_word *word_of(const vpps_proof *p, const vpps_cell_number *n) {
     return n->word < p->c->n_words ? &p->c->words[n->word] : NULL;
 }
@@ -52,7 +51,7 @@ static bool set_u(const vpps_proof *p, const vpps_cell_number *u, vpps_run *run)
     }
 }
 
-/* Sets the numbers of `run` (float f, integer u or e) that the instruction's letters in isa.def ask for. False: too few or too many. */
+/* Copies the instruction's plain numbers to `run`: a float if its `letters` (isa.def) have f, an integer if u or e. */
 static bool set_numbers(const vpps_proof *p, const char *letters, vpps_run *run) {
     const vpps_cell_run *x = &p->step->run.of;
     if (strchr(letters, 'f') ? !set_f(p, &x->f, run) : x->f.kind != VPPS_NUMBER_NONE) return false;
@@ -93,7 +92,7 @@ static bool over_list_fits(const vpps_proof *p) {
     return vectors && s->axis && vpps_operand_words(&s->to) == 1;
 }
 
-/* Returns whether operand i of the instruction reads the elements that its letter in isa.def asks for. */
+/* Returns whether operand i's shape and access fit its letter in isa.def (t tensor, s scalar, v weights, * list). */
 static bool fits(const vpps_proof *p, uint32_t i) {
     const vpps_program_step *s = p->step;
     const vpps_operand *a = vpps_proof_operand(p, i);
@@ -320,7 +319,7 @@ uint32_t vpps_proof_product_formula(vpps_proof *p) {
     const bool transposed = s->product.transposed;
     const vpps_cell_needs *needs = &p->c->needs;
     const uint32_t start = express_start(p), shares = vpps_shares_of(vpps_proof_value(p, x->value));
-    /* true: each virtual processor reads whole factors, or equal parts of them; false: the rows of them that it owns */
+    /* false: W^T dy, each CTA or thread having rows of W: it reads just these rows of dy, and makes a partial sum */
     const bool columns = !transposed || needs->rows.columns;
     if (!shares || (shares > 1 && (columns ? needs->group % shares : shares != needs->group)) ||
         s->product.shares != (columns ? shares : 1))

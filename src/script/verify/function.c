@@ -1,4 +1,4 @@
-/* function.c - expresses the function of a vertex and its derivative. The derivative goes from the last node to the first, by ops.def. */
+/* function.c - writes a vertex's nodes, and by backpropagation (ops.def) their gradients, as formulas of its inputs. */
 #include "script/verify/function.h"
 
 /* ---------------------------------------------------------------- gradients that are owed */
@@ -104,7 +104,7 @@ bool vpps_function_of_cell(vpps_function *f, const vpps_graph *g, const vpps_cel
 
 bool vpps_function_of_op(vpps_function *f, const vpps_graph *g, const vpps_signature *s, uint32_t imm) {
     if (!open_function(f, g, g->matrices, 1, f->n_inputs)) return false;
-    /* a slice's first row belongs to the function; other ops get their integer from each vertex */
+    /* vertices of one type share a slice's first row; the integer of any other op differs by vertex */
     const bool own = s->op != VPPS_OP_SLICE;
     f->nodes[0] = (vpps_function_node){
         .s = s, .n = f->n_inputs, .imm = own ? 0 : imm, .imm_source = own ? VPPS_OPERAND_OWN : VPPS_OPERAND_STATIC};
@@ -125,7 +125,7 @@ static void shape_of(const vpps_function *f, uint32_t arg, uint32_t *rows, uint3
     *cols = input ? f->inputs[arg & ~VPPS_CELL_INPUT].cols : f->nodes[arg].s->cols;
 }
 
-/* Sets the numbers that the instruction for node t takes: float (letters f, p, o, n of ops.def), integer (u), first dropout element (e). */
+/* Sets the plain numbers that node t's instruction takes; each of `letters` stands for an operand (list in ops.def). */
 static void set_numbers(const vpps_function *f, uint32_t t, const char *letters, vpps_run *run) {
     const vpps_function_node *node = &f->nodes[t];
     for (; *letters; letters++) {
@@ -187,7 +187,7 @@ static uint32_t express_forward(vpps_function *f, vpps_expressions *s, uint32_t 
         if (*letter == 'a' || *letter == 'v') operands[run.n++] = (vpps_term){value_of(f, args[0]), every};
         if (*letter == 'b') operands[run.n++] = (vpps_term){value_of(f, args[1]), 0};
         for (uint32_t i = run.n; *letter == '*' && i < node->n; i++) {
-            /* an operation whose result is one value for the vertex (axis 0) takes all members of a list at once */
+            /* a value per vertex takes all members (nodes read) of a list input; a value per member, its own */
             const uint32_t list = node->axis ? 0 : axis_of(f, args[i]);
             operands[run.n++] = (vpps_term){value_of(f, args[i]), list ? VPPS_ALL_MEMBERS | list : 0};
         }
@@ -259,7 +259,7 @@ typedef struct derivative {
     uint32_t d; /* the node's gradient */
 } derivative;
 
-/* Returns x where the cell's condition holds, and 0 elsewhere, as an expression. */
+/* Returns the formula: x if the vertex's scalar condition is > 0, so that the cell runs, else 0; no condition: x. */
 static uint32_t if_taken(const derivative *d, uint32_t x) {
     if (d->f->holds == VPPS_NONE || x == VPPS_NONE || d->s->failed) return x;
     const vpps_expression *of = &d->s->at[x];
@@ -353,7 +353,7 @@ static void differentiate_affine(const derivative *d) {
     for (uint32_t i = 0; i < d->node->n; i++) {
         const uint32_t arg = d->f->args[d->node->first + i];
         const vpps_param matrix = d->f->matrices[s->first_matrix + i];
-        /* all list members share an argument of axis 0: its gradient is the matrix times the sum of the members' gradients */
+        /* axis 0: an argument per vertex, used for each list member: the members' gradients dy are added up first */
         const uint32_t axis = axis_of(d->f, arg), dy = axis ? d->d : over;
         if (is_trained(d->f, matrix)) vpps_owe_matrix(d->owed, matrix, if_taken(d, value_of(d->f, arg)), axis, dy);
         uint32_t rows, cols;

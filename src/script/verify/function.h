@@ -11,7 +11,7 @@ typedef struct vpps_function_node {
     const vpps_signature *s;
     uint32_t first, n; /* the node's arguments: args[first] to args[first + n - 1] */
     uint32_t imm;
-    uint8_t imm_source; /* source of the integer `imm` (vpps_operand_source): STATIC, INDEX or OWN */
+    uint8_t imm_source; /* where the op's integer is: STATIC: imm; INDEX: the vertex's index imm; OWN: in the graph */
     uint8_t axis;       /* 0: one value per vertex; d: one value per member (node read) of list input d */
     bool over_list;
 } vpps_function_node;
@@ -32,9 +32,9 @@ typedef struct vpps_function {
     /* for each node: whether it depends on a trained parameter of the cell (not through inputs) */
     uint8_t *trained;
     uint32_t *gradient; /* for each node: expression of its gradient; VPPS_NONE: it has none */
-    /* for each node: number of elements under dropout in all preceding nodes: [0]: per vertex; [d]: per member of list input d */
+    /* for each node: dropout elements in earlier nodes: [0] per vertex; [d] per list member (node that list d reads) */
     uint32_t (*dropout)[VPPS_AXES];
-    /* number of elements under dropout in all nodes: [0]: per vertex; [d]: per member */
+    /* dropout elements in all nodes: [0] number per vertex; [d] per list member (node that list input d reads) */
     uint64_t dropout_elems[VPPS_AXES];
     uint32_t input_value[VPPS_CELL_MOST], input_gradient[VPPS_CELL_MOST];
 } vpps_function;
@@ -43,9 +43,9 @@ typedef struct vpps_function {
 typedef enum vpps_owed_kind { VPPS_OWED_INPUT, VPPS_OWED_ENTRY, VPPS_OWED_SUM, VPPS_OWED_MATRIX } vpps_owed_kind;
 
 typedef struct vpps_owed {
-    uint32_t kind, key; /* key: number of the input or parameter; for a table entry, its expression */
+    uint32_t kind, key; /* key: number of the input (INPUT), the parameter (SUM, MATRIX), the entry's formula (ENTRY) */
     uint32_t x;         /* MATRIX: the vector x of the gradient dy x^T */
-    uint32_t axis;      /* MATRIX: 0: the gradient is summed over vertices; d: over the members of list input d */
+    uint32_t axis;      /* of a matrix: 0: dy and x are values per vertex; d: per node that list input d reads */
     uint32_t dy;
 } vpps_owed;
 
@@ -62,7 +62,7 @@ void vpps_owe_matrix(vpps_owed_list *list, vpps_param matrix, uint32_t x, uint32
 /* Sorts a list of gradients that a vertex computes, so that two lists can be compared. */
 void vpps_owed_sort(vpps_owed_list *list);
 
-/* Make *f from a recorded cell, or from one op (its inputs' shapes are f->inputs). False: out of memory. */
+/* Fill *f with the nodes of a cell (as defined, not compiled), or one op, for which f->inputs is set. False: error. */
 bool vpps_function_of_cell(vpps_function *f, const vpps_graph *g, const vpps_cell_data *cell);
 bool vpps_function_of_op(vpps_function *f, const vpps_graph *g, const vpps_signature *s, uint32_t imm);
 void vpps_function_free(vpps_function *f);
@@ -70,6 +70,7 @@ void vpps_function_free(vpps_function *f);
 /* Sets f->value to the expressions of all nodes. */
 void vpps_function_express(vpps_function *f, vpps_expressions *s);
 
-/* Lists the gradients that a vertex computes for inputs, table entries, parameters; node outputs[k] gets the gradient of output k. */
+/* Backpropagates, in formulas, from the outputs whose bits are set in with_gradient. outputs[k]: the node of output k.
+ * *owed gets the gradients for inputs, table entries and parameters. */
 void vpps_function_differentiate(vpps_function *f, vpps_expressions *s, uint32_t n_outputs, const uint32_t *outputs,
                                  uint64_t with_gradient, vpps_owed_list *owed);
