@@ -1,7 +1,7 @@
 /* operands.c - checks that a step of a cell's program finds the values that its operands name, in a slot (buffer) or in memory. */
 #include "script/verify/proof.h"
 
-/* Returns whether this stage computes value v only as partial sums, one in each virtual processor. Later stages load the sum of these. */
+/* Returns whether this stage (part of the cell) makes only partial sums of value v, in several CTAs or threads. */
 bool vpps_proof_is_share(const vpps_proof *p, uint32_t v) {
     return vpps_proof_value(p, v)->stage == p->stage && vpps_makes_shares(vpps_proof_value(p, v));
 }
@@ -24,7 +24,7 @@ uint32_t vpps_proof_lookup(const vpps_proof *p, uint32_t index) {
                         source == VPPS_OPERAND_OWN ? 0 : l->value);
 }
 
-/* Checks that the operand names a value of the cell, with the value's shape and axis (vertex or list member), and that a division of rows fits. */
+/* Checks that an operand has shape and axis (vertex or list member) of its value, and rows that a processor can own. */
 bool vpps_proof_is_sound(const vpps_proof *p, const vpps_operand *o) {
     if (o->value >= p->c->n_values) return vpps_proof_refuse(p, "operand is no value of the cell");
     const vpps_cell_value *x = vpps_proof_value(p, o->value);

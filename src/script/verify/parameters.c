@@ -69,7 +69,7 @@ static bool add_up(vpps_checker *c, uint32_t number, uint32_t entry, const uint3
     uint32_t *due = &c->due_entries[t->param][row], k = 0;
     if (*made && (!n || list[0] != to))
         return VPPS_REFUSE(c, "table %u, entry %u: the gradient of earlier waves is lost", number, row);
-    for (uint32_t e = 0; e < words && *made; e++) /* the sum of earlier slices must still be in memory */
+    for (uint32_t e = 0; e < words && *made; e++) /* earlier parts of the batch made it: nobody wrote over it */
         if (c->pool[to + e].tensor != tensor)
             return VPPS_REFUSE(c, "table %u, entry %u: the gradient of earlier waves is overwritten", number, row);
     k += *made;
@@ -190,7 +190,7 @@ bool vpps_check_loss(vpps_checker *c, uint32_t address, uint32_t n) {
 
 /* ---------------------------------------------------------------- norms and updates */
 
-/* Checks that the parameters' gradients, as far as the current group of virtual processors computes them, include all vertices. */
+/* Checks that the parameters' gradients, in the rows that the group's CTAs or threads compute, include all vertices. */
 static bool gradients_done(vpps_checker *c) {
     for (uint32_t i = 0; i < c->header->n_blocks; i++) {
         const vpps_checked_block *b = &c->blocks[i];
@@ -206,7 +206,7 @@ static bool entry_is_made(vpps_checker *c, uint32_t table, uint32_t row) {
     return !due || VPPS_REFUSE(c, "table %u, entry %u: %u contributions are missing", table, row, due);
 }
 
-/* Checks that each virtual processor of the group may read the gradients of the table entries that it owns and, if `update`, write the entries. */
+/* Checks that each table entry's gradient is complete, and readable after barriers; if `update`, the entry writable. */
 static bool each_entry(vpps_checker *c, bool update) {
     for (uint32_t i = 0; i < c->header->n_tables; i++) {
         const vpps_table *t = vpps_table_at(c->script, i);
@@ -278,7 +278,7 @@ bool vpps_check_update(vpps_checker *c) {
     if (!steps(c) || stream->updated) return VPPS_REFUSE(c, "unexpected update");
     stream->updated = true;
     if (!gradients_done(c) || !knows_norms(c)) return false;
-    act_together(c); /* devices may compute matrices' gradients dy x^T in the update, which then reads dy and x */
+    act_together(c); /* if header->lasting, the update may compute the gradients dy x^T: it reads dy and x */
     for (uint32_t i = 0; i < c->header->n_blocks && c->header->lasting; i++)
         if (!read_factors(c, &c->blocks[i], 0, c->blocks[i].block->n, true)) return false;
     if (!each_entry(c, true)) return false;
@@ -289,14 +289,13 @@ bool vpps_check_update(vpps_checker *c) {
 
 /* ---------------------------------------------------------------- the end */
 
-/* Returns whether all words of the tensor still hold the tensor. */
 static bool is_there(const vpps_checker *c, vpps_location at) {
     for (uint32_t k = at.offset; k < at.offset + at.words; k++)
         if (c->pool[k].tensor != at.tensor) return false;
     return true;
 }
 
-/* Returns whether a tensor is a parameter's values. The host copies these before the script runs, so the update may change them. */
+/* Returns whether a requested output is a parameter. The host copied it before the batch: the update may change it. */
 static bool is_parameter(const vpps_checker *c, vpps_location at) {
     for (uint32_t p = 0; p < c->g->model->n_params; p++) {
         const vpps_parameter_data *d = &c->g->model->params[p];

@@ -6,8 +6,8 @@
 
 /* ---------------------------------------------------------------- steps */
 
-/* Notes that the current step makes the value of operand `to`, and that the value is expression `is`. Refuses a value that belongs to
- * another stage, that has another shape, or that a step has made already. */
+/* Notes that the current step makes value `to`, and that its formula is number `is`. Refuses the cell if the value has
+ * another shape, was made already, or belongs to another stage (part of the cell between two barriers). */
 static bool make(vpps_proof *p, const vpps_operand *to, uint32_t is) {
     const vpps_cell_value *x = vpps_proof_value(p, to->value);
     if (p->check->status != VPPS_OK || p->s->failed) return false;
@@ -22,12 +22,11 @@ static bool make(vpps_proof *p, const vpps_operand *to, uint32_t is) {
     return true;
 }
 
-/* Returns whether the virtual processors divide the rows of a result. */
+/* Returns whether each virtual processor (CTA or thread) computes only some rows of a result. */
 static bool is_dealt(const vpps_proof *p, const vpps_operand *to) {
     return p->program->rows && vpps_rows_dealt(&p->c->needs, to->rows) && !vpps_proof_is_share(p, to->value);
 }
 
-/* Puts a value into its slot (buffer for one value); refuses a slot whose size or axis differs from the value's. */
 static bool fill(vpps_proof *p, const vpps_operand *to) {
     if (!vpps_proof_is_sound(p, to)) return false;
     const bool there = to->place == VPPS_PLACE_SLOT && to->at < p->program->slots.n;
@@ -39,7 +38,7 @@ static bool fill(vpps_proof *p, const vpps_operand *to) {
     return true;
 }
 
-/* Stores a value in its vertex's memory. The value may overwrite only a value of another stage, which nothing will read any more. */
+/* Stores a value in its vertex's memory. It may overwrite another stage's (cell part's) value if nothing needs that. */
 static bool keep(vpps_proof *p, const vpps_operand *to) {
     const vpps_cell_value *x = vpps_proof_value(p, to->value);
     if (!x->kept || x->stage != p->stage || to->record != x->record || to->at != x->offset || p->stored[to->value]++)
@@ -74,7 +73,7 @@ static bool contribute(vpps_proof *p, const vpps_operand *to) {
            vpps_proof_refuse(p, "shares contributed as a whole value, or the reverse");
 }
 
-/* Checks where a product or instruction puts its result: into a slot (buffer) or, if its stage does not read the result, into memory. */
+/* Checks where an instruction or product puts its result: into a slot (buffer) or, if the device can, memory. */
 static bool place_result(vpps_proof *p, const vpps_operand *to) {
     if (to->place == VPPS_PLACE_SLOT) return fill(p, to);
     if (!vpps_proof_is_sound(p, to)) return false;
@@ -210,7 +209,8 @@ static void find_reads(const vpps_proof *p) {
     }
 }
 
-/* If the stage may be skipped where the cell's condition does not hold: notes the reads of the condition, and of the values that replace outputs. */
+/* A stage (part of a cell) may be skipped for vertices whose condition, a scalar input, is not > 0; other inputs are
+ * then copied to the outputs. Notes that the stage reads these inputs. */
 static bool read_otherwise(vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     if (!vpps_stage_may_skip(c, &c->stages[p->stage])) return true;
@@ -227,7 +227,7 @@ static bool read_otherwise(vpps_proof *p) {
     return ok;
 }
 
-/* Checks that c->order, which the scheduler reads, lists exactly the values that the stage's steps make, and that kept values are stored. */
+/* Checks that c->order lists just the values that the stage's steps make, and that those to be kept are stored. */
 static bool check_list(vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     const vpps_cell_stage *stage = &c->stages[p->stage];
@@ -302,7 +302,7 @@ static bool find_factors(vpps_proof *p) {
     return true;
 }
 
-/* Notes the values that are read after their vertex is done: outputs, gradients for the host, vectors dy and x of parameters' gradients dy x^T. */
+/* Finds the values whose memory may not be reused: outputs, requested gradients, dy and x of parameters' gradients. */
 static bool find_stays(vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     for (uint32_t k = 0; k < c->n_outputs; k++) {
@@ -364,7 +364,6 @@ static bool check_contributions(vpps_proof *p) {
 
 /* ---------------------------------------------------------------- the whole cell */
 
-/* Returns the expression of value p->v, which no stage computes: an input, a table entry, or a parameter. */
 static uint32_t express_given(const vpps_proof *p) {
     const vpps_cell_value *x = vpps_proof_value(p, p->v);
     if (x->stage != VPPS_NONE) return vpps_proof_none(p, "a stage makes a value that is given");

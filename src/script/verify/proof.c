@@ -90,7 +90,7 @@ static uint32_t input_of(const vpps_proof *p, uint32_t input, uint32_t *rows, ui
     return VPPS_NONE;
 }
 
-/* Returns an expression that is greater than 0 where the cell's condition holds, and only there. */
+/* A cell with a condition runs where a scalar input is > 0, or equals a number. Returns a formula that is > 0 there. */
 static uint32_t express_condition(const vpps_proof *p) {
     const vpps_condition_data *condition = &p->c->condition;
     uint32_t rows, cols;
@@ -207,7 +207,7 @@ static bool check_asked(const vpps_proof *p, const vpps_function *f) {
     return true;
 }
 
-/* Compares the gradients that the cell computes with the function's derivative. Leaves out inputs that read outputs without gradients. */
+/* Compares the compiled cell's gradients with the vertex's derivative; for inputs, only if one is needed. */
 static bool check_gradients(vpps_proof *p, vpps_function *f, vpps_checked_cell *cell) {
     const vpps_compiled_cell *c = p->c;
     uint32_t nodes[VPPS_CELL_MOST];

@@ -9,12 +9,11 @@ typedef struct vpps_proof {
     vpps_checked_cell *cell;
     const vpps_compiled_cell *c;
     vpps_expressions *s;
-    uint32_t *is;        /* for each value: number of its expression; VPPS_NONE: no step has computed the value */
-    uint64_t *gradients; /* for each value, as bits: the outputs on whose gradients the value depends */
-    uint8_t *stays;      /* for each value: whether it is read after all stages (parts of the cell) have run */
-    uint8_t *stored;     /* for each value: whether a step has stored it in its vertex's memory */
-    /* for each value: whether the compiled cell lists it as a value of its stage; the scheduler uses these lists */
-    uint8_t *listed;
+    uint32_t *is;         /* for each value: number of its expression; VPPS_NONE: no step has computed the value */
+    uint64_t *gradients;  /* for each value, as bits: the outputs on whose gradients the value depends */
+    uint8_t *stays;       /* for each value: whether it is read after all stages (parts of the cell) have run */
+    uint8_t *stored;      /* for each value: whether a step has stored it in its vertex's memory */
+    uint8_t *listed;      /* for each value: whether c->order, the list of what each stage (cell part) makes, has it */
     uint8_t *contributed; /* for each contribution (gradient for an input): whether a step has made it */
     /* for each value: 1 + number of the stage's last step that reads it from memory; 0: no step does */
     uint32_t *read_until;
@@ -25,7 +24,7 @@ typedef struct vpps_proof {
     const vpps_program *program;
     const vpps_program_step *step;
     uint32_t *held;  /* for each slot (buffer): number of the value in it */
-    uint32_t n_made; /* number of values that the stage has computed so far */
+    uint32_t n_made; /* number of values computed so far in the stage (part of the cell) */
 } vpps_proof;
 
 static inline const vpps_cell_value *vpps_proof_value(const vpps_proof *p, uint32_t v) { return &p->c->values[v]; }
@@ -47,7 +46,7 @@ static inline uint32_t vpps_proof_none(const vpps_proof *p, const char *what) {
     return VPPS_NONE;
 }
 
-/* ---- operands.c: if a function, except vpps_proof_is_share, returns false, NULL or VPPS_NONE, it has refused the cell */
+/* ---- operands.c: checks. One that fails (false, VPPS_NONE) has set p->check->status and a message, unless noted */
 
 bool vpps_proof_is_share(const vpps_proof *p, uint32_t v);
 /* Returns the parameter with this number if it has this kind; else NULL, without an error (unlike the other functions here). */
@@ -67,6 +66,6 @@ uint32_t vpps_proof_product_formula(vpps_proof *p);
 
 /* ---- program.c */
 
-/* Runs the cell's programs with formulas instead of numbers: finds each value's formula (p->is), the output gradients on which it depends
- * (p->gradients), and what each stage reads (p->cell). */
+/* Runs the compiled cell's steps, forward and backward, with formulas instead of numbers. Finds each value's formula
+ * (p->is), the outputs' gradients that it depends on (p->gradients), what each stage (part of it) reads (p->cell). */
 bool vpps_proof_run(vpps_proof *p);

@@ -1,4 +1,4 @@
-/* records.c - checks every word of the script's blocks of vertices and tables against the graph. */
+/* records.c - compares what the batch's program (script) has for each vertex and each lookup table with the graph. */
 #include "script/verify/checker.h"
 
 #include <inttypes.h>
@@ -14,7 +14,7 @@ static bool check_source(vpps_checker *c, vpps_checked_block *b, uint32_t p, uin
     b->sources[i][item] = output;
     const vpps_location at = vpps_check_location(c, output);
     const int64_t from = b->view.inputs[i][item], offset = from + b->view.shifts[i];
-    /* An input may use another input's array of offsets plus a shift, but not for parameters, which processes may divide. */
+    /* Inputs may share offsets, plus a shift; not offsets of parameters (below `batch`), which some devices replace. */
     if (offset == at.offset && (from == offset || (from >= c->target->batch && offset >= c->target->batch)))
         return true;
     return VPPS_REFUSE(c, "block %u (cell %s), vertex %u: input %u is at %" PRId64 "; node %u lies at %u",
@@ -44,8 +44,8 @@ static bool check_inputs(vpps_checker *c, vpps_checked_block *b, uint32_t p, con
            vpps_refuse_vertex(c, b, p, "the graph gives the vertex more inputs");
 }
 
-/* Sets *word to an integer of vertex r of the graph, by `kind` (VPPS_WORD_...): number of its first dropout element, its op's integer, or
- * number `value` of the indices that the caller gave for it. False: there is none. */
+/* Finds an integer of vertex r of the graph. kind VPPS_WORD_DROPOUT: number of the vertex's first dropout element; IMM:
+ * its op's integer; INDEX: index number `value` that the caller gave for the vertex. False: there is none. */
 static bool word_of(const vpps_checker *c, uint32_t r, const vpps_record_view *view, uint32_t kind, uint32_t value,
                     uint32_t *word) {
     if (kind == VPPS_WORD_DROPOUT) return *word = c->dropout[r], true;
@@ -89,7 +89,6 @@ static bool check_words(vpps_checker *c, vpps_checked_block *b, uint32_t p, cons
            vpps_refuse_vertex(c, b, p, "wrong data");
 }
 
-/* Allocates an array for each of n inputs (or lookups) of a block, with an element for each vertex or, for list inputs, each list member. */
 static uint32_t **take_arrays(vpps_checker *c, const vpps_block *block, uint32_t n, const uint8_t *axes) {
     uint32_t **arrays = vpps_check_zeros(c, n, sizeof *arrays);
     for (uint32_t i = 0; arrays && i < n; i++) {

@@ -1,5 +1,5 @@
-/* tasks.c - checks the tasks on vertices. All reads of a stage are checked before all its writes: a virtual processor (VP) may process
- * vertices in any order, so reads of one vertex and writes of another in the same stage are unordered. */
+/* tasks.c - checks the tasks of a batch's program that run a stage (part of a cell) over vertices. First all reads of a
+ * task are checked, then its writes: a task's vertices run in any order, so none may read what another one writes. */
 #include "script/verify/checker.h"
 
 #include <inttypes.h>
@@ -15,7 +15,7 @@ vpps_location vpps_check_operand(const vpps_checker *c, const vpps_checked_block
     return (vpps_location){t->offset + (item - t->first) * t->stride, tensor, words};
 }
 
-/* The vertices, and for each list input the members, for which one virtual processor (or every VP of a group) runs a stage. */
+/* A CTA's or thread's part of a task: vertices first[0] to end[0] - 1, and nodes first[d] to end[d] - 1 of list d. */
 typedef struct share {
     const vpps_checked_block *b;
     const vpps_stage_info *info;
@@ -74,7 +74,6 @@ static bool read_value(vpps_checker *c, const share *s, const vpps_stage_read *r
     return true;
 }
 
-/* Notes that the group's current task reads a matrix; the update must come after the latest such task. */
 static bool read_matrix(vpps_checker *c, vpps_param matrix) {
     if (c->matrix_spent[matrix]) return VPPS_REFUSE(c, "reads a matrix after its update");
     c->matrix_read[(size_t)matrix * c->n_groups + c->group] = c->actor.place + 1;
@@ -93,8 +92,8 @@ static bool read_parameters(vpps_checker *c, const share *s, const vpps_program_
     return vpps_check_read(c, c->target->values[start->at] + rows.first, rows.end - rows.first, 0);
 }
 
-/* A term of a gradient may be stored as two factors: a scalar and a vector of `words` words. Checks all such terms for output k of vertex
- * p: that each scalar, and the elements `rows` of each vector, are where the term says. `take`: marks the terms as used. */
+/* Some terms of a gradient are stored as two factors: a scalar, and a vector of `words` words. Checks that such terms
+ * of output k's gradient at vertex p may be read: scalars, `rows` of the vectors. `take`: marks the terms as used. */
 static bool read_pairs(vpps_checker *c, const vpps_checked_block *b, uint32_t k, uint32_t p, uint32_t words,
                        vpps_rows rows, bool take) {
     const uint32_t *starts = b->view.pair_starts[k];
@@ -138,7 +137,7 @@ static bool read_stage(vpps_checker *c, const share *s) {
     for (uint32_t i = s->info->first; i < s->info->first + s->info->n; i++) {
         const vpps_cell_value *x = &cell->c->values[cell->reads[i].value];
         const bool whole = cell->reads[i].extent == VPPS_EXTENT_WHOLE || !vpps_rows_dealt(&cell->c->needs, x->rows);
-        /* the check made for the group's first virtual processor covers all processors */
+        /* all CTAs or threads of the group read the same words: the first one's check, made as the group, covers all */
         if (many && whole && s->member > 0) continue;
         if (many && whole) vpps_check_act(c, c->n_vps + c->group);
         const bool ok = read_value(c, s, &cell->reads[i]);
@@ -197,8 +196,8 @@ static bool run_once(vpps_checker *c, const vpps_checked_block *b, uint32_t stag
     return true;
 }
 
-/* Adds a tensor for each gradient that the task computes for an input, and for each virtual processor's partial sum: the values of all vertices or
- * list members, rounded up to 16 words. */
+/* Adds a tensor (place in memory) for each gradient that the task computes for an input: its values for all vertices or
+ * list members. Each partial sum of a gradient has its own tensor. A tensor takes a multiple of 16 words. */
 static bool add_contributions(vpps_checker *c, vpps_checked_block *b, const vpps_task *task) {
     const vpps_compiled_cell *cell = b->cell->c;
     const uint32_t *o = task->operands;
@@ -302,14 +301,14 @@ bool vpps_check_pause(vpps_checker *c) {
 
 /* ---------------------------------------------------------------- taking contributions */
 
-/* Marks the gradient that the host gives for output number i of the request as used in a sum; refuses the script if it is used already. */
+/* Marks the gradient that the host gives for requested output i as used for this output; an error if already used. */
 static bool take_given(vpps_checker *c, uint32_t output, uint32_t i) {
     for (uint32_t t = c->first_term[output]; t < c->first_term[output + 1]; t++)
         if (!c->terms[t].taken && c->terms[t].given == i) return c->terms[t].taken = true;
     return VPPS_REFUSE(c, "the host's gradient of output %u is added to another gradient, or twice", i);
 }
 
-/* Marks a term of the loss, whose factor has the bits `bits`, as used in the gradient of an output. The term must be unused. */
+/* The loss is a sum of factor * output. Marks a term with this factor (its bits) as used in the output's gradient. */
 static bool take_term(vpps_checker *c, uint32_t output, uint32_t bits) {
     for (uint32_t i = c->first_term[output]; i < c->first_term[output + 1]; i++) {
         if (c->terms[i].taken || vpps_float_bits(c->terms[i].factor) != bits) continue;

@@ -1,4 +1,4 @@
-/* verify.c - verifies a script: checks the header, executes the tasks of all groups of virtual processors, checks that all work is done. */
+/* verify.c - verifies a script (a batch's program): checks its header, executes its tasks, checks that all is done. */
 #include "script/verify/verify.h"
 
 #include "script/verify/checker.h"
@@ -98,7 +98,7 @@ static const vpps_task *fetch(vpps_checker *c, const vpps_stream *s) {
     return NULL;
 }
 
-/* Counts the signals that each barrier gets in the whole script. A wait orders accesses only if it waits for all of them. */
+/* Counts how often all tasks together signal each barrier (a counter): only who waits for all knows which have run. */
 static bool count_signals(vpps_checker *c) {
     for (c->group = 0; c->group < c->n_groups; c->group++) {
         vpps_stream s = c->streams[c->group];
@@ -187,7 +187,7 @@ static bool run_task(vpps_checker *c, const vpps_task *t) {
     }
 }
 
-/* Runs the tasks of a group of virtual processors until it pauses or must wait for missing signals. Sets *any to true if a task ran. */
+/* Runs a group's tasks up to the pause after forward, or to a wait for tasks not yet run. *any: set if a task ran. */
 static bool run_group(vpps_checker *c, bool *any) {
     vpps_stream *s = &c->streams[c->group];
     while (!s->ended && (!s->paused || c->goes_on)) {
@@ -222,7 +222,7 @@ static bool run(vpps_checker *c) {
     }
     for (c->group = 0; c->group < c->n_groups; c->group++) {
         const vpps_stream *s = &c->streams[c->group];
-        if (!s->waiting) continue; /* the group has ended, or pauses until all groups do */
+        if (!s->waiting) continue; /* not at a barrier: the group has ended, or pauses after forward */
         c->at = s->at;
         const uint32_t barrier = vpps_task_at(c->script, s->at)->wait;
         return VPPS_REFUSE(c, "deadlock: barrier %u has %u signals, and no more come", barrier, c->signals[barrier]);

@@ -22,10 +22,10 @@
 
 #include "script/script.h"
 
-/* Checks a script. `cells`: the cells of its blocks. `outputs`, `gradients`: offsets at which the host reads the requested values and
- * gradients (VPPS_NONE: a gradient that is zero). In training in two halves, the script pauses after forward; `given`: where the host then
- * writes gradients; NULL: no pause. OK: the script does what the request asks of the graph, and no result depends on the virtual
- * processors' timing. Fails with SCRIPT (the message names the task and what was expected) or MEMORY. */
+/* Proves that a script (a batch's program) does what the request asks of the graph, and that no result depends on the
+ * timing of CTAs or threads. `cells`: the compiled cells of the script. `outputs`, `gradients`: offsets in memory of
+ * the values and gradients that the host reads (VPPS_NONE: a zero gradient). `given`: where the host writes gradients
+ * at the pause after forward; NULL: no pause. Fails with SCRIPT (the message names task and expectation) or MEMORY. */
 vpps_status vpps_verify_batch(const uint32_t *script, size_t words, vpps_compiled_cell *const *cells, uint32_t n_cells,
                               const vpps_target *target, const vpps_graph *g, const vpps_batch_request *request,
                               const uint32_t *outputs, const uint32_t *gradients, const vpps_given_array *given);

@@ -34,7 +34,7 @@ static uint32_t group_of(const vpps_checker *c, uint32_t unit) {
     return is_group(c, unit) ? unit - c->n_vps : unit / c->group_size;
 }
 
-/* Returns whether barriers order an access by `unit` (processor or group), in task number `place` of the unit's group, before the current access. */
+/* Returns whether barriers order task `place` of `unit` (a CTA, a thread, or a group of these) before c->actor's. */
 static bool comes_before(const vpps_checker *c, uint32_t unit, uint32_t place) {
     const uint32_t group = group_of(c, unit);
     if (unit == c->actor.unit && !is_group(c, unit)) return place < c->actor.place;
@@ -53,7 +53,6 @@ static uint64_t hash_set(const vpps_reader *readers, uint32_t n) {
 
 static uint32_t set_size(const vpps_reader_sets *s, uint32_t set) { return s->first[set + 1] - s->first[set]; }
 
-/* Returns the number of the set with exactly these n readers; VPPS_NONE: out of memory. */
 static uint32_t intern_set(vpps_reader_sets *s, const vpps_reader *readers, uint32_t n) {
     const uint64_t hash = hash_set(readers, n);
     for (uint32_t at = vpps_index_first(hash), set; (set = vpps_index_next(&s->numbers, hash, &at)) != UINT32_MAX;)
@@ -84,7 +83,7 @@ static uint32_t add_reader(vpps_checker *c, uint32_t set) {
     return intern_set(s, s->scratch, kept);
 }
 
-/* Returns whether barriers order all reads before the current access. If `own`, the same processor's reads in the same task need no order. */
+/* Returns whether barriers order a word's readers before its writer, c->actor; `own`: except the actor in this task. */
 static bool readers_come_before(const vpps_checker *c, uint32_t set, bool own) {
     const vpps_reader_sets *s = &c->sets;
     for (uint32_t i = s->first[set]; i < s->first[set + 1]; i++) {
@@ -162,7 +161,7 @@ bool vpps_check_read(vpps_checker *c, uint32_t offset, uint32_t n, uint32_t tens
     return true;
 }
 
-/* Returns whether the word lies among the kept values of the vertex or list member whose value is being written. */
+/* Returns whether the word holds a value of the same vertex (or list member) of which a value is now written there. */
 static bool in_own_record(const vpps_checker *c, const vpps_word *w, uint32_t offset, uint32_t tensor, uint32_t item) {
     const vpps_tensor *t = &c->tensors[w->tensor], *to = &c->tensors[tensor];
     return t->kind == VPPS_TENSOR_KEPT && to->kind == VPPS_TENSOR_KEPT && t->block == to->block &&
