@@ -129,12 +129,12 @@ VPPS_API void vpps_graph_clear(vpps_graph *g); /* drops the graph's nodes, verti
 /* Returns OK, or the graph's first failure since the last clear (whose message becomes vpps_error_message()). */
 VPPS_API vpps_status vpps_graph_status(const vpps_graph *g);
 
-/* ---- leaves: nodes without operands. vpps_input copies `data`: rows * cols floats, column after column. `index` is the number of the
- * table's entry or, in a cell, a result of vpps_pull_index. */
+/* ---- leaves: nodes without operands. vpps_input copies `data`: rows * cols floats, column after column. vpps_lookup reads
+ * entry number `index` of a lookup table; in a cell, `index` may be a result of vpps_pull_index, a number that each vertex is given. */
 VPPS_API vpps_node vpps_input(vpps_graph *g, uint32_t rows, uint32_t cols, const float *data);
 VPPS_API vpps_node vpps_lookup(vpps_graph *g, vpps_param table, uint32_t index);
-/* Makes a node of a vector or matrix parameter. A matrix is copied, in fp32, by each call and inside a cell at each vertex; vpps_affine
- * multiplies by a matrix without a copy. The node's gradient is added to the parameter's. */
+/* Makes a node of a vector or matrix parameter; the node's gradient is added to the parameter's. A run of the graph copies a matrix, in
+ * fp32, once for each call, of a call in a cell (recorded function) once per vertex. vpps_affine multiplies by a matrix without a copy. */
 VPPS_API vpps_node vpps_parameter(vpps_graph *g, vpps_param parameter);
 /* Makes a node of equal elements, which has no gradient. A cell's operations on constants alone are evaluated once, by the compiler. */
 VPPS_API vpps_node vpps_constant(vpps_graph *g, uint32_t rows, uint32_t cols, float value);
@@ -238,21 +238,21 @@ VPPS_API vpps_status vpps_push(vpps_graph *recorder, vpps_node x);
  * cell has more than 64 inputs (vpps_gather, vpps_pull and their list forms), outputs, lookups, or results of vpps_pull_index that are
  * labels or row numbers (dropout counts as one more). *out is UINT32_MAX on failure. */
 VPPS_API vpps_status vpps_cell_end(vpps_graph *recorder, vpps_cell *out);
-/* The arguments of one vertex (application of a cell): the children, nodes and integers that the cell's recording numbers by vpps_gather,
- * vpps_pull, vpps_pull_index and their list forms. */
+/* The arguments of one application of a cell (one vertex): the child vertices, nodes and integers for which results of vpps_gather,
+ * vpps_pull, vpps_pull_index and their list forms stood when the cell was recorded. */
 typedef struct vpps_application {
     size_t size; /* sizeof(vpps_application) */
     vpps_cell cell;
     uint32_t n_children;
-    const vpps_vertex *children; /* child vertices in the order of their numbers in vpps_gather */
+    const vpps_vertex *children; /* child vertices: what vpps_gather calls child number i is children[i] */
     uint32_t n_pulls;
-    const vpps_node *pulls; /* the nodes for the cell's vpps_pull calls, in their order */
+    const vpps_node *pulls; /* pulls[i]: the node that call number i of vpps_pull in the cell stands for */
     uint32_t n_indices;
-    const uint32_t *indices; /* the integers for the vpps_pull_index calls, in their order */
+    const uint32_t *indices; /* indices[i]: the integer that call number i of vpps_pull_index stands for */
     uint32_t n_pull_lists, n_members;
     const vpps_node *const *pull_lists; /* for each vpps_pull_list call: an array of n_members nodes */
-    /* list_members[i]: number of members of list i; n_members is then ignored. n_lists 0: the cell has at most one list. A list of children
-     * then has all children that vpps_gather does not read; a list without children has n_members nodes. */
+    /* list_members[i]: how many children or nodes list input i of the cell has; n_members is then ignored. n_lists may be 0 if the cell has
+     * at most one list: it has all `children` after those that vpps_gather reads or, if it is a list of nodes only, n_members nodes. */
     uint32_t n_lists;
     const uint32_t *list_members;
 } vpps_application;
@@ -303,8 +303,8 @@ typedef struct vpps_optimizer {
 /* How the gradients of matrices are computed. */
 typedef enum vpps_gradients {
     VPPS_GRADIENTS_DEFERRED, /* one product per matrix at the end of the batch; its operands are kept until then */
-    /* Each level of the graph adds its outer products to the gradients, as in the paper (VPPS, MICRO 2018). With several groups of virtual
-     * processors the handle uses VPPS_GRADIENTS_DEFERRED instead, and the log says so once. */
+    /* Each level (vertices that are computed at once) adds its outer products to the gradients, as in the paper (VPPS, MICRO 2018). With
+     * several groups of threads or CTAs (vpps_options.groups) VPPS_GRADIENTS_DEFERRED replaces this, and the log says so once. */
     VPPS_GRADIENTS_ACCUMULATE,
     /* GPU: one cuBLAS product per matrix at the end of the batch; vpps_handle_create fails without cuBLAS */
     VPPS_GRADIENTS_CUBLAS,
@@ -319,12 +319,12 @@ typedef enum vpps_nonfinite {
     VPPS_NONFINITE_SKIP,  /* no update; training goes on, and vpps_stats counts the batch */
     VPPS_NONFINITE_IGNORE /* the update is done in spite of NaN or infinity */
 } vpps_nonfinite;
-/* On the device cpu, threads run virtual processors (VPs), which divide the work. vpps_caller: whether the caller of vpps_fb runs one. */
+/* Device cpu: whether the thread that calls vpps_fb (trains a batch) does a share of the work, or leaves it to the device's own threads. */
 typedef enum vpps_caller {
-    /* the calling thread runs a VP if each core that the process may use has a VP and no other work; else it runs none */
+    /* the calling thread does a share if there are as many shares (vpps_options.vps) as cores that the process may use, and all are idle */
     VPPS_CALLER_AUTO,
-    VPPS_CALLER_WORKS, /* the calling thread runs virtual processor 0: vpps_fb returns when its batch is done */
-    VPPS_CALLER_FREE   /* other threads run all virtual processors: vpps_fb returns at once */
+    VPPS_CALLER_WORKS, /* the calling thread does a share of the work, and vpps_fb returns when the batch is done */
+    VPPS_CALLER_FREE   /* the device's threads do all the work, and vpps_fb returns at once */
 } vpps_caller;
 /* The precision of products with weight matrices: forward, backward and the weights' gradients. X(id, name)
  *   fp32    operands unchanged
@@ -355,20 +355,20 @@ typedef struct vpps_options {
     size_t size; /* sizeof(vpps_options): vpps_options_default sets it */
     /* "cpu"; "cuda" or "gpu": an NVIDIA GPU; "simt": the GPU's kernel on the CPU, to debug; "auto": cuda if there is one, else cpu. */
     const char *device;
-    /* Number of virtual processors. 0: one per core (as affinity and the control group's quota allow) or GPU multiprocessor. */
+    /* Number of virtual processors (threads or CTAs). 0: one per core (within affinity and control group's quota) or GPU multiprocessor. */
     uint32_t vps;
-    /* Number of groups of virtual processors, a divisor of vps. Each group holds the whole model and computes some of the batch's inputs
-     * (examples). 0: the number with the least estimated cost; on a GPU as many groups as keep the model's weights on chip and leave each
-     * group four inputs. A GPU needs a kernel for each number. VPPS_GROUPS_PROFILE: the first training batches try the numbers, and the
-     * fastest is kept; the results' last bits then depend on measured times. */
+    /* Number of groups of virtual processors (threads or CTAs), a divisor of vps. Each group holds the model and computes some of the
+     * batch's inputs (examples). 0: the number with the least estimated cost; on a GPU as many groups as keep the model's weights on chip
+     * and leave each group four inputs. A GPU needs a kernel for each number. VPPS_GROUPS_PROFILE: the first training batches try the
+     * numbers, and the fastest is kept; the results' last bits then depend on measured times. */
     uint32_t groups;
     /* Number of waves: parts of a batch that run one after the other in the same memory. 0: on a GPU one wave, on a CPU as few as keep each
      * wave within 32 MB; more if the pool is too small. A batch has at most as many waves as inputs (examples); inputs that share a node,
      * except the loss's sum, count as one. */
     uint32_t waves;
     /* Training: number of slices of a wave (part of a batch). A slice is a set of vertices that only the loss reads, such as classifiers.
-     * Slices run one after the other in the same memory, after forward and before backward of the wave's other vertices. 0: one slice, more
-     * if the pool is too small. */
+     * Slices run in turn in the same memory, after forward and before backward of the wave's other vertices. 0: one slice, more if the pool
+     * is too small. */
     uint32_t slices;
     /* Batching policy: decides which vertices run together if several cells form a recurrence. "depth", "share", "ratio", "fsm" (learned on
      * the first batch, in about a second; see `vpps policy`); "auto": trained batches try all. NULL: "share" on a CPU, "depth" on a GPU. */
@@ -390,13 +390,13 @@ typedef struct vpps_options {
     vpps_communicator *communicator;
     bool portable; /* CPU: whether products use plain C instead of wide vector instructions */
     bool verify;   /* whether each batch's script (program) is first proved to compute what the graph asks for (slow) */
-    /* GPU: consecutive matrix rows that a virtual processor owns, 1 to 1,024. 0: the first trained batches measure what is fastest. */
+    /* GPU: CTAs get rows of a weight matrix in blocks of this many, 1 to 1,024. 0: the first trained batches measure what is fastest. */
     uint32_t rpw;
     /* GPU: threads of a virtual processor (CTA), a multiple of 32 up to 1,024. 0: the first trained batches measure what is fastest. */
     uint32_t threads;
     uint64_t trace_events; /* record at most this many trace events of 32 bytes (vpps_trace_write); 0: no trace */
-    /* Whether to measure nothing. A GPU then uses the first candidate, not the fastest, where rpw or threads is 0 or gradients is AUTO; a
-     * CPU takes the kernels of products from a fixed table. */
+    /* Whether to measure nothing. Where rpw or threads is 0, or gradients is AUTO, a GPU then uses a default, not the fastest value; a CPU
+     * chooses its kernels for matrix products by a fixed table. */
     bool no_tuning;
     /* CPU: try all ways to divide a cell's work among cores on trained batches, and cache the fastest on disk, unless the cache has it. */
     bool tune;
@@ -407,7 +407,7 @@ typedef struct vpps_options {
      * pool. 0: 64 MB, or half of what pool_bytes leaves for batches if that is less. */
     uint64_t keep_bytes;
 } vpps_options;
-/* Sets all members: cpu, all cores, fp32, SGD, VPPS_DEFAULT_LR, deferred gradients, VPPS_NONFINITE_STOP. Fails with ARGUMENT (size). */
+/* Sets members to cpu, all cores, fp32, SGD, VPPS_DEFAULT_LR, VPPS_GRADIENTS_DEFERRED, VPPS_NONFINITE_STOP. Fails with ARGUMENT (size). */
 VPPS_API vpps_status vpps_options_init(vpps_options *options, size_t size);
 #define vpps_options_default(options) vpps_options_init((options), sizeof(vpps_options))
 
@@ -556,10 +556,10 @@ VPPS_API vpps_node vpps_gather_list_from(vpps_graph *recorder, uint32_t first, u
 /* Declares a list of nodes that each application of the cell supplies. If the cell also reads children as a list (vpps_gather_list), each
  * application supplies one node for each of these children; else any number of nodes. */
 VPPS_API vpps_node vpps_pull_list(vpps_graph *recorder, uint32_t rows, uint32_t cols);
-/* Read children as one of several lists of a cell (e.g. left and right children), or declare nodes as one. Lists are numbered from 0 to at
- * most 3 in the order in which they are first named; calls without a number use list 0. All inputs from one list have equally many members.
- * An op takes members of one list only, beside single values; sum, average, max_of and min_of may go over several lists. A vertex's
- * children are first those that vpps_gather reads, then list 0's (beginning at vpps_gather_list_from's `first`), list 1's, and so on. */
+/* A cell may have up to four lists, each of any number of children or nodes, e.g. left and right children. The calls read an output of the
+ * children in list `list`, or declare a node for each member. Lists are numbered from 0 in the order of first use; calls without a number
+ * use list 0. All inputs from one list have equally many members. An op takes members of one list only, beside single values; sum, average,
+ * max_of and min_of may go over several. A vertex's children: those of vpps_gather, then list 0's, list 1's ... */
 VPPS_API vpps_node vpps_gather_list_of(vpps_graph *recorder, uint32_t list, uint32_t output, uint32_t rows,
                                        uint32_t cols);
 VPPS_API vpps_node vpps_pull_list_of(vpps_graph *recorder, uint32_t list, uint32_t rows, uint32_t cols);
@@ -579,9 +579,9 @@ VPPS_API vpps_node vpps_concat_list(vpps_graph *recorder, vpps_node xs, uint32_t
  * and gradients follow the branch that was taken: where the condition does not hold, only the values that replace the outputs get a
  * gradient. What the vertex computes there adds exactly 0 to every gradient, even if infinite or NaN. In inference the device cpu skips
  * vertices whose condition does not hold; other devices run them, with the same result. */
-/* Set the cell's condition. It holds if a scalar input of the cell (vpps_gather, vpps_pull) is greater than 0 (vpps_condition), or rounds
- * to `value`, which is less than 2^22 (vpps_condition_is). Called before any output; vpps_scatter_else then makes all outputs. Fail with
- * ARGUMENT, SHAPE, STATE (called too late); the recorder keeps the error. */
+/* Give a cell a condition: its outputs are what it computes where a scalar input of the cell (vpps_gather, vpps_pull) is greater than 0
+ * (vpps_condition) or rounds to `value` < 2^22 (vpps_condition_is), and other values elsewhere. Called before any output; vpps_scatter_else
+ * then makes all outputs. Fail with ARGUMENT, SHAPE, STATE (called too late); the recorder keeps the error. */
 VPPS_API vpps_status vpps_condition(vpps_graph *recorder, vpps_node scalar);
 VPPS_API vpps_status vpps_condition_is(vpps_graph *recorder, vpps_node scalar, uint32_t value);
 /* Makes an output for parent vertices: x where the cell's condition holds, else `otherwise`, which is an input of the cell (vpps_gather,
@@ -601,22 +601,22 @@ VPPS_API vpps_vertex vpps_case(vpps_graph *g, uint32_t n, const vpps_application
 /* ---------------------------------------------------------------- many vertices at once
  * For other languages, where each call is expensive: few calls build batches of trees, chains, lattices and edge lists from arrays. The
  * graph is the same, bit by bit, as one whose vertices and nodes are made by single calls in the order of the arrays. */
-/* One list of a cell at each of n vertices: vertex i has members first[i] to first[i + 1] - 1. */
+/* A list input of a cell reads any number of members (children or nodes), at vertex i members first[i] to first[i + 1] - 1. */
 typedef struct vpps_members_of {
     const uint32_t *first;       /* n + 1 numbers from 0 on, never decreasing: members of vertex i begin at first[i] */
-    const vpps_vertex *children; /* first[n] vertices, the members; NULL if the list's members are no children */
+    const vpps_vertex *children; /* members of vertex 0, vertex 1, ..., first[n] in all; NULL: a list of nodes */
 } vpps_members_of;
 /* The arguments of n vertices of one cell. An array is NULL if the cell asks for none of its kind. */
 typedef struct vpps_applications {
     size_t size; /* sizeof(vpps_applications) */
     vpps_cell cell;
     uint32_t n;                              /* number of vertices; may be 0 */
-    uint32_t n_children, n_pulls, n_indices; /* numbers per vertex; children that are list members do not count */
-    const vpps_vertex *children;             /* n x n_children vertices, a row for each vertex */
-    const vpps_node *pulls;                  /* n x n_pulls nodes, a row for each vertex */
-    const uint32_t *indices;                 /* n x n_indices numbers, a row for each vertex */
+    uint32_t n_children, n_pulls, n_indices; /* how many of each a vertex has, lists' members aside */
+    const vpps_vertex *children;             /* n x n_children child vertices, a row for each vertex */
+    const vpps_node *pulls;                  /* n x n_pulls nodes for the cell's vpps_pull, a row for each vertex */
+    const uint32_t *indices;                 /* n x n_indices numbers for vpps_pull_index, a row for each vertex */
     uint32_t n_lists;
-    const vpps_members_of *lists; /* for each list of the cell: its members at all n vertices */
+    const vpps_members_of *lists; /* for each list input of the cell: its members (children or nodes) at all vertices */
     uint32_t n_pull_lists;
     /* For each vpps_pull_list call of the cell: an array of nodes, one for each member of the list; first the members of vertex 0, then
      * those of vertex 1, and so on. */
@@ -624,7 +624,7 @@ typedef struct vpps_applications {
 } vpps_applications;
 #define VPPS_APPLICATIONS(...) (&(vpps_applications){.size = sizeof(vpps_applications), __VA_ARGS__})
 /* Makes n vertices that apply a cell, numbered from vpps_graph_vertices(g) on; returns the first number. A child may be an earlier vertex
- * of the call. Fails as vpps_apply does, naming the vertex, and with ARGUMENT if the numbers in a list's `first` decrease. */
+ * of the call. Fails as vpps_apply does, naming the vertex, and with ARGUMENT if first[i] > first[i + 1] in a list (vpps_members_of). */
 VPPS_API vpps_vertex vpps_apply_many(vpps_graph *g, const vpps_applications *a);
 /* Returns the number of vertices so far, which is the next vertex's number. */
 VPPS_API uint32_t vpps_graph_vertices(const vpps_graph *g);
@@ -643,8 +643,7 @@ VPPS_API vpps_status vpps_scattered_many(vpps_graph *g, uint32_t n, const vpps_v
  *     vpps_read_gradients(h), ...                look at them, change them, write them back
  *     vpps_update(h);                            the optimizer's step, which also drops the gradients
  *
- * vpps_backward and vpps_update give the bits of vpps_fb, which is faster: one launch. Four graphs of eight inputs each, added up, train
- * as one graph of 32 does. */
+ * vpps_backward and vpps_update give the bits of vpps_fb, which is faster: one launch. Four graphs of eight inputs train as one of 32. */
 /* Names nodes whose values, and nodes whose gradients (of the call's loss), a training call returns. Values are computed with dropout
  * unless no_dropout, from parameters before the update; gradients of nodes do not add up over calls. */
 typedef struct vpps_request {
@@ -665,16 +664,16 @@ typedef struct vpps_request {
 } vpps_request;
 #define VPPS_REQUEST(...) (&(vpps_request){.size = sizeof(vpps_request), __VA_ARGS__})
 
-/* Forward and backward: adds the gradients of `loss` to the sums since the latest update. Returns before the batch is finished, as vpps_fb;
+/* Forward and backward: adds the gradients of `loss` to the sums since the latest update. Returns before the batch is finished;
  * vpps_poll_loss and vpps_sync_latest_loss give the loss. If `request` (may be NULL) names nodes, the call waits and fills in the caller's
- * arrays. Dropout masks differ in each call; a call with no_parameters has the masks of the next call without it. The first request of its
- * kind compiles cells, and takes as long as a first batch. Examples that a requested node other than the loss adds up run in one group and
+ * arrays. Dropout masks differ in each call; a call with request->no_parameters (no parameters' gradients) has the masks of the next call
+ * without. The first request of its kind compiles cells. Examples that a requested node other than the loss adds up run in one group and
  * wave. A requested gradient is computed and kept for all vertices of the node's cell, or nodes of its operation and shapes. Fails as
  * vpps_fb, though a loss that is not finite fails at the update, and with ARGUMENT before anything runs (an unknown node, a NULL array). */
 VPPS_API vpps_status vpps_backward(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_request *request);
 /* Makes an optimizer step by the accumulated gradients, clipped by their common norm, and drops the gradients. Counts as one batch, whose
- * loss is the sum of the losses of its vpps_backward calls. Parameters without gradient, and frozen ones, stay. With a communicator,
- * gradients of all processes are added up first. Fails with STATE (no gradients), and as vpps_fb; a later call reports NONFINITE. */
+ * loss is the sum over its vpps_backward calls. Parameters without gradient, and frozen ones, stay. With a communicator, gradients of all
+ * processes are added up first. Fails with STATE (no gradients), POOL, DEVICE, an earlier batch's error; a later call reports NONFINITE. */
 VPPS_API vpps_status vpps_update(vpps_handle *h);
 VPPS_API vpps_status vpps_zero_gradients(vpps_handle *h); /* drops the gradients added up since the latest update */
 
@@ -685,7 +684,7 @@ typedef struct vpps_gradient {
      * floats, entry after entry. Owned by the model, valid until the next vpps_read_gradients; may be written. */
     float *values;
     const uint32_t *entries; /* lookup table: ascending numbers of the entries with a gradient; else NULL */
-    uint32_t n;              /* lookup table: number of entries with a gradient; else 1, or 0 without a gradient */
+    uint32_t n;              /* lookup table: number of entries with a gradient; matrix, vector: 1 with one, else 0 */
 } vpps_gradient;
 /* Wait for the batch in flight, then copy this process's gradients from device to model (read) or back for the next update (write; of a
  * lookup table only the entries of the latest vpps_read_gradients). Fail with DEVICE, STATE (write: the device has no gradients). */
@@ -718,16 +717,16 @@ VPPS_API vpps_status vpps_gradient_norm(const vpps_model *model, vpps_param para
  * without inputs in the step names no values. If tables are shared out, all processes make the call together. */
 VPPS_API vpps_status vpps_step_forward(vpps_handle *h, vpps_graph *g, const vpps_request *request);
 /* Runs the open step's backward half, and closes the step. gradients[i] has the shape of value i of the step's n values, column after
- * column; NULL means zeros. Returns before the batch is finished or, if the step named `gradients`, with gradient_outs filled in. The
- * step's loss counts as 0, or as NaN if a given gradient is not finite, so that options.nonfinite applies at vpps_update. Fails with STATE
- * (no step is open), ARGUMENT (another n; NULL), MEMORY, and leaves the step open; else as vpps_fb does when the handle becomes useless. */
+ * column; NULL means zeros. Returns before the batch is finished or, if vpps_step_forward's request has `gradients`, with gradient_outs
+ * filled in. The step's loss counts as 0, or as NaN if a given gradient is not finite, so that options.nonfinite applies at vpps_update.
+ * Fails with STATE (no step is open), ARGUMENT (another n; NULL), MEMORY, and leaves the step open; else with STALL, DEVICE. */
 VPPS_API vpps_status vpps_step_backward(vpps_handle *h, uint32_t n, const float *const *gradients);
 /* Drops the step that vpps_step_forward opened, as if its forward half had not run. Fails with STATE (no step is open). */
 VPPS_API vpps_status vpps_step_drop(vpps_handle *h);
 
 /* ---------------------------------------------------------------- handles for inference beside training */
-/* Creates a handle that infers while another one trains, with its own thread, device and memory. Calls other than vpps_forward, kept values,
- * vpps_handle_stats, tracing and vpps_handle_destroy fail with STATE. A model has one handle that trains, and any number for inference.
+/* Creates a handle for inference beside another that trains, with its own thread, device and memory. Calls for other than vpps_forward,
+ * kept values (vpps_keep), vpps_handle_stats, tracing and vpps_handle_destroy fail with STATE. A model has only one handle that trains.
  *
  *     vpps_handle_create_inference(&reader, h, &options);   by the thread that has h; then another thread has `reader`
  *     vpps_publish_parameters(h);                           now and then, by the thread that trains
@@ -771,7 +770,7 @@ VPPS_API vpps_node vpps_kept(vpps_graph *g, vpps_handle *h, vpps_value value);
  * never computed it), DEVICE. */
 VPPS_API vpps_status vpps_read_kept(vpps_handle *h, vpps_value value, float *out);
 /* Makes a vector node for each column of a kept value (a value that stays on the device, vpps_keep); returns the first of the consecutive
- * nodes. From then on the graph can run with handle h only. Fails with STATE (h has no such value; g records a cell). */
+ * nodes. From then on the graph can run with handle h only. Fails with STATE (h has no such value; g is a recorder of vpps_cell_begin). */
 VPPS_API vpps_node vpps_kept_columns(vpps_graph *g, vpps_handle *h, vpps_value value);
 /* Gives the shape of a kept value (vpps_keep); `rows` or `cols` may be NULL. Fails with STATE if h has no such value, or released it. */
 VPPS_API vpps_status vpps_kept_shape(vpps_handle *h, vpps_value value, uint32_t *rows, uint32_t *cols);
@@ -830,8 +829,8 @@ VPPS_API uint32_t vpps_communicator_size(const vpps_communicator *c);
  * vpps_load (each reads its own entries; the number of processes may have changed); and vpps_forward_end after any number of calls of
  * vpps_forward. NULL, or one process: tables stay whole. Fails with STATE (there is a table already). */
 VPPS_API vpps_status vpps_shard_tables(vpps_model *model, const vpps_communicator *c);
-/* If tables are shared out, each process calls this between its last vpps_forward and vpps_fb, vpps_save or vpps_load: the call sends
- * entries to other processes until no process is in vpps_forward. Otherwise does nothing. Fails as vpps_forward does. */
+/* If lookup tables are divided among processes (vpps_shard_tables), each process calls this after its last vpps_forward, before vpps_fb,
+ * vpps_save or vpps_load: it sends tables' entries to processes still in vpps_forward. Else it does nothing. Fails as vpps_forward does. */
 VPPS_API vpps_status vpps_forward_end(vpps_handle *h);
 
 /* ---------------------------------------------------------------- cost
@@ -872,7 +871,7 @@ typedef struct vpps_stats {
     uint64_t total_nodes, total_host_ns, total_device_ns; /* sums over all training batches of this handle */
     uint64_t peak_pool_bytes;
     uint32_t vps;
-    uint32_t groups, waves, slices; /* numbers of groups, waves and slices that the batch used (see vpps_options) */
+    uint32_t groups, waves, slices; /* groups of threads or CTAs; parts of the batch, of its classifiers, run in turn */
     bool caller_works;
     bool decides;               /* whether the device can run vpps_argmax and vpps_lookup_at */
     const char *precision;      /* precision of products: "fp32", "bf16x3", "bf16" */
@@ -880,7 +879,7 @@ typedef struct vpps_stats {
     const char *device;         /* "cpu", "cuda", "simt" */
     const char *policy;
     uint32_t rank, processes; /* rank: this process's number, from 0; processes: how many there are */
-    /* Sums over all batches: time to exchange gradients and entries with other processes, waits included; bytes that this process sent. */
+    /* Sums over all batches: time, waits included, to exchange gradients and tables' entries with other processes; bytes sent to these. */
     uint64_t total_exchange_ns, total_sent_bytes;
     /* The slowest process's time until it has its gradients, relative to the mean of all processes: 0.1 means 10 % longer. */
     double imbalance;
@@ -908,7 +907,7 @@ typedef enum vpps_trial_state {
 /* An alternative that the handle times: a number of groups, a batching policy, a GPU kernel, a way to share work out over a CPU's cores. */
 typedef struct vpps_trial {
     size_t size;        /* sizeof(vpps_trial) */
-    uint32_t groups;    /* if the alternative is a number of groups of virtual processors: that number; else 0 */
+    uint32_t groups;    /* number of groups of virtual processors (threads or CTAs), if that was tried; else 0 */
     const char *policy; /* if the alternative is a batching policy: the policy's name; else NULL */
     /* CPU: if the alternative is a way to share work out over cores: "rows", "vertices", or "size" (matrices' size decides). Else NULL. */
     const char *split;
@@ -916,12 +915,12 @@ typedef struct vpps_trial {
      * copy, times `vectors` vectors; "rows": the transposed matrix times the vectors; "gradient": outer products; "copy": transposing the
      * matrix, or packing it in bf16. */
     const char *product;
-    const char *unit;      /* if `product` is set: the instructions used, named as in vpps_stats.precision_unit */
-    const char *precision; /* if `product` is set: its precision, "fp32", "bf16x3", "bf16" */
+    const char *unit;      /* for a product: the instructions used, named as in vpps_stats.precision_unit */
+    const char *precision; /* for a product: its precision, "fp32", "bf16x3", "bf16" */
     uint32_t vectors;
-    bool far;              /* if `product` is set: whether the matrices are too large for the core's own cache */
-    double ns_per_vector;  /* if `product` is set: ns per vector; for "copy": ns to transpose or pack the matrix once */
-    uint32_t rpw, threads; /* if the alternative is a GPU kernel: the kernel's values of vpps_options.rpw and threads */
+    bool far;              /* for a product: whether its matrices are too large for the core's own cache */
+    double ns_per_vector;  /* for a product: ns per vector; if `product` is "copy": ns to copy the matrix once */
+    uint32_t rpw, threads; /* GPU kernel: rows of matrices per block, threads per CTA (as in vpps_options) */
     vpps_trial_state state;
     uint32_t batches;         /* number of batches that were measured */
     double ns_per_node;       /* ns of device time per node, the median of the batches; 0: not measured */
@@ -929,7 +928,8 @@ typedef struct vpps_trial {
     double load_seconds;      /* GPU: seconds to make the kernel, or to load it from the cache */
     vpps_gradients gradients; /* GPU */
 } vpps_trial;
-/* Gives at most *n trials, each of out[0].size bytes (`out` NULL: *n is 0). *n becomes their number in all, *done whether all is chosen. */
+/* Gives at most *n alternatives that the handle times to keep the fastest (vpps_trial, of out[0].size bytes each; `out` NULL: *n is 0). *n
+ * becomes their number in all, *done whether all choices are made. */
 VPPS_API vpps_status vpps_handle_trials(vpps_handle *h, vpps_trial *out, uint32_t *n, bool *done);
 /* Writes the script (the device's program) that vpps_fb would run for this graph as text. Fails as vpps_fb does, and with IO. */
 VPPS_API vpps_status vpps_disassemble(vpps_handle *h, vpps_graph *g, vpps_node loss, FILE *file);
