@@ -13,7 +13,7 @@ typedef struct vpps_graph_kind {
 
 /* Functions that store learned automata (policies that choose which type's vertices run next) between runs of a program. */
 typedef struct vpps_policy_store {
-    /* Returns a malloc'd copy of the stored automaton (learned policy), as vpps_automaton_pack made it; NULL: none is stored. */
+    /* Returns a malloc'd copy of the learned rule (which cell runs next) that is stored for `kind`; NULL: none is. */
     void *(*read)(const vpps_graph_kind *kind, size_t *bytes);
     void (*write)(const vpps_graph_kind *kind, const void *packed, size_t bytes);
 } vpps_policy_store;
@@ -27,10 +27,10 @@ typedef struct vpps_learned_one {
 typedef struct vpps_learned {
     vpps_learned_one *all;
     uint32_t n;
-    const vpps_policy_store *store; /* functions that store learned policies between runs; NULL: nothing is stored */
+    const vpps_policy_store *store; /* saves learned rules (which cell runs next) for later runs; NULL: saves nothing */
 } vpps_learned;
 
-/* Returns the automaton (learned policy) for a kind of graph: the one that `l` has; else the one that l->store reads (from an earlier run);
- * else one learned now from g, which l->store then writes. Valid until the next call. NULL: out of memory. */
+/* Returns a learned rule (automaton) that picks the cell to run next in graphs of one kind: from `l`, else from
+ * l->store (an earlier run's), else learned now from g and stored. Valid until the next call. NULL: out of memory. */
 const vpps_automaton *vpps_learned_for(vpps_learned *l, const vpps_typed_graph *g, const vpps_graph_kind *kind);
 void vpps_learned_free(vpps_learned *l);

@@ -1,20 +1,18 @@
-/* memory.c - places a batch's tensors in the pool of device memory. A tensor lives from the phase that first writes it to the last
- * phase that reads it; two tensors share words only if their lives do not overlap (allocate.c). Tensors are
+/* memory.c - chooses where each tensor of a batch lies in the device's memory (the pool). Tensors that are never in use
+ * at the same time share words (allocate.c). Time is counted in phases: a phase is what a group of threads (GPU: CTAs)
+ * does between two barriers. A block is the vertices of one cell in one group; a task, a part of its work. Tensors:
  *
- *   values that a block keeps for backward, of its vertices and of the members of their lists: they live until the block's tasks, the tasks
- *     of the blocks that read it, and the parameters' gradients have read them
- *   pass records, values that only one pass (forward or backward) uses, of one level or of a whole block: they live from the first to the
- *     last stage of the pass that uses them
- *   gradients that a task contributes to other vertices: they live until these vertices have added them up; gradients that go to table
- *     entries live until the end of the slice (a part of a wave of the batch)
- *   the sums of table entries' gradients: they live from the end of the first slice to the end of the script
+ *   values that a block keeps: in use until its tasks, blocks that read it, and parameters' gradients have read them
+ *   values that only forward or only backward of a block uses (pass records): from that pass's first to its last task
+ *   gradients that a task computes for vertices that it reads: until these vertices have added them up; gradients of
+ *     table rows: until the end of the slice (a part of the batch)
+ *   sums of table rows' gradients: from the end of the first slice to the end of the batch's program
  *
- * Phases of different groups may overlap in any way, so each group has its own range of the pool. */
+ * Nothing orders the phases of different groups, so each group has its own range of the pool. */
 #include "script/memory.h"
 
 #include "script/allocate.h"
 
-/* The state while a batch's tensors are placed in the pool. */
 typedef struct placer {
     const vpps_tasks *tasks;
     const vpps_steps *s;
@@ -22,21 +20,15 @@ typedef struct placer {
     vpps_arena *arena;
     vpps_placement *out;
     vpps_block_memory *blocks;
-    /* for each task: offset of the values that only its pass (forward or backward) uses; offset of the gradients for other vertices */
     uint32_t *pass_record, *contributed;
-    vpps_tensor_life *lives; /* lifetimes of the tensors of the current group of virtual processors */
+    vpps_tensor_life *lives;
     uint32_t n_lives;
-    /* for each block and pass (forward, backward): whether all levels (vertices that run together) have one array for the pass's own values */
     bool (*all_levels)[2];
     /* for each block (vertices of one type): whether the host reads a value or gradient of the block */
     bool *requested;
-    /* for each level (vertices that run together) of each block (index: block.levels + level): the last phase (between two barriers) of backward */
     uint32_t *level_ends;
-    /* for each level (vertices that run together), indexed like level_ends: last phase (between barriers) that reads the level's input gradients */
     uint32_t *last_reads;
-    /* values that only one pass uses, by block, level (0 also for all levels) and pass (pass_record_of): offset, and index in `lives` */
     uint32_t *pass_record_at, *pass_record_life;
-    /* by vertex type: the last backward phase (between two barriers) of each level of the block of this type that the current block reads */
     const uint32_t **ends_of_type;
 } placer;
 
@@ -57,7 +49,6 @@ static const vpps_cell_stage *stage_of(const placer *p, const vpps_stage_task *t
 
 /* ---------------------------------------------------------------- kept values */
 
-/* Marks the blocks that have vertices whose values or gradients the host reads. */
 static void find_requested(placer *p) {
     const vpps_reading *r = p->s->reading;
     for (uint32_t i = 0; i < r->n_requested + r->n_asked; i++) {
@@ -77,17 +68,18 @@ static uint32_t block_beside(const vpps_steps *s, const vpps_step_block *b, uint
     return s->first_block[type] + slice * s->batching->n_groups + b->group;
 }
 
-/* Returns the number of the block of vertex type `type` that block b reads. Classifier heads (that only the loss reads) are divided into
- * slices (parts of a wave of the batch): the block is in b's slice. All other types are in the last slice of b's wave. */
+/* Block b (vertices of one cell) reads vertices of type `type` (another cell). Returns the number of their block. A
+ * batch runs in parts (waves), the classifiers of a wave in parts (slices): classifiers are read in b's slice; vertices
+ * of other types are in blocks of the wave's last slice. */
 static uint32_t read_by(const vpps_steps *s, const vpps_step_block *b, uint32_t type) {
     return block_beside(s, b, type, s->batching->heads[type] ? b->slice : vpps_last_slice(s, b->slice));
 }
 
 static uint32_t last_of(const vpps_block_phases *b) { return vpps_max_u32(b->last_forward, b->last_backward); }
 
-/* Returns the last phase (time between two barriers) of the blocks of vertex type `type` that may read block b. Classifier heads (that only
- * the loss reads) are divided into slices (parts of a wave of the batch). If `type` is a head and b's type is not, the blocks in all slices
- * of b's wave may read b; else only the block in b's slice may. */
+/* Returns the last phase (time between two barriers) in which vertices of type `type` may read block b (vertices of one
+ * cell). A batch runs in parts (waves), the classifiers of a wave in parts (slices). If only `type` is a classifier,
+ * its vertices in all slices of b's wave may read b; else only those in b's slice. */
 static uint32_t last_of_readers(const placer *p, const vpps_step_block *b, uint32_t type) {
     const bool *heads = p->s->batching->heads, slices = heads[type] && !heads[b->type];
     uint32_t last = 0;
@@ -96,8 +88,9 @@ static uint32_t last_of_readers(const placer *p, const vpps_step_block *b, uint3
     return last;
 }
 
-/* A cell may store the gradient for a vertex that it reads as two factors. Returns the last phase (time between two barriers) that reads
- * such factors of the block: the last backward phase of the blocks that the block reads. 0: there are no factors. */
+/* A vertex may store the gradient for a vertex that it reads as two factors, a scalar and a kept vector. Returns the
+ * last phase (time between two barriers) in which such factors of this block's vertices are multiplied: the last
+ * backward phase of the vertices that they read. 0: the block has no such gradients. */
 static uint32_t last_of_scaled(const placer *p, uint32_t block) {
     const vpps_step_block *b = &p->s->blocks[block];
     uint32_t last = 0;
@@ -108,9 +101,9 @@ static uint32_t last_of_scaled(const placer *p, uint32_t block) {
     return last;
 }
 
-/* Returns the last phase (time between two barriers) that reads a vertex block's kept values. Terms of the loss, and values from which
- * parameters' gradients are computed, live to the end of the slice (part of the batch). If there is one slice, the values for parameters'
- * gradients live to the end of the script, since the update may read them. */
+/* Returns the last phase (time between two barriers) that reads the values which a block (vertices of one cell) keeps.
+ * Terms of the loss and factors of parameters' gradients are read at the end of a slice (part of the batch).
+ * UINT32_MAX: at the end of the batch's program, by the host or, if there is one slice, by the update. */
 static uint32_t last_of_kept(const placer *p, uint32_t block) {
     const vpps_steps *s = p->s;
     const vpps_step_block *b = &s->blocks[block];
@@ -141,7 +134,8 @@ static void add_kept(placer *p, uint32_t block) {
 
 /* ---------------------------------------------------------------- pass records */
 
-/* Sets all_levels[block] for forward and backward: whether a stage that runs once, not level by level, uses values that no other pass uses. */
+/* For forward and for backward: finds whether the values of a block (vertices of one cell) that only this pass uses lie
+ * in one array, as a stage that runs over all vertices at once needs, or in an array for each level of vertices. */
 static void find_all_levels(placer *p, uint32_t block) {
     const vpps_compiled_cell *c = cell_of(p, block);
     for (uint32_t s = 0; s < c->n_stages; s++)
@@ -189,7 +183,8 @@ static bool sums_late(const vpps_compiled_cell *c) {
     return late;
 }
 
-/* Sets level_ends, zero on entry: for each level (vertices that run together) of each block, the last phase (between two barriers) of backward. */
+/* Sets level_ends, zero on entry: for each level (vertices of one cell that are computed at once), the last phase (time
+ * between two barriers) in which backward runs for the level. */
 static void note_ends(placer *p) {
     for (uint32_t i = 0; i < p->tasks->n; i++) {
         const vpps_stage_task *t = &p->tasks->all[i];
@@ -215,7 +210,8 @@ static uint64_t inputs_of_levels(const vpps_compiled_cell *c) {
     return inputs;
 }
 
-/* Sets ends_of_type for every vertex type that block b reads. Returns the last backward phase (time between two barriers) of these blocks. */
+/* For each type of vertices (cell) that block b's vertices read: lets ends_of_type point to the last phases (times
+ * between two barriers) of these vertices' backward, level by level. Returns the last of all these phases. */
 static uint32_t find_ends(placer *p, const vpps_step_block *b) {
     uint32_t latest = 0;
     for (uint32_t t = 0; t < p->s->reading->n_types; t++) {
@@ -299,7 +295,8 @@ static uint64_t entry_words(const vpps_model *model, const vpps_contributions *c
     return words;
 }
 
-/* Table entries get gradients after the first slice (part of the batch). Returns that time: a phase (between two barriers) of group 0. */
+/* Returns the phase (time between two barriers) after the first slice (part of the batch), the first to write sums of
+ * table rows' gradients. The sums lie in the memory of group 0 of the threads or CTAs, whose phases are counted. */
 static uint32_t first_slice_end(const placer *p) {
     uint32_t end = p->tasks->group_phases[0] - 1;
     for (uint32_t i = 0; i < p->s->n_blocks; i++)

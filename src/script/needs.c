@@ -12,7 +12,6 @@ typedef struct noted_read {
     uint32_t type, output; /* type of the vertex that is read; number of the output that is read */
 } noted_read;
 
-/* The state while the vertices, outputs and gradients that a batch needs are found. */
 typedef struct finder {
     const vpps_reading *r;
     vpps_arena *arena;
@@ -20,10 +19,8 @@ typedef struct finder {
     uint64_t *gradients;
     vpps_type_needs *types;
     uint64_t *edges;
-    vpps_batch_needs *out; /* result: the vertices, outputs and gradients that the batch needs */
-    /* for each type: inputs, as bits, through which its vertices read `differentiable` outputs */
-    uint64_t *differentiable_in;
-    /* for each input of each type: NOTED_TYPES recent reads, so that equal reads are recorded once */
+    vpps_batch_needs *out;       /* result: the vertices, outputs and gradients that the batch needs */
+    uint64_t *differentiable_in; /* for each type: inputs, as bits, that read `differentiable` outputs */
     noted_read *noted;
 } finder;
 
@@ -138,7 +135,7 @@ static void find_differentiable(finder *f) {
         spread_by_type(f);
 }
 
-/* Returns whether the preceding batch's component numbers and `differentiable` outputs, taken as a guess, are right for each type. */
+/* Returns whether what note_reads assumed of each vertex type (cell), as in the preceding batch, has proved right. */
 static bool guessed_types(const finder *f) {
     for (uint32_t t = 0; t < f->r->n_types; t++) {
         const vpps_type_guess *guess = &f->r->types[t].guess;
@@ -161,7 +158,8 @@ static inline void give_gradient(finder *f, uint32_t vertex, uint64_t output) {
     f->types[f->r->vertices[vertex].type].cell.gradient_out |= output;
 }
 
-/* Records for both vertices' types, and in the cache, that needed vertex v reads output k of `vertex` through input number `input`. */
+/* Vertex v, which the batch computes, reads output k of `vertex` through input `input`: records in both vertices' types
+ * (cells) what must be computed for this read; in *noted, that equal reads need not be recorded. */
 static void note_types(finder *f, uint32_t v, uint32_t vertex, uint32_t k, uint32_t input, noted_read *noted) {
     const uint32_t reader = f->r->vertices[v].type, source = f->r->vertices[vertex].type;
     vpps_type_needs *of_reader = &f->types[reader], *of_source = &f->types[source];
@@ -181,8 +179,8 @@ static void note_types(finder *f, uint32_t v, uint32_t vertex, uint32_t k, uint3
     }
 }
 
-/* Records that needed vertex v reads vertex sources[s].vertex through input number `input`. `noted`: cache of reads through this input by
- * vertices of v's type. If the cache has an equal read, only marks the vertex that is read. */
+/* Vertex v, which the batch computes, reads vertex sources[s].vertex: marks the latter as needed, too, and its output
+ * if v gives it a gradient. A read whose type, output and gradients are not in the cache `noted` goes to note_types. */
 static inline void note_read(finder *f, uint32_t v, size_t s, uint32_t input, noted_read *noted) {
     const uint32_t vertex = f->r->sources[s].vertex;
     const vpps_read_vertex *read = &f->r->vertices[vertex];
@@ -234,7 +232,7 @@ static void note_reads(finder *f) {
             note_read(f, v, s, input, &noted[NOTED_TYPES * input]);
             continue;
         }
-        /* whether vertex v + 1, visited before v, has recorded v's reads too: both read equal lists and have gradients of equal outputs */
+        /* vertex v + 1, visited before v, may have equal lists and gradients: then the lists' nodes are marked */
         const bool noted_lists = r->lists[v + 1].repeats && f->needed[v + 1] && f->gradients[v + 1] == f->gradients[v];
         for (vpps_reader x = vpps_reads_of(r, v, !noted_lists); vpps_next_input(&x);)
             for (size_t k = x.at; k < x.end; k++) note_read(f, v, k, x.input, &noted[NOTED_TYPES * x.input]);
@@ -281,8 +279,8 @@ static bool open_finder(finder *f) {
     return true;
 }
 
-/* The loop over all vertices needs the types' graph, which is known only after the loop. So the loop uses the preceding batch's graph as a
- * guess; if the guess was wrong, the loop runs once more. */
+/* One loop over all vertices finds what is needed. The loop must know which vertex types (cells) read each other in
+ * cycles, which only the finished loop tells. So it assumes the preceding batch's answer; if wrong, it runs again. */
 bool vpps_find_needs(const vpps_reading *r, vpps_arena *arena, vpps_batch_needs *out) {
     finder f = {.r = r, .arena = arena, .out = out};
     const uint32_t *levels = r->levels;

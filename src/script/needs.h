@@ -5,11 +5,10 @@
 #include "script/read.h"
 
 typedef struct vpps_type_needs {
-    uint32_t scc;    /* number of the vertex type's strongly connected component (SCC), in topological order */
-    bool needed;     /* whether the loss or the request needs a vertex of the type */
-    uint64_t linked; /* outputs, as bits, that other vertices read */
-    /* outputs, as bits, that depend on a trained parameter or on an output whose gradient is requested */
-    uint64_t differentiable;
+    uint32_t scc;            /* number of the vertex type's strongly connected component (SCC), in topological order */
+    bool needed;             /* whether the loss or the request needs a vertex of the type */
+    uint64_t linked;         /* outputs, as bits, that other vertices read */
+    uint64_t differentiable; /* outputs (bits) that depend on a trained parameter or a requested gradient's node */
     vpps_cell_needs cell;
 } vpps_type_needs;
 
@@ -20,13 +19,12 @@ typedef struct vpps_batch_needs {
     /* for each vertex: its level, higher than the levels of all vertices that it reads and whose types are in the same SCC */
     const uint32_t *levels;
     const vpps_type_needs *types;
-    /* bit matrix with a row and a column for each vertex type: whether the row's type reads the column's type */
-    const uint64_t *edges;
-    uint32_t edge_words; /* number of 64-bit words in a row of the bit matrix `edges` */
+    const uint64_t *edges; /* bit matrix: whether vertices of the row's type read vertices of the column's type */
+    uint32_t edge_words;   /* number of 64-bit words in a row of the bit matrix `edges` */
     uint32_t n_sccs;
 } vpps_batch_needs;
 
-/* Finds the needed vertices, outputs and gradients, and the graph of the types with its SCCs. False: out of memory. */
+/* Finds the vertices and gradients to be computed, and which vertex types (cells) read which. False: out of memory. */
 bool vpps_find_needs(const vpps_reading *r, vpps_arena *arena, vpps_batch_needs *out);
 
 /* Returns whether vertices of type `reader` read vertices of type `read`. */

@@ -8,15 +8,16 @@
  * types forward in the first slice and backward in the last. A step in two halves has one slice and no phase with tasks of both halves. */
 #include "script/phases.h"
 
-/* The first phase (time between two barriers) in which a virtual processor may read a value. own: if this processor made the value (its own rows, or
- * as the stage's only processor); others: if another one made it. */
+/* The first phase (time between two barriers) in which a virtual processor (thread or CTA) may read rows of a value.
+ * own: rows that the same processor computed; others: another processor's rows, readable after a barrier. */
 typedef struct ready {
     uint32_t own, others;
 } ready;
 
 static ready later(ready a, ready b) { return (ready){vpps_max_u32(a.own, b.own), vpps_max_u32(a.others, b.others)}; }
 
-/* The first phases (between two barriers) in which other stages may read a type's outputs, and the type's gradients for its inputs. */
+/* The first phases (times between two barriers) in which other tasks may read what one cell's vertices have computed:
+ * their outputs, and the gradients for their inputs (contributions). */
 typedef struct links {
     ready outputs, contributions;
 } links;
@@ -25,25 +26,24 @@ static links latest(links a, links b) {
     return (links){later(a.outputs, b.outputs), later(a.contributions, b.contributions)};
 }
 
-/* The progress of scheduling a vertex type in the current slice (part of the batch) and group of virtual processors. */
+/* How far the tasks of one cell's vertices are assigned to phases (times between two barriers), in one part of the
+ * batch and one group of threads or CTAs. */
 typedef struct progress {
     links made;
-    /* the first phases (between two barriers) in which this type's tasks may read results of types in other strongly connected components */
+    /* first phases (times between barriers) when the cell's vertices may read results from outside their recurrence */
     links other_sccs;
-    /* for each stage of the type's cell: the last phase (time between two barriers) in which the stage runs */
-    uint32_t *stages;
+    uint32_t *stages; /* for each part (stage) of the cell: last phase (time between two barriers) in which it runs */
 } progress;
 
 typedef struct phases {
     const vpps_steps *s;
     progress *types;
     uint32_t *of_scc, n_of_scc; /* of_scc: the n_of_scc vertex types of the current SCC (recurrence) */
-    /* first phase (between two barriers) of the current slice (part of the batch); after its pause for the host's gradients, the next phase */
+    /* earliest phase (time between two barriers) for tasks of this slice (part of the batch) or half of a step */
     uint32_t begin;
     vpps_stage_task *tasks; /* tasks of a group of virtual processors, in the order in which they are added */
     uint32_t n_tasks;
     uint32_t *group_phases;
-    /* for each group of virtual processors: first phase (between two barriers) after the pause for the host's gradients; NULL: no pause */
     uint32_t *pauses;
     vpps_block_phases *blocks;
 } phases;
@@ -116,7 +116,8 @@ static void add_stages(phases *p, uint32_t place, vpps_pass pass, uint32_t level
     }
 }
 
-/* Sets other_sccs for the types of an SCC (recurrence): the phases (between barriers) from which types in other SCCs may be read. */
+/* For each cell of a recurrence (SCC: cells that read each other): finds from which phases (times between two barriers)
+ * on its vertices may read results of cells outside the recurrence. */
 static void find_others(phases *p, uint32_t scc) {
     const vpps_batch_needs *needs = p->s->needs;
     vpps_compiled_cell *const *cells = p->s->batching->cells;
@@ -135,7 +136,8 @@ static void find_others(phases *p, uint32_t scc) {
     }
 }
 
-/* Adds the tasks of the forward or backward pass over an SCC. `place`: part of the batch, and group of processors (vpps_steps.place). */
+/* Adds the forward or backward tasks of the cells in an SCC, a recurrence of cells that read each other: first work for
+ * all levels at once, then level by level, then the rest. place: slice (part of the batch) * n_groups + group. */
 static void add_pass(phases *p, uint32_t scc, uint32_t place, bool backward) {
     const vpps_pass eager = backward ? VPPS_PASS_BACK_EAGER : VPPS_PASS_EAGER;
     const uint32_t levels = last_level(p, place);
@@ -181,7 +183,6 @@ static bool add_group(phases *p, vpps_arena *arena, uint32_t group) {
     return true;
 }
 
-/* Returns an upper bound of the number of tasks. */
 static size_t most_tasks(const vpps_steps *s) {
     size_t n = 0;
     for (uint32_t i = 0; i < s->n_blocks; i++) {
@@ -191,7 +192,6 @@ static size_t most_tasks(const vpps_steps *s) {
     return n;
 }
 
-/* Sets the first and last phases (between two barriers) in which block i has tasks: all members of blocks[i] but slice_end. */
 static void note_phases(const phases *p) {
     for (uint32_t i = 0; i < p->s->n_blocks; i++) p->blocks[i].first = p->blocks[i].first_backward = VPPS_NONE;
     for (uint32_t i = 0; i < p->n_tasks; i++) {

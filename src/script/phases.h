@@ -18,16 +18,16 @@ typedef struct vpps_block_phases {
 
 typedef struct vpps_tasks {
     const vpps_steps *steps;
-    /* all tasks, sorted by group of virtual processors and phase (time between two barriers) */
-    const vpps_stage_task *all;
+    const vpps_stage_task *all; /* sorted by group of threads or CTAs, then by phase (time between barriers) */
     const vpps_block_phases *blocks;
-    /* for each group of virtual processors: number of its phases (times between two barriers), with one more at the end of each slice */
+    /* for each group of threads or CTAs: number of phases (times between two barriers). The last phase of each slice
+     * (part of the batch) adds up parameters' gradients. */
     const uint32_t *group_phases;
-    /* for each group of virtual processors: first phase (between two barriers) after the pause for the host's gradients; NULL: no pause */
+    /* A training step in two halves stops after forward, so that the host can give gradients. For each group of threads
+     * (GPU: CTAs): first phase (time between two barriers) after the stop; NULL: no stop. */
     const uint32_t *pauses;
     uint32_t n;
-    /* the most phases (times between two barriers) of a group of virtual processors, without those at the ends of slices */
-    uint32_t n_phases;
+    uint32_t n_phases; /* most phases (times between two barriers) of a group, those of parameters' gradients aside */
 } vpps_tasks;
 
 /* Makes the batch's tasks and assigns them to phases (times between two barriers). False: out of memory. */

@@ -1,7 +1,6 @@
 /* policies.c - the batching policies and their table. */
 #include "script/policies.h"
 
-/* Computes the depth of every vertex: 0 if it reads nothing. */
 static void find_depths(const vpps_typed_graph *g, uint32_t *depths) {
     for (uint32_t v = 0; v < g->n; v++) {
         depths[v] = 0;

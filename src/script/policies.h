@@ -6,15 +6,16 @@
 typedef struct vpps_policy {
     const char *name;
     const char *text;
-    bool learned; /* whether the batching policy needs an automaton, learned from a graph, that chooses the next type */
-    /* Returns the type whose ready vertices run next; `a` is NULL unless `learned`. NULL: vertices of one type and depth run at once. */
+    bool learned; /* whether `next` needs an automaton: a learned rule that picks the vertex type (cell) to run next */
+    /* Returns the vertex type (cell) whose ready vertices run next. `a`: the learned rule, NULL unless `learned`.
+     * `next` itself is NULL for "depth", by which vertices of one type and depth run at once. */
     uint32_t (*next)(const vpps_automaton *a, vpps_walk *w);
 } vpps_policy;
 
 extern const vpps_policy vpps_policies[]; /* all batching policies, "depth" first; the name NULL ends the array */
 
-/* Sets steps[v] to the number of vertex v's batch, which is higher than the batches of all vertices that v reads, and *n to the number of
- * batches. False: out of memory. */
+/* Divides a graph's vertices into n steps; a step runs at once vertices of one type (cell), after the vertices that
+ * they read. Sets steps[v] to vertex v's step. a: the learned rule if p->learned. False: out of memory. */
 bool vpps_policy_choose(const vpps_policy *p, const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps,
                         uint32_t *n);
 

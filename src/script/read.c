@@ -4,7 +4,7 @@
 /* A sum that is a term of the loss and is being replaced by its own terms. `next`: the number of its next term. */
 typedef struct loss_sum {
     uint32_t record, next;
-    /* factors by which the loss multiplies the sum's terms; first: the first term's factor; others: the factor of each other term */
+    /* factors in the loss: of the sum's first argument; of each other argument (they differ for a difference a - b) */
     float first, others;
 } loss_sum;
 
@@ -15,7 +15,6 @@ typedef struct vertex_at {
 
 enum { FIRST_TYPES = 16 }; /* initial capacity of the array of vertex types */
 
-/* The state while a batch's graph is read. */
 typedef struct reader {
     vpps_arena *arena;
     vpps_history *history;
@@ -28,22 +27,18 @@ typedef struct reader {
     vpps_node *source_outputs;
     vpps_read_type *types;
     size_t types_capacity;
-    /* for each of the model's cells: index in `types` of the vertices that apply the cell; VPPS_NONE: none met yet */
-    uint32_t *type_of_cell;
-    /* for each vertex type known from all batches so far: its index in `types`; VPPS_NONE: not met in this batch yet */
-    uint32_t *places;
-    uint32_t *shapes; /* scratch: shapes of an op's arguments */
+    uint32_t *type_of_cell; /* for each of the model's cells: its index in `types`; VPPS_NONE: not met in this batch */
+    uint32_t *places;       /* for each type in the history: its index in `types`; VPPS_NONE: not met in this batch */
+    uint32_t *shapes;       /* scratch: shapes of an op's arguments */
     size_t places_capacity, n_places, shapes_capacity;
-    uint64_t dropout;   /* number of elements under dropout in all vertices read so far */
-    uint32_t listed;    /* the latest vertex that has list inputs (each reads any number of nodes) */
-    vertex_at lists_at; /* depth and level of a vertex that reads only `lists_nodes` */
-    /* the nodes that vertex `listed` reads through its list inputs; NULL: no vertex has lists yet */
-    const vpps_node *lists_nodes;
+    uint64_t dropout; /* number of elements under dropout in all vertices read so far */
+    uint32_t listed;  /* the latest vertex that has list inputs (each reads any number of nodes) */
+    vertex_at lists_at;
+    const vpps_node *lists_nodes; /* nodes in the list inputs of vertex `listed`; NULL: no vertex has lists yet */
     vpps_seed *seeds;
     loss_sum *sums; /* stack of the sums that are being replaced by their terms; each sum is a term of the sum before */
     size_t seeds_capacity, sums_capacity;
-    /* for each vertex: whether its gradient is requested (then a sum is not split into terms of the loss); NULL: no gradients are requested */
-    bool *whole;
+    bool *whole; /* for each vertex: whether its gradient is requested (note_whole); NULL: no gradient is */
 } reader;
 
 static vpps_output_ref output_of(const vpps_graph *g, vpps_node x) { return (vpps_output_ref){x, g->node_record[x]}; }
@@ -99,8 +94,8 @@ static vpps_status type_of_record(reader *r, const vpps_record *record, const vp
 
 /* ---------------------------------------------------------------- vertices */
 
-/* Records that a vertex reads n nodes, outputs of earlier vertices. Makes at->depth greater than the depths of the earlier vertices, and
- * at->level greater than the levels of those earlier vertices whose types were in a cycle with `vertex`'s type in the preceding batch. */
+/* Records that a vertex reads n nodes, outputs of earlier vertices. Raises at->depth above these vertices' depths; and
+ * at->level, the step of its recurrence, above the levels of those that were in it in the last batch. */
 static inline void read_nodes(reader *r, uint32_t vertex, uint32_t n, const vpps_node *nodes, vertex_at *at) {
     vpps_reading *out = r->out;
     vpps_read *sources = r->sources + out->n_sources;
@@ -147,7 +142,7 @@ static vpps_status read_vertex(reader *r, uint32_t vertex) {
     VPPS_TRY(type_of_record(r, record, op, &t));
     const vpps_compiled_cell *c = r->types[t].base;
     const vpps_cell_data *cell = r->types[t].type->cell;
-    /* the only list of an op has all of the op's arguments */
+    /* number of nodes in each list input; an op with any number of arguments has one list input, of all arguments */
     const uint32_t *members = op ? &op->n_args : g->words + record->at;
     const uint32_t n_own = c->inputs_of[0];
     const vpps_node *own = op ? g->words + op->args : vpps_own_nodes(cell, members);
@@ -213,8 +208,8 @@ static bool is_linear(const vpps_graph *g, uint32_t record, float *first, float 
     }
 }
 
-/* Returns n: the batch computes the graph's first n vertices (records). In training, the last vertices often are sums that only make the
- * loss. They are left out, since their terms become terms of the loss (read_loss), unless the request asks for such a sum. */
+/* Returns how many of the graph's vertices the batch computes. In training the last vertices, which only add up the
+ * loss, are left out (read_loss turns their terms into terms of the loss) unless the caller asks for them. */
 static uint32_t count_records(const vpps_reading *out) {
     uint32_t n = (uint32_t)out->g->n_records;
     float first, others;

@@ -9,9 +9,9 @@
 typedef struct vpps_read_vertex {
     uint32_t type;         /* index of the vertex's type in vpps_reading.types */
     uint32_t first_source; /* index in `sources` of the vertex's first read (node that the vertex reads) */
-    uint32_t first_output; /* number of the graph's node that is the vertex's first output */
+    uint32_t first_output; /* node number (in the graph) of the vertex's first output; its other outputs follow */
     uint32_t depth;        /* the vertex's depth in the graph: 0 if it reads nothing */
-    /* if the vertex applies a cell: start of its indices in the graph's words; if it is an op: the op's integer */
+    /* cell: where in graph->words the vertex's integers (such as table rows) begin; op: the integer of the op itself */
     uint32_t words;
 } vpps_read_vertex;
 
@@ -21,7 +21,7 @@ typedef struct vpps_vertex_lists {
     uint32_t dropout; /* number, within the batch, of the vertex's first element under dropout */
     /* index in `sources` of the first node of the vertex's list inputs: input after input, each with all its members */
     uint32_t first_source;
-    /* Whether an earlier vertex (shared), or the preceding one (repeats), has the same lists, as if all words attend to one list. */
+    /* shared, repeats: whether an earlier vertex's, or even the preceding vertex's, list inputs read the same nodes */
     bool shared, repeats;
 } vpps_vertex_lists;
 
@@ -31,8 +31,8 @@ typedef struct vpps_output_ref {
     uint32_t vertex;
 } vpps_output_ref;
 
-/* A read: vertex `reader` reads vertex `vertex`. All reads are in one array, since one long loop is faster than many short ones. If several
- * vertices have the same lists, the array has the first vertex's reads of the lists' nodes, and at least one read of each other vertex. */
+/* A read: vertex `reader` reads an output of `vertex`. All reads of a batch are in one array, as one long loop is fast.
+ * If several vertices' lists have the same nodes, the array has the first vertex's reads, and one of each other. */
 typedef struct vpps_read {
     uint32_t vertex, reader;
 } vpps_read;
@@ -46,7 +46,7 @@ typedef struct vpps_seed {
 /* A type of the batch's vertices (a cell, or an op with its shapes). */
 typedef struct vpps_read_type {
     const vpps_type *type;
-    /* copies of type->base and of its number of lists, for fast access in loops over vertices */
+    /* copied from `type` for speed: its cell, and how many list inputs (of any number of nodes each) the cell has */
     const vpps_compiled_cell *base;
     uint32_t n_lists;
     uint32_t index;        /* index of the vertex type in vpps_history.types */
@@ -61,18 +61,13 @@ typedef struct vpps_reading {
     bool training;
     /* Whether the training step is in two halves, forward and backward; `seeds` are then the outputs whose gradients the host gives. */
     bool halves;
-    bool fixed; /* whether no parameter gets a gradient */
-    bool drops; /* whether dropout is on */
-    /* the graph's vertices; an extra last element tells where the last vertex's reads end */
-    const vpps_read_vertex *vertices;
-    /* for each vertex: data of its list inputs and its dropout; zeros if its cell has none */
-    const vpps_vertex_lists *lists;
-    /* for each vertex: its level (vertices that run together); valid if reads between types form the same cycles as in the last batch */
-    const uint32_t *levels;
-    /* all reads, by reader: reads of single inputs, then reads of list inputs (unless an earlier vertex has the same lists) */
-    const vpps_read *sources;
-    /* for each read in `sources`: the node that is read; a separate array, since loops over blocks of vertices need only the nodes */
-    const vpps_node *source_outputs;
+    bool fixed;                       /* whether no parameter gets a gradient */
+    bool drops;                       /* whether dropout is on */
+    const vpps_read_vertex *vertices; /* an extra last element tells where the last vertex's reads end */
+    const vpps_vertex_lists *lists;   /* for each vertex: its list inputs and dropout; zeros if its cell has none */
+    const uint32_t *levels;          /* each vertex's step in its recurrence, if recurrences are as in the last batch */
+    const vpps_read *sources;        /* each vertex's reads: inputs that read one node, then lists (unless `shared`) */
+    const vpps_node *source_outputs; /* for each element of `sources`: the node that is read */
     const vpps_output_ref *requested; /* outputs whose values the request asks for */
     const vpps_output_ref *asked;     /* outputs whose gradients the request asks for */
     const vpps_seed *seeds;
@@ -86,18 +81,20 @@ typedef struct vpps_reading {
     bool some_frozen;   /* whether any vertex type has a frozen parameter */
 } vpps_reading;
 
-/* Reads a graph into arrays of the arena and adds new vertex types to the history. Fails with ARGUMENT, SHAPE, MEMORY. */
+/* Turns a graph into arrays: vertices, their types (cells, or ops with shapes), what each reads. New types are added to
+ * the history, which keeps types and compiled cells for later batches. Fails with ARGUMENT, SHAPE, MEMORY. */
 vpps_status vpps_read_graph(vpps_graph *g, vpps_history *history, const vpps_batch_request *request, vpps_arena *arena,
                             vpps_reading *out);
 
-/* Iterates over the inputs of vertex v that read any node: for (vpps_reader x = vpps_reads_of(r, v, lists); vpps_next_input(&x);). */
+/* Iterates over what vertex v reads, input by input; `lists`: also list inputs (of any number of nodes) that are not
+ * empty: for (vpps_reader x = vpps_reads_of(r, v, lists); vpps_next_input(&x);). */
 typedef struct vpps_reader {
     const vpps_compiled_cell *cell;
     const uint32_t *members; /* for each list input: number of its members (nodes that it reads) */
     uint32_t input;
     bool lists;     /* whether list inputs (which read any number of nodes) are visited too */
-    size_t at, end; /* the reads of the input that is visited now: sources[at] to sources[end - 1] */
-    /* index in vpps_reading.sources of the first read of the next single input (own), and of the next list input (listed) */
+    size_t at, end; /* what the input that is visited now reads: vpps_reading.sources[at] to [end - 1] */
+    /* where in vpps_reading.sources the next input of one node (own), and the next list input (listed), begin */
     size_t own, listed;
 } vpps_reader;
 
@@ -135,7 +132,7 @@ static inline vpps_input_place vpps_place_of_input(const vpps_compiled_cell *c, 
     return place;
 }
 
-/* Returns, as bits, the inputs (reads: reads_inputs of a type) or lookups (reads: reads_lookups) on which the given outputs depend. */
+/* reads[k]: inputs (or lookups), as bits, on which output k of a cell depends. Returns those of all given outputs. */
 static inline uint64_t vpps_reached(const uint64_t *reads, uint64_t outputs) {
     uint64_t reached = 0;
     for (; outputs; outputs &= outputs - 1) reached |= reads[__builtin_ctzll(outputs)];

@@ -1,4 +1,5 @@
-/* schedule.c - runs the steps of scheduling, which make a script from a graph (schedule.h lists their results). */
+/* schedule.c - turns a batch's graph into the batch's program (script), the list of tasks that the device runs: calls
+ * the steps whose results schedule.h lists. */
 #include "script/schedule.h"
 
 #include <inttypes.h>
@@ -26,23 +27,24 @@ static vpps_status check_graph(const vpps_graph *g) {
     return VPPS_OK;
 }
 
-/* A batch that does not fit the pool is divided into waves, or its classifier heads into slices; these parts run in turn. Returns
- * whether slices are better. A slice costs two barriers, a wave the barriers of all its levels, so slices come first, until a slice
- * keeps at most a quarter of the words that the rest of its wave keeps: doubling the slices would then save a tenth at most. */
+/* A batch that does not fit the device's memory runs in waves (parts, forward and backward each), or classifiers of a
+ * wave in slices (parts). Returns whether more slices are better. A slice costs two barriers, a wave those of all its
+ * levels (steps), so slices come first, until a slice's classifiers keep a quarter of the words of the wave's other
+ * vertices: halving this quarter would save 1/8 of 5/4, a tenth. */
 static bool wants_slices(const vpps_batching *b, uint32_t n_slices) {
     return vpps_kept_words(b, true) / n_slices > vpps_kept_words(b, false) / 4;
 }
 
-/* The search for a script that fits the pool, which tries more and more waves and slices (parts of the batch that run in turn). */
+/* While a batch's program is made: the batch runs in more and more parts, in turn, until it fits the memory. */
 typedef struct search {
     vpps_batch *b;
     const vpps_target *target;
     const vpps_batch_request *request;
-    bool waves, slices; /* whether there can be more waves (of the batch), or more slices (of a wave) */
+    bool waves, slices; /* can there be more waves (parts of the batch), more slices (parts of a wave's classifiers)? */
 } search;
 
-/* Divides the batch into twice as many waves (parts that run in turn), or each wave into twice as many slices, or into as many as there can
- * be. *more: whether there are more waves or slices than before. */
+/* Doubles the number of waves (parts of the batch, each run forward and backward) or of slices (parts of a wave's
+ * classifiers, run in turn), as far as there can be more. *more: whether there are more than before. */
 static vpps_status take_apart(search *x, bool *more) {
     vpps_schedule *s = x->b->schedule;
     for (*more = false; !*more && (x->waves || x->slices);) {
@@ -89,7 +91,8 @@ static uint32_t cached_waves(const search *x) {
     return (uint32_t)(small < wide ? small : wide);
 }
 
-/* Divides the batch into the waves and slices (parts that run in turn) to try first, and sorts it into blocks. False: out of memory. */
+/* Makes the first attempt to divide a batch into waves (parts that run in turn), a wave's classifiers into slices, and
+ * each part's vertices into blocks (a block: vertices of one cell). False: out of memory. */
 static bool first_steps(search *x) {
     vpps_schedule *s = x->b->schedule;
     const uint32_t asked = s->reading.training && !s->reading.halves ? x->request->slices : 1,
@@ -102,8 +105,8 @@ static bool first_steps(search *x) {
     return vpps_choose_steps(&s->batching, waves, n_slices, &s->arena, &s->steps);
 }
 
-/* Makes a script. Begins with as many waves (parts of the batch that run in turn) as the request or the device asks for, or one. While the
- * script does not fit the pool of memory, divides the batch into more parts. */
+/* Makes the batch's program (script), the list of tasks that the device runs. The batch runs in as few parts, one after
+ * the other, as the request or the device asks for, and in more while the program needs more memory than there is. */
 static vpps_status make_script(search *x) {
     vpps_schedule *s = x->b->schedule;
     const bool training = s->reading.training;
@@ -136,7 +139,6 @@ static vpps_status make_script(search *x) {
                      least.words * 4);
 }
 
-/* Sets numbers that the caller is told: of levels, phases (between two barriers), steps, recurrences of several cells, words, parts, vertices. */
 static void describe(vpps_batch *b) {
     const vpps_schedule *s = b->schedule;
     b->n_levels = s->steps.n_levels;

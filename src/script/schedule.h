@@ -7,14 +7,13 @@
 typedef struct vpps_schedule {
     vpps_arena arena;
     vpps_row_marks marks;
-    vpps_reading reading;   /* the vertices and their reads */
+    vpps_reading reading;   /* the batch's vertices, and whose outputs each of them reads */
     vpps_batch_needs needs; /* the vertices and gradients that the loss or the request needs */
-    /* level of each vertex (vertices of one level run together); number of groups of virtual processors */
+    /* at which level (vertices computed at once) each vertex runs; into how many groups threads or CTAs are divided */
     vpps_batching grouping;
-    vpps_batching batching; /* a copy of `grouping` in which each vertex type has its compiled cell */
+    vpps_batching batching; /* copy of `grouping` (levels, groups of threads) with each vertex type's compiled cell */
     vpps_steps steps;       /* the vertices, sorted into blocks (vertices of one type) and in blocks by level */
-    /* tasks (stages, which are parts of cells, over vertices of a block), sorted by phase (time between two barriers) */
-    vpps_tasks tasks;
+    vpps_tasks tasks;       /* parts of cells (stages) over vertices, sorted by phase (time between two barriers) */
     /* the counts of the terms of each gradient (a term for each vertex that reads the value) */
     vpps_contributions contributions;
     vpps_placement placement;  /* the tensors' offsets in the pool */

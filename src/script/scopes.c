@@ -26,7 +26,8 @@ static void note_lazy(const vpps_reading *r, const uint64_t *lazy, vpps_output_r
     if (lazy[r->vertices[x.vertex].type] & vpps_output_bit(r, x)) heads[x.vertex] = 1;
 }
 
-/* Sets heads[v] for each vertex v some of whose operations, such as a classifier's, have results that only the loss or the request uses. */
+/* Sets heads[v], zero on entry, to 1 if some results of vertex v, such as a classifier's, are read by no other vertex,
+ * only by the loss or the caller, and need operations of their own. */
 static bool find_heads(const vpps_batch_needs *n, vpps_arena *arena, uint8_t *heads) {
     const vpps_reading *r = n->reading;
     uint64_t *read, *lazy;
@@ -50,9 +51,8 @@ static bool find_heads(const vpps_batch_needs *n, vpps_arena *arena, uint8_t *he
 typedef struct maker {
     const vpps_reading *r;
     vpps_scope *out;
-    /* for each of the batch's vertices: its number in the graph that is made; VPPS_NONE: not in it */
-    uint32_t *numbers;
-    uint32_t *of_type; /* for each vertex type: its number in the graph that is made; VPPS_NONE: not in it */
+    uint32_t *numbers; /* for each of the batch's vertices: its number in the policy's graph; VPPS_NONE: not there */
+    uint32_t *of_type; /* for each type (cell) of the batch: its number in the policy's graph; VPPS_NONE: not there */
 } maker;
 
 static void add_type(maker *m, uint32_t type) {
@@ -91,14 +91,15 @@ static void add_vertex(maker *m, uint32_t vertex, uint32_t type) {
     vpps_typed_graph *g = &m->out->graph;
     const uint32_t v = g->n++;
     add_type(m, type);
-    g->types[v] = type; /* here types still have their numbers in the batch; close_maker renumbers them */
+    g->types[v] = type; /* `type` is the number in the batch; close_maker replaces it by the number in g */
     m->out->vertices[v] = vertex;
     g->first[g->n] = g->first[v];
 }
 
 static void add_source(vpps_typed_graph *g, uint32_t source) { g->sources[g->first[g->n]++] = source; }
 
-/* Adds a vertex and its reads to the graph that the policy sees; if `head`, also a second vertex for operations that only the loss uses. */
+/* Adds a vertex, and what it reads, to the graph from which a batching policy finds the order of vertices. `head`: also
+ * a second vertex, for work of the first vertex that only the loss uses, such as a classifier. */
 static void add_record(maker *m, uint32_t vertex, bool head) {
     const vpps_read_vertex *v = &m->r->vertices[vertex];
     vpps_typed_graph *g = &m->out->graph;
@@ -127,7 +128,8 @@ static bool open_maker(maker *m, const vpps_reading *r, vpps_arena *arena, vpps_
     return true;
 }
 
-/* Makes out->kind, which identifies the graph's kind: the types' names, and a key that also tells which type reads which. */
+/* Makes out->kind, by which the policy learned for such graphs is found: the names of the vertex types (cells), and a
+ * key that also tells which type's vertices read which type's. */
 static bool describe(maker *m, vpps_arena *arena) {
     vpps_scope *s = m->out;
     const vpps_typed_graph *g = &s->graph;

@@ -1,4 +1,5 @@
-/* scopes.h - makes the graphs that batching policies see (scopes): some of a batch's vertices, with their types. */
+/* scopes.h - a scope: the graph for which a batching policy chooses in which order vertices run. It has a recurrence's
+ * vertices or all vertices of a batch, with their types (cells). */
 #pragma once
 
 #include "script/learned.h"
@@ -8,19 +9,18 @@ typedef struct vpps_scope {
     vpps_typed_graph graph;
     vpps_graph_kind kind;
     uint32_t *vertices; /* for each vertex of this graph: number of that vertex in the batch */
-    /* for each type of this graph: its number in the batch; VPPS_NONE: the type of vertices added for classifiers inside cells */
-    uint32_t *types;
+    uint32_t *types;    /* for each type (cell): its number in the batch; VPPS_NONE: vertices added for classifiers */
     char *names;
     uint8_t *key;
 } vpps_scope;
 
-/* Makes the graph, for a policy, of the needed vertices of one strongly connected component (SCC) of the types' graph, numbered from 0. The
- * scope's memory belongs to the arena. */
+/* Makes the graph in which a batching policy orders the vertices of one recurrence, of the types (cells) in strongly
+ * connected component number scc; vertices that need not be computed are left out. The graph lies in the arena. */
 vpps_status vpps_scope_of_scc(const vpps_batch_needs *n, uint32_t scc, vpps_arena *arena, vpps_scope *out);
 
-/* Makes the graph, for a policy, of all needed vertices that compute something in forward (no table entries, no inputs). Operations whose
- * results only the loss needs, such as a cell's classifier, run later: a second vertex is added for them. The second vertices of all cells
- * have one type. */
+/* Makes the graph in which a batching policy orders all vertices that the batch computes; vertices that only look up a
+ * table's row are left out. Operations that only the loss needs, such as a cell's classifier, run later: they are a
+ * second vertex, whose type is the same for all cells. */
 vpps_status vpps_scope_of_all(const vpps_batch_needs *n, vpps_arena *arena, vpps_scope *out);
 
 /* Returns the name of a vertex type (cell or op); `type` is an element of vpps_scope.types. */

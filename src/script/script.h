@@ -25,46 +25,46 @@
 #include "script/learned.h"
 #include "script/policies.h"
 
-/* What the script of a training batch does. */
+/* What a training batch's program (script), which the device runs, has to compute. */
 typedef enum vpps_goal {
     VPPS_GOAL_STEP,      /* forward, backward, update */
     VPPS_GOAL_GRADIENTS, /* forward and backward; the device adds the gradients to its accumulated gradients */
-    /* forward and backward, to get gradients of nodes; the accumulated gradients of parameters stay unchanged */
-    VPPS_GOAL_NODES,
+    VPPS_GOAL_NODES, /* forward and backward, for nodes' gradients; parameters' accumulated gradients do not change */
     VPPS_GOAL_UPDATE /* the gradients' norm and the update of the parameters, from the accumulated gradients */
 } vpps_goal;
 
-/* Which tasks of a script one launch runs. NO_HALF: all (no pause). FORWARD: the tasks before the pause. BACKWARD: the tasks after it. */
+/* Which tasks of a batch's program one launch runs: all; or, of a training step in two halves, those before or those
+ * after the stop, at which the host writes outputs' gradients. */
 typedef enum vpps_half { VPPS_NO_HALF, VPPS_FORWARD_HALF, VPPS_BACKWARD_HALF } vpps_half;
 
-/* Returns whether the script changes parameters. */
+/* Returns whether a batch's program for this goal changes the parameters. */
 static inline bool vpps_goal_updates(vpps_goal goal) { return goal == VPPS_GOAL_STEP || goal == VPPS_GOAL_UPDATE; }
 
-/* A request: what the script of a batch has to do. */
+/* What the caller of the scheduler wants of a batch's program (script), which the device will run. */
 typedef struct vpps_batch_request {
-    vpps_node loss;           /* training: the loss; VPPS_NO_NODE: inference, or training with `halves` */
-    const vpps_node *outputs; /* nodes, never the loss, whose values the host reads after the script or at its pause */
+    vpps_node loss;           /* training: the loss; VPPS_NO_NODE: inference, or `halves` (the caller has the loss) */
+    const vpps_node *outputs; /* nodes, never the loss, whose values the host reads (with `halves`: after forward) */
     uint32_t n_outputs;
     /* Training in two halves: the script pauses after forward, the host writes gradients of the first n_given outputs, backward follows. */
     bool halves;
     uint32_t n_given;
     const vpps_node *gradient_nodes; /* training: nodes whose gradients the host reads; the loss is not among them */
     uint32_t n_gradient_nodes;
-    vpps_goal goal;                  /* training: what the script does */
+    vpps_goal goal;                  /* training: which parts of a step the device computes */
     const vpps_optimizer *optimizer; /* training: the optimizer, with its learning rate and other settings */
-    /* training: for each parameter its own optimizer settings; NULL: all parameters use those of `optimizer` */
-    const vpps_param_step *steps;
+    const vpps_param_step *steps;    /* training: each parameter's own settings; NULL: all use those of `optimizer` */
     vpps_gradients gradients;
     bool guard;    /* whether the update is skipped when the loss or a gradient is not finite */
     uint32_t step; /* number of the batch's update, counted from 1 */
     uint64_t dropout_key;
     bool no_dropout; /* whether dropout is off in training */
-    /* number of groups of virtual processors, number of waves (parts of the batch that run in turn); 0: chosen by estimated cost */
+    /* groups: number of groups of threads or CTAs, which compute different examples; waves: number of parts of the
+     * batch that run in turn; 0: chosen by estimated cost */
     uint32_t groups, waves;
-    bool keeps_groups; /* false: a batch that is one connected component runs in one group, whatever `groups` is */
-    uint32_t slices;   /* number of slices of a wave (parts of its classifiers) to try first; 0: one */
+    bool keeps_groups; /* whether `groups` holds even for a batch that is one connected graph; else one group runs */
+    uint32_t slices;   /* classifiers run in so many parts, in turn, to save memory; in more if needed; 0: one */
     const vpps_policy *policy; /* batching policy for recurrences of several cells; NULL: "depth" */
-    vpps_learned *learned;     /* learned policies (automata), if `policy` is a learned one */
+    vpps_learned *learned;     /* learned rules of which cell runs next, if `policy` uses such rules */
 } vpps_batch_request;
 
 static inline bool vpps_request_trains(const vpps_batch_request *r) { return r->loss != VPPS_NO_NODE || r->halves; }
@@ -72,29 +72,28 @@ static inline bool vpps_request_trains(const vpps_batch_request *r) { return r->
 /* The properties of a batch from which a device's rule finds the number of groups of virtual processors. */
 typedef struct vpps_batch_extent {
     uint32_t n_vps;
-    double flops; /* number of floating-point operations in the batch, divided by n_vps */
-    /* mean number of vertices at a level of a recurrence, which is the number of vectors that a matrix multiplies */
-    double vectors;
-    double levels; /* number of levels (steps of recurrences), in forward and backward together */
-    double elems;  /* number of elements of all matrices */
-    double rows;   /* number of rows of the largest matrix */
+    double flops;   /* floating-point operations of the batch for each of n_vps virtual processors (threads or CTAs) */
+    double vectors; /* mean number of vertices at a level of a recurrence: vectors that a matrix multiplies */
+    double levels;  /* number of levels (steps of recurrences), in forward and backward together */
+    double elems;   /* number of elements of all matrices */
+    double rows;    /* number of rows of the largest matrix */
 } vpps_batch_extent;
 
-/* A device's rule: returns the number of groups of virtual processors with which a batch of this extent runs fastest: a divisor of n_vps,
- * at least 1 and at most `most`. */
+/* A device's rule. Returns the number of groups of threads or CTAs, which compute different examples, with which a
+ * batch of these sizes runs fastest: a divisor of e->n_vps, from 1 to `most`. */
 typedef uint32_t vpps_group_rule(const vpps_batch_extent *e, uint32_t most);
 
 /* Limits of a wave (a part of the batch that runs forward and backward before the next part). The number of waves follows from these limits
  * unless the request gives that number. 0: no limit. */
 typedef struct vpps_wave_rule {
-    uint64_t kept_words; /* most words that vertices of a wave (part of the batch) keep for backward */
-    /* most words that a wave (part of the batch) writes, so that these words stay in caches */
-    uint64_t cached_words;
+    uint64_t kept_words;   /* most words that vertices of a wave (part of the batch) keep for backward */
+    uint64_t cached_words; /* most words that a wave (part of the batch) writes, so that they stay in caches */
     /* waves (parts of the batch) are made smaller for the caches only while a step has at least this many vertices per virtual processor */
     uint32_t cached_vertices;
 } vpps_wave_rule;
 
-/* What the scheduler knows of a device: its virtual processors, its memory, and its rules for dividing work among virtual processors. */
+/* What the scheduler, which writes batches' programs, knows of a device: its virtual processors (threads of a CPU, CTAs
+ * of a GPU), its memory, and its rules for dividing work among them. */
 typedef struct vpps_target {
     uint32_t n_vps;
     const uint32_t *values; /* for each vector and lookup table: offset of its values in the pool (memory) */
@@ -105,10 +104,9 @@ typedef struct vpps_target {
     bool scales, in_place;
     uint32_t most_cells;  /* most cells of one compiled kernel; 0: the device compiles no kernels */
     bool ahead;           /* whether the device compiles kernels ahead, while batches run */
-    uint32_t most_groups; /* most groups of virtual processors that run a batch, unless its request gives the number */
-    /* function that gives the number of groups of processors, if most_groups is more than 1 */
-    vpps_group_rule *choose_groups;
-    uint32_t level_flops; /* least time of a level (step), as flops that one virtual processor could do in this time */
+    uint32_t most_groups; /* most groups of threads or CTAs; each group computes some examples; a request can differ */
+    vpps_group_rule *choose_groups; /* used if most_groups is more than 1 */
+    uint32_t level_flops; /* least time of a step of a recurrence, as flops that one thread or CTA could do meanwhile */
     vpps_wave_rule waves;
 } vpps_target;
 
@@ -137,45 +135,48 @@ typedef struct vpps_batch {
     vpps_compiled_cell **cells; /* the compiled cells; the script names a cell by its index in this array */
     uint32_t n_cells;
     vpps_goal goal;
-    vpps_half half; /* half of the script, forward or backward, that the next launch runs */
+    vpps_half half; /* which tasks of the batch's program the next launch runs: all, forward's, backward's */
     uint32_t n_levels, n_phases, n_tasks, n_groups, n_waves, n_slices, pool_words;
-    uint32_t n_vertices, n_nodes; /* numbers of vertices and of nodes of the graph */
-    uint32_t n_steps;             /* number of forward steps; a step runs vertices of one cell together */
-    uint32_t parameter_words;     /* number of words that parameters take in the pool */
-    uint64_t live_words;          /* the most words of tensors (not parameters) that are in use at the same time */
-    /* number of recurrences of several cells: only in these do batching policies make a difference */
-    uint32_t n_choices;
+    uint32_t n_vertices, n_nodes;   /* numbers of applied cells and single ops; of all ops, those in cells included */
+    uint32_t n_steps;               /* number of forward steps; a step runs vertices of one cell together */
+    uint32_t parameter_words;       /* number of words that parameters take in the pool */
+    uint64_t live_words;            /* the most words of tensors (not parameters) that are in use at the same time */
+    uint32_t n_choices;             /* number of recurrences of several cells, among which a batching policy chooses */
     struct vpps_schedule *schedule; /* the intermediate values of scheduling (schedule.h) */
 } vpps_batch;
 
 vpps_status vpps_batch_create(vpps_batch **out);
 void vpps_batch_destroy(vpps_batch *b);
 
-/* Makes b->script for the graph. `history` owns the compiled cells and must outlive the script. Fails with the graph's own error, or with
- * SHAPE, ARGUMENT, MEMORY, POOL (the message gives the needed and the available bytes). */
+/* Makes b->script, a program that the device runs for the graph. `history` owns its compiled cells and must outlive it.
+ * Fails with the graph's own error, SHAPE, ARGUMENT, MEMORY, POOL (then the message gives the bytes). */
 vpps_status vpps_schedule_batch(vpps_batch *b, vpps_history *history, const vpps_target *target, vpps_graph *g,
                                 const vpps_batch_request *request);
 
-/* Sets only b->cells and b->n_groups, so that kernels can be compiled ahead. For later batches the call changes nothing, except that
- * `history` keeps the cells that it compiled. */
+/* Sets only b->cells, the compiled cells that the graph needs, and b->n_groups, so that a kernel can be compiled before
+ * such a batch runs. Does not count as a batch: in `history`, only new types and compiled cells are added. */
 vpps_status vpps_choose_cells(vpps_batch *b, vpps_history *history, const vpps_target *target, vpps_graph *g,
                               const vpps_batch_request *request);
 
-/* Sets b->cells and b->n_groups for an inference that may follow batch `trained`: cells for all outputs of the vertices it needed. */
+/* Sets b->cells (compiled cells) and b->n_groups for an inference batch of all outputs of all vertices that the
+ * training batch `trained` computed, so that a kernel for inference can be compiled ahead. */
 vpps_status vpps_choose_inference_cells(vpps_batch *b, const vpps_batch *trained, vpps_history *history,
                                         const vpps_target *target, vpps_graph *g, const vpps_batch_request *request);
 
-/* Makes a script that only computes the gradients' norm and updates the parameters, for request->groups groups. Fails with MEMORY. */
+/* Makes b->script, a program that only computes the gradients' norm and updates the parameters, for request->groups
+ * groups of threads or CTAs. Fails with MEMORY. */
 vpps_status vpps_schedule_update(vpps_batch *b, const vpps_target *target, const vpps_model *model,
                                  const vpps_batch_request *request);
 
-/* Returns the offset in the pool at which the value of the request's output i lies after the script has run. */
+/* Returns at which word of the device's memory (pool) the value of request->outputs[i] lies after the batch has run. */
 uint32_t vpps_batch_output(const vpps_batch *b, uint32_t i);
 
-/* Returns the offset in the pool of the gradient of the request's gradient node i; VPPS_NONE: the loss does not depend on the node. */
+/* Returns at which word of the device's memory (pool) the gradient of request->gradient_nodes[i] lies after the batch
+ * has run; VPPS_NONE: the loss does not depend on the node. */
 uint32_t vpps_batch_gradient(const vpps_batch *b, uint32_t i);
 
-/* Where the host writes a gradient while a script pauses between forward and backward: at words [at, at + words) of the array below. */
+/* One gradient that the host writes between forward and backward of a training step in two halves: words [at, at +
+ * words) of the array that vpps_given_array describes. */
 typedef struct vpps_given {
     uint32_t at, words;
 } vpps_given;
@@ -186,5 +187,5 @@ typedef struct vpps_given_array {
 } vpps_given_array;
 const vpps_given_array *vpps_batch_given(const vpps_batch *b);
 
-/* Prints a script for people. Fails with IO. */
+/* Prints a batch's program (script) as text, a line for each task. Fails with IO. */
 vpps_status vpps_print_batch(const vpps_batch *b, const vpps_model *model, FILE *file);

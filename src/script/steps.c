@@ -9,7 +9,7 @@ typedef struct maker {
     vpps_arena *arena;
     vpps_steps *out;
     vpps_step_block *blocks;
-    vpps_ordered_vertex *order, *unsorted; /* vertices of the current block, before they are sorted */
+    vpps_ordered_vertex *order, *unsorted; /* unsorted: scratch, a copy of the vertices that are being sorted */
     uint32_t *level_starts;
     vpps_first_members *first_members;
 } maker;
@@ -62,7 +62,8 @@ static bool fill_blocks(maker *m) {
     return true;
 }
 
-/* Allocates level_starts, with n_levels + 2 elements for each block, and `unsorted`, with room for the vertices of the largest block. */
+/* Allocates level_starts (for each block, i.e. the vertices of one cell, n_levels + 2 elements, as the counting sort in
+ * sort_block needs) and `unsorted` (room for the largest block). */
 static bool open_levels(maker *m) {
     uint32_t most = 0;
     for (uint32_t i = 0; i < m->out->n_blocks; i++) {

@@ -1,9 +1,11 @@
-/* steps.h - sorts a batch's vertices into blocks (one type, one group of virtual processors, one part of the batch) and by level. */
+/* steps.h - sorts a batch's vertices into blocks, and in a block by level (the order of computation). A block is the
+ * vertices of one cell that one group of threads or CTAs computes in one part of the batch (parts run in turn). */
 #pragma once
 
 #include "script/batching.h"
 
-/* An element of vpps_steps.order: a vertex, with copies of the fields of its vpps_read_vertex that the encoder reads. */
+/* A vertex in an array in the order of computation (vpps_steps.order), with the fields of its vpps_read_vertex that are
+ * copied for the code that writes the batch's program (encode.c). */
 typedef struct vpps_ordered_vertex {
     uint32_t vertex, first_source, first_output, words;
 } vpps_ordered_vertex;
@@ -11,11 +13,10 @@ typedef struct vpps_ordered_vertex {
 typedef struct vpps_step_block {
     uint32_t type, group, slice;
     uint32_t n, n_levels;
-    /* for each list input: number of its members (nodes that it reads), summed over all vertices of the block */
-    uint32_t members[VPPS_CELL_LISTS];
-    uint64_t gradients; /* the outputs, as bits, that have a gradient in all vertices of the block */
-    uint32_t first;     /* position in `order` of the block's first vertex */
-    /* where the block's numbers begin in level_starts: one number per level, the position of the level's first vertex */
+    uint32_t members[VPPS_CELL_LISTS]; /* for each list input: number of nodes that the block's vertices read */
+    uint64_t gradients;                /* bit k: all vertices of the block (of one cell) have a gradient of output k */
+    uint32_t first;                    /* the block's vertices are vpps_steps.order[first] to [first + n - 1] */
+    /* vpps_steps.level_starts[levels + l]: position in the block of the first vertex of level l (computed at once) */
     uint32_t levels;
 } vpps_step_block;
 
@@ -32,24 +33,23 @@ typedef struct vpps_steps {
      * numbered through all waves (parts of the batch). Vertices that only the losses read are divided among the slices of their wave. All
      * others have the number of the wave's last slice, in which their backward runs; their forward runs before all slices of the wave. */
     const uint32_t *place;
-    /* blocks of vertices, sorted by strongly connected component of the types' graph, by type, by slice (part of the batch), by group */
+    /* blocks (each: vertices of one cell, group and slice), sorted by recurrence (SCC of cells that read each other),
+     * then by cell, by slice (part of the batch), by group (of threads or CTAs) */
     const vpps_step_block *blocks;
-    /* for each type: its first block of vertices; VPPS_NONE: no vertex of the type is needed */
-    const uint32_t *first_block;
-    const vpps_ordered_vertex *order; /* all needed vertices, sorted by block, and in a block by level */
+    const uint32_t *first_block;      /* for each type: its first block; VPPS_NONE: the batch computes no such vertex */
+    const vpps_ordered_vertex *order; /* the vertices to compute, sorted by block (of one cell), then by level */
     const uint32_t *level_starts;
-    /* for each vertex that has list inputs: the numbers of the lists' first members; elements of other vertices are not set */
-    const vpps_first_members *first_members;
+    const vpps_first_members *first_members; /* set for vertices that have list inputs */
     size_t n_level_starts;
-    /* n_waves: number of waves (parts of the batch); n_slices: number of slices (parts) of each wave */
-    uint32_t n_waves, n_slices;
+    uint32_t n_waves, n_slices; /* number of waves (parts of the batch), and of slices (parts) of each wave */
     uint32_t n_blocks;
     uint32_t n_levels; /* number of levels of the graph (vertices of one level run together) */
-    uint32_t n_steps;  /* number of steps; a step is a block together with a level at which the block has vertices */
+    uint32_t n_steps;  /* number of steps; a step computes the vertices of one cell (one block) and one level at once */
 } vpps_steps;
 
-/* Divides the batch into at most n_waves waves (parts that run in turn) of at most n_slices slices, and each slice into blocks by type.
- * There are fewer waves if there are fewer connected components, fewer slices if there are fewer classifiers. False: no memory. */
+/* Divides the batch into at most n_waves waves (parts that run forward and backward in turn), a wave's classifiers into
+ * at most n_slices slices, and the vertices of each into blocks by cell. There are fewer waves if the graph has fewer
+ * connected components, fewer slices if there are fewer classifiers. False: no memory. */
 bool vpps_choose_steps(const vpps_batching *b, uint32_t n_waves, uint32_t n_slices, vpps_arena *arena, vpps_steps *out);
 
 /* Returns the position in the block of the first vertex of a level; for level n_levels or more, the number of the block's vertices. */
@@ -61,7 +61,7 @@ static inline const vpps_compiled_cell *vpps_cell_of_block(const vpps_steps *s, 
     return s->batching->cells[b->type];
 }
 
-/* Returns the vertices of a block, sorted by level. */
+/* Returns the vertices of a block (all apply one cell), sorted by level, i.e. in the order of computation. */
 static inline const vpps_ordered_vertex *vpps_vertices_of(const vpps_steps *s, const vpps_step_block *b) {
     return s->order + b->first;
 }
@@ -72,12 +72,12 @@ static inline uint32_t vpps_block_of(const vpps_steps *s, uint32_t vertex) {
 
 static inline uint32_t vpps_group_of(const vpps_steps *s, uint32_t vertex) {
     const uint32_t place = s->place[vertex], n = s->batching->n_groups;
-    /* place = slice * n + group; a place below n needs no division */
+    /* place: slice (part of the batch) * n + group of threads or CTAs; slice 0 needs no division */
     return n && place >= n ? place % n : place;
 }
 
-/* Members (nodes that the block's vertices read through list input axis - 1) are numbered consecutively. Returns the number of the first
- * member of vertex number `at` of the block; for at = b->n, the number of all members. */
+/* The nodes that a block's vertices (of one cell) read through list input axis - 1 (an input of any number of nodes)
+ * are numbered, vertex after vertex. Returns the number of vertex `at`'s first node; for at = b->n: how many nodes. */
 static inline uint32_t vpps_first_member(const vpps_steps *s, const vpps_step_block *b, uint32_t at, uint32_t axis) {
     if (at >= b->n) return b->members[axis - 1];
     return s->first_members[vpps_vertices_of(s, b)[at].vertex].of[axis - 1];
@@ -108,12 +108,14 @@ static inline size_t vpps_source_at(const vpps_steps *s, const vpps_ordered_vert
     return at;
 }
 
-/* Returns whether vertex v, which has lists and is not the block's first, reads the same lists of nodes as the block's preceding vertex. */
+/* Returns whether vertex v, which has list inputs (of any number of nodes), reads the same nodes through them as v[-1],
+ * the preceding vertex of the same cell in vpps_steps.order. */
 static inline bool vpps_repeats(const vpps_steps *s, const vpps_ordered_vertex *v) {
     return v[-1].vertex + 1 == v->vertex && s->reading->lists[v->vertex].repeats;
 }
 
-/* Returns number `value` of the indices that the caller gave for the vertex, if `kind` is VPPS_WORD_INDEX; else the integer of its op. */
+/* Returns an integer of vertex v: for kind VPPS_WORD_INDEX, number `value` of the integers that the caller gave for the
+ * vertex, such as a word's number; else the constant of the vertex's op, such as a class. */
 static inline uint32_t vpps_word_of(const vpps_steps *s, const vpps_ordered_vertex *v, uint32_t kind, uint32_t value) {
     return kind == VPPS_WORD_INDEX ? s->reading->g->words[v->words + value] : v->words;
 }

@@ -1,4 +1,4 @@
-/* task.c - finds the arrays of a block of vertices in a script. */
+/* task.c - finds in a batch's program (script) the arrays of a block (vertices of one cell), e.g. input offsets. */
 #include "script/task.h"
 
 const vpps_task_row vpps_task_rows[VPPS_TASK_COUNT] = {

@@ -62,23 +62,23 @@ typedef struct vpps_block_view {
     const vpps_block *block;
     const vpps_compiled_cell *cell;
     const uint32_t *vertices;
-    /* for each input: array of offsets, one per vertex or list member; the value lies at the offset plus the input's shift */
+    /* inputs[i][v] + shifts[i]: where in memory (the pool) input i of vertex v lies; of a list input: of its node v */
     const uint32_t *inputs[VPPS_CELL_MOST];
-    /* for each input: number to add to its offsets in `inputs`, since inputs may share an array; 0 for inputs that are no lists */
+    /* added to the offsets in inputs[i], as inputs at a fixed distance may share an array; 0 for inputs of one node */
     int32_t shifts[VPPS_CELL_MOST];
     const uint32_t *lookups[VPPS_CELL_MOST];
     const uint32_t *words[VPPS_CELL_MOST];
     const uint32_t *data;
-    /* for each list input: number of each vertex's first member (node that the list reads); lists[0] is not used */
-    const uint32_t *lists[VPPS_AXES];
+    const uint32_t *lists[VPPS_AXES]; /* lists[d][v]: number of nodes that the vertices before v read by list d - 1 */
     /* for each output and vertex: index in `gradients` of the first term of the output's gradient */
     const uint32_t *gradient_starts[VPPS_CELL_MOST];
     const uint32_t *gradients[VPPS_CELL_MOST];
-    /* for each output and vertex: index in `pairs` of the first term of the gradient that is a pair (scalar, vector); NULL: no pairs */
+    /* A gradient's term may be stored as a pair, scalar and vector, to be multiplied. pair_starts[k][v]: index in
+     * pairs[k] of the first such term of vertex v's output k; NULL: no pairs. */
     const uint32_t *pair_starts[VPPS_CELL_MOST];
     const uint32_t *pairs[VPPS_CELL_MOST];
     uint32_t pair_words; /* words per element of `pairs`: 2, offsets of scalar and vector; 5, a vpps_pair_run */
-    uint64_t end;        /* address after the vertex block's arrays; beyond the script's end if arrays are missing */
+    uint64_t end;        /* index after these arrays in the batch's program; beyond its end if it cuts arrays off */
 } vpps_block_view;
 
 /* A run of n pairs (scalar, vector) whose products are terms of a gradient. Pair i has its scalar at offset by + i * by_step, and its
@@ -88,7 +88,8 @@ typedef struct vpps_pair_run {
 } vpps_pair_run;
 enum { VPPS_PAIR_WORDS = 2, VPPS_RUN_WORDS = sizeof(vpps_pair_run) / 4 };
 
-/* Returns element i of an output's list of pairs (offset of a scalar, offset of a vector) as a run; a single pair is a run with n = 1. */
+/* A term of a gradient may be a scalar times a vector. Returns element i of an output's list of such pairs as a run: n
+ * pairs whose scalars, and whose vectors, are at equal distances; a single pair has n = 1. */
 static inline vpps_pair_run vpps_run_of_pairs(const vpps_block_view *v, uint32_t output, uint32_t i) {
     const uint32_t *w = v->pairs[output] + (size_t)i * v->pair_words;
     return v->pair_words == VPPS_PAIR_WORDS ? (vpps_pair_run){w[0], w[1], 0, 0, 1}
@@ -118,7 +119,7 @@ enum {
 };
 _Static_assert(VPPS_TASK_WORDS % VPPS_TASK_ALIGNMENT == 0, "tasks follow each other");
 
-/* Returns an array: for each group of virtual processors, the address of its first task; last, the end of all tasks. */
+/* Returns where in a batch's program the tasks of each group of threads or CTAs begin (addresses) and, last, end. */
 static inline const uint32_t *vpps_task_starts(const uint32_t *script) { return script + VPPS_TASK_HEADER_WORDS; }
 
 static inline const vpps_task *vpps_task_at(const uint32_t *script, uint32_t address) {
@@ -133,7 +134,8 @@ static inline const vpps_task *vpps_end_of_tasks(const uint32_t *script, uint32_
     return vpps_first_task(script, group + 1);
 }
 
-/* Returns a group's task PAUSE, which lies between forward and backward; if the group has none, the end of its tasks. */
+/* Returns the task PAUSE of a group of threads or CTAs, at which a launch stops after forward, so that the host can
+ * write gradients; if the group has none, the end of its tasks. */
 static inline const vpps_task *vpps_find_pause(const uint32_t *script, uint32_t group) {
     const vpps_task *t = vpps_first_task(script, group), *end = vpps_end_of_tasks(script, group);
     while (t < end && t->kind != VPPS_TASK_PAUSE) t++;
@@ -183,13 +185,14 @@ static inline void vpps_items_of(const vpps_block_view *view, uint32_t first, ui
     }
 }
 
-/* Vertices [first, first + n) of a block run a stage (part of a cell); the group's virtual processors divide the vertices so that each has
- * about equal work. Returns the vertices of processor number `member`. lists[d]: the block's array `starts` of list input d - 1. */
+/* A stage (part of a cell) runs over the cell's vertices [first, first + n); a group's threads or CTAs divide the
+ * vertices so that each has about equal work. Returns the vertices of number `member` of `group` threads or CTAs.
+ * lists[d][v]: how many nodes the vertices before v read through list input d - 1. */
 vpps_rows vpps_share_of_stage(const vpps_cell_stage *stage, const uint32_t *const *lists, uint32_t first, uint32_t n,
                               uint32_t group, uint32_t member);
 
-/* Contribution j of a cell is the gradient for one of the cell's inputs. Returns the number of words that a STAGE task stores for this
- * contribution of `items` vertices or list members, partial sums of all virtual processors of the group included. */
+/* Contribution j is the gradient that a vertex computes for one of its cell's inputs. Returns how many words this takes
+ * for `items` vertices (or nodes of a list input), partial sums of several threads or CTAs included. */
 static inline uint64_t vpps_contribution_words(const vpps_compiled_cell *c, uint32_t items, uint32_t j) {
     const vpps_cell_contribution *to = &c->contributions[j];
     const uint64_t words = to->scaled ? 0 : (uint64_t)items * vpps_value_words(&c->values[to->value]);

@@ -1,4 +1,5 @@
-/* types.c - finds a vertex's type among those of all earlier batches (the history), or makes a new type (history.h). */
+/* types.c - finds the type of a vertex: vertices that apply one cell, or equal ops on equal shapes, have one type. The
+ * history keeps types from batch to batch (history.h). */
 #include "script/history.h"
 
 /* a sum of more arguments than this gets a vertex type that reads its arguments as a list of any length */
@@ -40,7 +41,8 @@ static bool note_param(vpps_type *type, vpps_param p, uint64_t outputs) {
     return true;
 }
 
-/* Notes the parameters of all values; `outputs` (bits) depend on the parameters of the values that are marked in `made`. */
+/* Adds the parameters that the cell uses to type->params. The outputs in `outputs` (bits) depend on the cell's values v
+ * for which made[v] is set, and so on the parameters of these values. */
 static bool note_params(vpps_type *type, const uint8_t *made, uint64_t outputs) {
     const vpps_compiled_cell *c = type->base;
     bool ok = true;
@@ -59,7 +61,7 @@ static bool note_params(vpps_type *type, const uint8_t *made, uint64_t outputs) 
 static bool find_reach(vpps_type *type) {
     const vpps_compiled_cell *c = type->base;
     uint8_t *made = calloc(c->n_values + (size_t)1, 1);
-    bool ok = made && note_params(type, made, 0); /* a cell without outputs has parameters, too */
+    bool ok = made && note_params(type, made, 0); /* lists the parameters even of a cell without outputs */
     for (uint32_t k = 0; k < c->n_outputs && ok; k++) {
         memset(made, 0, c->n_values);
         vpps_mark_made(c, k, made);

@@ -1,4 +1,4 @@
-/* update.c - writes the optimizer's step into a script (update.h). */
+/* update.c - writes the optimizer's step into a batch's program (script), the tasks for a device (update.h). */
 #include "script/update.h"
 
 #include <math.h>
@@ -31,7 +31,7 @@ uint32_t vpps_write_steps(vpps_writer *to, const vpps_batch_request *request, co
     return at;
 }
 
-/* Writes a group's tasks: compute the gradients' norm if it is used, wait for all virtual processors, update. */
+/* Writes the tasks of a group of threads or CTAs: the gradients' norm (if used), a wait for all groups, the update. */
 static void write_tasks(const vpps_task_header *h, vpps_writer *to) {
     if (h->guard || h->clip > 0) VPPS_WRITE_TASK(to, NORM, 0);
     vpps_write_barrier(to, 0, h->n_vps);

@@ -7,10 +7,9 @@
 
 typedef struct vpps_typed_graph {
     uint32_t n, n_types;
-    uint32_t *types; /* for each vertex: its type */
-    uint32_t *first; /* vertex v reads sources[first[v]] to sources[first[v + 1] - 1]; n + 1 numbers */
-    /* numbers of the vertices that are read; a vertex's number exceeds the numbers of all vertices that it reads */
-    uint32_t *sources;
+    uint32_t *types;   /* for each vertex: the cell or op that it applies; a batch is of one type */
+    uint32_t *first;   /* vertex v reads sources[first[v]] to sources[first[v + 1] - 1]; n + 1 numbers */
+    uint32_t *sources; /* numbers of vertices that are read, each smaller than the reading vertex's number */
 } vpps_typed_graph;
 
 /* Computes a lower bound of the number of batches, for any policy: the sum, over all types, of the most vertices of the type on one path of
@@ -19,13 +18,11 @@ bool vpps_batches_bound(const vpps_typed_graph *g, uint32_t *bound);
 
 typedef struct vpps_walk {
     const vpps_typed_graph *graph;
-    /* the readers of vertex v are readers[first_reader[v]] to readers[first_reader[v + 1] - 1] */
-    uint32_t *first_reader, *readers;
-    uint32_t *waiting; /* for each vertex: number of the vertices that it reads and that have not run */
-    /* the frontier (vertices that are ready to run): for each type a linked list, ended by UINT32_MAX */
-    uint32_t *next, *heads;
-    uint32_t *ready, *left; /* for each type: number of ready vertices, and of vertices that have not run (left) */
-    bool counted;           /* whether `blockers` and `unblocked` are valid; the first vpps_walk_ratio computes them */
+    uint32_t *first_reader, *readers; /* vertex v is read by readers[first_reader[v]] to [first_reader[v + 1] - 1] */
+    uint32_t *waiting;                /* for each vertex: number of the vertices that it reads and that have not run */
+    uint32_t *next, *heads;           /* vertices that are ready to run: for each type a list, ended by UINT32_MAX */
+    uint32_t *ready, *left; /* for each type: how many vertices can run next, and how many are in no batch yet */
+    bool counted;           /* whether `blockers` and `unblocked` are valid (vpps_walk_ratio sets them) */
     /* for each vertex and type a: number of the vertices that it reads, that have not run, and that have type a or depend on type a */
     uint32_t *blockers;
     /* for each type: number of its vertices that have not run and depend on no other vertex of the type that has not run */
@@ -40,7 +37,8 @@ bool vpps_walk_open(vpps_walk *w, const vpps_typed_graph *g);
 void vpps_walk_restart(vpps_walk *w);
 void vpps_walk_close(vpps_walk *w);
 
-/* Runs one batch (all ready vertices of a type) and returns their number. Unless steps is NULL, sets steps[v] to the batch's number. */
+/* Simulates one batch: counts all ready vertices of a type as run, and others as ready that waited for them. Returns
+ * the batch's number of vertices. Unless steps is NULL, sets steps[v] to the batch's number for its vertices. */
 uint32_t vpps_walk_run(vpps_walk *w, uint32_t type, uint32_t *steps);
 
 /* Returns the number of ready vertices of a type, divided by the number of its vertices that have not run and depend on no other vertex of

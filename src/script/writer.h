@@ -1,4 +1,4 @@
-/* writer.h - writes the words of a script one after the other, and its tasks with barriers between them. */
+/* writer.h - appends words to a batch's program (script), which the device runs: data, and tasks with barriers. */
 #pragma once
 
 #include "script/task.h"
@@ -16,7 +16,7 @@ typedef struct vpps_writer {
 /* Appends n words, not yet set, and returns their address. Each call may reallocate w->words. */
 uint32_t vpps_write_room(vpps_writer *w, uint64_t n);
 
-/* Begins the tasks of a group of virtual processors, and writes the address of its first task to word `start`. */
+/* Begins the list of tasks of one group of threads or CTAs: writes the address of its first task to w->words[start]. */
 void vpps_write_group(vpps_writer *w, uint32_t start);
 
 /* Appends a task, and sets the barriers that it waits for and signals. */
@@ -27,5 +27,6 @@ void vpps_write_task(vpps_writer *w, vpps_task task);
 /* Appends a PAUSE task, at which the launch ends. It signals no barrier, since the tasks after it belong to another launch. */
 void vpps_write_pause(vpps_writer *w);
 
-/* Makes the group's latest task signal a barrier, and its next task wait until the barrier has been signalled `signals` times. */
+/* Puts a barrier between the tasks of the group of threads or CTAs for which tasks are being written: the latest task
+ * signals it, and the next task waits until it has been signalled `signals` times. */
 void vpps_write_barrier(vpps_writer *w, uint32_t barrier, uint32_t signals);
