@@ -77,7 +77,7 @@ VPPS_API vpps_status vpps_treebank_write(const vpps_treebank *tb, uint32_t i, FI
 typedef struct vpps_listops {
     uint64_t seed;
     uint32_t max_depth;              /* the most levels of nested lists, at most 1,000; 0: 4 */
-    uint32_t max_arguments;          /* the most arguments of a list, at least 2; 0: 5 */
+    uint32_t max_arguments;          /* the most arguments of an operator, at least 2; 0: 5 */
     uint32_t min_leaves, max_leaves; /* bounds of a tree's number of leaves, at most 1,000,000; 0: 2 and 64 */
 } vpps_listops;
 /* Appends n generated ListOps trees to the treebank: equal options give equal trees on every machine. `options` NULL means all defaults.
@@ -144,7 +144,7 @@ typedef struct vpps_vectors_info {
 /* Describes a file of word vectors, whose form is recognised by the file's beginning. Fails with IO, FORMAT, MEMORY. */
 VPPS_API vpps_status vpps_vectors_describe(const char *path, vpps_vectors_info *info);
 typedef struct vpps_vectors_found {
-    uint32_t words;    /* number of words of the vocabulary; found + composed of them have a vector */
+    uint32_t words;    /* number of words in the vocabulary, with a vector or without */
     uint32_t found;    /* number of words whose vector is in the file */
     uint32_t composed; /* number of words whose vector a fastText model composes from n-grams of characters */
 } vpps_vectors_found;
@@ -202,8 +202,8 @@ VPPS_API vpps_status vpps_sentences_read_labelled_text(vpps_sentences *s, const 
                                                        size_t len);
 
 /* Options of text in columns, as of the CoNLL shared tasks: a token a line; blank lines, or lines whose first column is -DOCSTART-
- * (CoNLL-2003), separate sentences. All lines of the text have equally many columns; if `word` and `tag` are both given, only all lines of
- * a sentence. White space around a column is ignored. */
+ * (CoNLL-2003), separate sentences. All lines of the text have equally many columns, or, if `word` and `tag` are both given,
+ * all lines of each sentence. White space around a column is ignored. */
 typedef struct vpps_columns {
     /* number of the column that holds the word, from 1. 0: in CoNLL-U the column FORM, else the first column */
     uint32_t word;
@@ -249,7 +249,7 @@ typedef struct vpps_lines {
     const char *end_word;
     bool keep_empty; /* whether a line without words is a sentence (of 0 words, or the end word), not skipped */
 } vpps_lines;
-/* Append plain text. `lines` NULL: a struct of zeros. Fail also with ARGUMENT (an end word that is empty or holds white space). */
+/* Append plain text. `lines` NULL: a struct of zeros. Fail, besides, with ARGUMENT (lines->end_word is empty or holds white space). */
 VPPS_API vpps_status vpps_sentences_read_lines_file(vpps_sentences *s, const char *path, const vpps_lines *lines);
 VPPS_API vpps_status vpps_sentences_read_lines_text(vpps_sentences *s, const char *name, const char *text, size_t len,
                                                     const vpps_lines *lines);

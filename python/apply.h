@@ -5,8 +5,8 @@ enum { APPLY_MOST = 32 };
 static PyObject *apply_vertex, *apply_node, *apply_no_arguments; /* classes Vertex, Node of vpps.node; empty tuple */
 static PyObject *apply_e, *apply_id, *apply_at;                  /* names of attributes: "_e", "id", "at" */
 
-/* Copies to `out` the numbers of a tuple or list of vertices or nodes: objects of class `type` whose attribute _e is `epoch`. With `type`
- * NULL `of` has the numbers themselves. Returns false if `of` is anything else, or longer than APPLY_MOST. */
+/* Copies to `out` the numbers of a tuple or list of vertices or nodes: objects of class `type` that were made since the graph's latest clear
+ * (their attribute _e is `epoch`). If `type` is NULL, `of` has numbers. Returns false if `of` is anything else, or longer than APPLY_MOST. */
 static bool apply_numbers(PyObject *of, PyObject *type, PyObject *epoch, uint32_t *out, uint32_t *n) {
     const bool tuple = PyTuple_Check(of);
     if (!tuple && !PyList_Check(of)) return false;

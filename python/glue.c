@@ -48,7 +48,7 @@ void glue_user_destroy(void *p) {
     glue_user *u = p;
     if (u->handle) {
         (void)vpps_step_drop(u->handle);       /* fails if no step is open */
-        (void)vpps_read_parameters(u->handle); /* fails for inference, after a failure, in a child of fork() */
+        (void)vpps_read_parameters(u->handle); /* if this fails, as for inference, the model keeps its values */
     }
     vpps_handle_destroy(u->handle);
     vpps_graph_destroy(u->graph);

@@ -27,11 +27,11 @@ uint64_t glue_shape(const vpps_graph *g, vpps_node x);
 /* Sets out[i] to the shape of nodes[i] as rows << 32 | cols. Returns false if one of them does not exist. */
 bool glue_shapes(const vpps_graph *g, uint32_t n, const vpps_node *nodes, uint64_t *out);
 
-/* Returns a new reference to a Python function, or 0 after a Python exception. The function, apply(epoch, cell, children, pulls, indices),
- * applies a cell in a graph and returns the vertex. For unusual or wrong arguments it returns None: graph.py then handles them. */
+/* Returns a new reference to a Python function, or 0 after an exception: apply(epoch, cell, children, pulls, indices) applies a cell to
+ * vertices, nodes and whole numbers in the graph of `epoch` (vpps.node.Epoch); returns the vertex, or None for unusual or wrong arguments. */
 uintptr_t glue_python_apply(void);
 
-/* Calls vpps_source n times: vertex i scatters nodes[i * n_nodes .. (i + 1) * n_nodes). Returns the first vertex, or VPPS_NO_VERTEX. */
+/* Makes n vertices by vpps_source. Vertex i has n_nodes outputs, the nodes from nodes[i * n_nodes] on. Returns the first, or VPPS_NO_VERTEX. */
 vpps_vertex glue_sources(vpps_graph *g, uint32_t n, uint32_t n_nodes, const vpps_node *nodes);
 
 /* The results of vpps_fb or vpps_update, stored in memory because an exception such as Ctrl-C's may replace the return value in Python. */

@@ -242,7 +242,7 @@ def fill(o: Any, given: Mapping[str, Any], enums: Mapping[str, Mapping[str, int]
 
 
 def struct(ctype: str, given: Mapping[str, Any]) -> Any:
-    """A C struct of the members that `given` names, as `fill` sets them; other members are zero."""
+    """Makes a C struct of type `ctype`, whose members have the values that `given` has under their names (`fill`); others are zero."""
     return fill(ffi.new(f"{ctype} *"), given)
 
 

@@ -31,8 +31,8 @@ class Config(NamedTuple):
 
 
 def make(o: Config) -> tuple[Model, Callable[..., Any]]:
-    """Returns a model, and the function that builds a batch's graph from inputs x (a node per step), the sequences' lengths, their first
-    states (None: zeros), and `row`: the steps of all sequences, one sequence after the other, are x[row]; None: they are x."""
+    """Returns a model, and a function of (x, lengths, start, row) that builds a batch's graph. x has a node for each step of each sequence;
+    `row` is an array of indices that sorts x by sequence and step (None: x is sorted); `start` has the first states (None: zeros)."""
     model, ways = Model(), range(2 if o.bidirectional else 1)
     drops = [o.dropout if k + 1 < o.num_layers else 0.0 for k in range(o.num_layers)]  # dropout of a layer's output
 
@@ -164,8 +164,8 @@ class Recurrent(Module):
         return back(y), tuple(last) if len(last) > 1 else last[0]
 
     def _sequences(self, input: Any, lengths: Any) -> tuple[Tensor, I64, I64 | None, Callable[[Tensor], Any]]:
-        """Returns a tensor whose last dimension is the numbers of a step; the sequences' lengths; the numbers of the tensor's rows in order
-        of sequences and their steps (None: 0, 1, 2 ...); and a function that gives output rows, one per row, the form of the input."""
+        """Returns a tensor of ... x input_size, which has one row for each step; the sequences' lengths; indices that sort the rows by sequence and
+        step (None: they are sorted); and a function that gives an array of output rows the form of `input` (padded, packed or nested)."""
         if isinstance(input, PackedSequence):
             sizes = input.batch_sizes.numpy()
             n = int(sizes[0]) if len(sizes) else 0

@@ -129,7 +129,7 @@ class Spellings(Uncopied):
 
 
 def characters(text: str) -> list[str]:
-    """The characters of a text, split as `Spellings` splits words."""
+    """The UTF-8 characters of a text, which `Spellings` has for words; a byte that is not UTF-8 is a character by itself."""
     (data, size), at, out = _text(text), 0, []
     while at < size:
         n: int = lib.vpps_utf8_character(data[at:at + 4], size - at)
@@ -259,7 +259,7 @@ class Treebank(_OfOneFormat, _OfWords):
 
     def generate_listops(self, n: int, seed: int = 1, *, max_depth: int = 0, max_arguments: int = 0, min_leaves: int = 0,
                          max_leaves: int = 0) -> Treebank:
-        """Appends n random expressions of ListOps (Nangia and Bowman 2018), labelled with their values. 0 stands for the defaults 4, 5, 2, 64."""
+        """Appends n random ListOps (Nangia and Bowman 2018) labelled by value. 0 means max_depth 4, max_arguments 5, min_leaves 2, max_leaves 64."""
         check(lib.vpps_treebank_generate_listops(self._c, struct("vpps_listops", locals()), n))
         return self
 

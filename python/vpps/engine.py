@@ -119,7 +119,7 @@ class Value(Closing):
         return f"<kept value of {self.shape[0]} x {self.shape[1]}>" if self._number[0] else "<kept value that was released>"
 
     def node(self, graph: Graph) -> Node:
-        """A node of the graph that reads the value: a constant, without gradient. Only the engine that holds the value can run the graph."""
+        """A node of the graph that reads this kept value, as a constant without gradient. Only the engine that keeps the value can run the graph."""
         e = graph._epoch
         with self._engine._lock:
             return made(e, lib.vpps_kept(graph._p, self._engine._c, self._number[0]))
@@ -274,7 +274,7 @@ class Engine(Hinting, Closing):
                     lib.vpps_set_pointer_mode(self._handle, lib.VPPS_POINTERS_HOST, ffi.NULL)
 
     def _keep_at(self, address: int, rows: int, cols: int, stream: int | None = None) -> Value:
-        """Keeps rows x cols numbers, column after column. `address` is in the host's memory, or, with a CUDA `stream`, in the GPU's."""
+        """Copies rows x cols numbers at `address` (in the GPU if `stream` is given), column after column, to a `Value` on the device."""
         number = ffi.new("vpps_value *")
         value = Value(self, number, rows, cols)
         with self._arrays_at(stream):

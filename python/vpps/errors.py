@@ -86,7 +86,7 @@ def _missing(name: str, hint: str) -> property:
 
 
 class Hinting(Uncopied):
-    """Gives names of other frameworks properties that raise AttributeError with a hint, faster than `__getattr__`; `_elsewhere`: the hints."""
+    """Base class that makes each name in `_elsewhere`, as "detach", a property that raises AttributeError with a hint (`__getattr__` is slow)."""
 
     __slots__ = ()
     _elsewhere: Mapping[str, str] = {}

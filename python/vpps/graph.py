@@ -1,4 +1,4 @@
-"""Graphs, which are built for every batch, and recorders, on which cells are recorded once."""
+"""Graphs (a batch's computation), cells (functions applied at the vertices of graphs), and recorders, which record a cell's operations once."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def current() -> Builder:
 
 
 class Members(NamedTuple):
-    """The members of one of a cell's lists (inputs of variable number), for all vertices of `Graph.apply`: vertex i has the members
-    children[first[i]:first[i + 1]]. `children` is None if the members are no vertices, but nodes given as pull_lists."""
+    """What a list input of a cell (an input of any number of vertices or nodes) reads at all vertices of a call of `Graph.apply`: vertex i reads
+    children[first[i]:first[i + 1]]. `children` is None if the input has nodes only, which are then an entry of the argument `pull_lists`."""
 
     first: ArrayLike; children: Ids | None = None
 
@@ -303,8 +303,8 @@ class Graph(Builder):
 
     def apply_one(self, cell: Cell, children: Sequence[Vertex] = (), pulls: Sequence[Node] = (), indices: Numbers = (),
                   pull_lists: Sequence[Sequence[Node]] = (), list_members: Numbers = ()) -> Vertex:
-        """Applies a cell at one new vertex, as `cell(child, ..., pulls=..., indices=...)` does on the current graph. With several lists,
-        `list_members` tells how many members each list has. For many vertices `apply` is faster."""
+        """Makes a vertex that applies the cell to child vertices, nodes (`pulls`) and whole numbers (`indices`), as `cell(child, ...)` does on the
+        current graph. list_members[k]: how many members the cell's list input k has, if there are several. For many vertices `apply` is faster."""
         return self._vertex(lib.vpps_apply(self._p, self._application(cell, children, pulls, indices, pull_lists, list_members)))
 
     def loop(self, cell: Cell, start: Vertex, limit: int, *, children: Sequence[Vertex] = (), pulls: Sequence[Node] = (),
@@ -358,7 +358,7 @@ def _numbers(given: Numbers, cell: Cell, what: str) -> Sequence[int]:
 
 
 def _check_pulled(cell: Cell, sizes: list[int], members: Sequence[int]) -> None:
-    """Checks that each pull_lists[k], which has sizes[k] nodes, has a node for each member of the list to which it belongs."""
+    """Checks that the nodes given for call k of `pull_list` in the cell, sizes[k], are as many as the members of the list input that it reads."""
     for k, (size, of) in enumerate(zip(sizes, cell.pull_list_of)):
         if of < len(members) and size != members[of]:
             raise ArgumentError(f"pull_lists: {size} nodes in number {k}; expected {members[of]}, one a member")
@@ -372,9 +372,9 @@ class Cell(Uncopied):
 
     def __call__(self, *children: Vertex, pulls: Sequence[Node] = (), indices: Numbers = (),
                  pull_lists: Sequence[Sequence[Node]] = (), list_members: Numbers = ()) -> Vertex:
-        """Applies the cell in the current graph; returns the new vertex. `children`: the vertices that the cell reads by `gather`, then the
-        members of its lists. `pulls`: a node for each `pull`; `indices`: a number for each `pull_index`; both in the cell's order. `pull_lists`:
-        for each `pull_list`, a node for each member. `list_members`: how many members each list has, if the cell has several lists."""
+        """Applies the cell in the current graph; returns the new vertex. `children`: the vertices that the cell's function reads by `gather`, then
+        those that it reads by `gather_list`. `pulls`, `indices`, `pull_lists`: for each call of `pull` in the function a node, of `pull_index` a
+        number, of `pull_list` any number of nodes. `list_members`: how many vertices or nodes each list has, if the cell has several lists."""
         stack = _current.stack
         g = stack[-1] if stack else current()
         if type(g) is Graph and not self.lists and g.model is self.model:
@@ -417,11 +417,11 @@ class Recorder(Builder):
         return made(self._epoch, lib.vpps_pull(self._epoch.p, rows, cols))
 
     def pull_list(self, rows: int, cols: int = 1) -> Node:
-        """A list with a node for each member of the vertex's list 0; the nodes are given when the cell is applied."""
+        """A list of nodes, given when the cell is applied: any number or, if the cell has a `gather_list`, one for each child in that list."""
         return self.pull_list_of(0, rows, cols)
 
     def pull_list_of(self, list: int, rows: int, cols: int = 1) -> Node:
-        """A list with a node for each member of the vertex's list of this number; the nodes are given when the cell is applied."""
+        """As `pull_list`, in a cell of several lists (inputs of any number of children or nodes): a node for each member of list number `list`."""
         x = self._list(list, lib.vpps_pull_list_of(self._epoch.p, list, rows, cols))
         self._pull_list_of.append(list)
         return x
@@ -454,6 +454,6 @@ class Recorder(Builder):
             check(lib.vpps_condition_is(self._p, self._own(scalar).id, value))
 
     def scatter_else(self, x: Node, otherwise: Node | None = None) -> None:
-        """As `scatter`, with another output where the condition does not hold: `otherwise`, an input (of `gather` or `pull`), or zeros."""
+        """Makes an output for other vertices: x where the cell's `condition` holds, else `otherwise`, a result of `gather` or `pull`; None: zeros."""
         other = NO_NODE if otherwise is None else self._own(otherwise).id
         check(lib.vpps_scatter_else(self._p, self._own(x).id, other))

@@ -98,7 +98,7 @@ class Parameter(Hinting):
 
     @staticmethod
     def _shown(info: Any, values: Any, own: int) -> F32:
-        """Makes an array of C's memory at `values`, where matrices lie column after column. `own`: number of a table's entries there."""
+        """Makes an array over the memory at `values`, where a matrix lies row after row, and `own` entries of a table column after column."""
         flat: F32 = np.frombuffer(ffi.buffer(values, 4 * own * info.rows * info.cols), np.float32)
         entry = (info.rows,) if info.cols == 1 else (info.cols, info.rows)
         shape: tuple[int, ...] = {lib.VPPS_MATRIX: (info.rows, info.cols), lib.VPPS_VECTOR: (info.rows,)}.get(info.kind, (own, *entry))
@@ -138,7 +138,7 @@ class Parameter(Hinting):
         return Gradient(np.array(values), entries)
 
     def set_gradient(self, values: Floats) -> None:
-        """Replaces the gradient in the model (of a table: values of `gradient.entries`), which `Trainer.write_gradients` then takes."""
+        """Sets the model's copy of the gradient (of a table: of `gradient.entries`). `Trainer.write_gradients` copies it to the trainer."""
         new, (old, *_) = as_f32(values, f"gradient of {self.name}"), self._gradient()
         if new.shape != old.shape:
             raise ArgumentError(f"parameter {self.name}: a gradient of shape {new.shape}; expected {old.shape}")
@@ -286,7 +286,7 @@ class Model(Hinting):
                  losses: bool = False) -> None:
         """Writes the model's cells to `path` as C99 functions that need only libc and libm. `header`: a file for prototypes and constants;
         None: all is in one file. `weights`: a file for the weights; None: they are in the C source. `precision`: fp32, bf16, or int8 with a
-        scale for each row. Comments in the source say what each function reads and writes. Files are written atomically, after all texts."""
+        scale for each row. Comments in the source say what each function reads and writes. Files are written, atomically, once all are generated."""
         self._read()
         paths = [None if p is None else path_bytes(p) for p in (path, header, weights)]
         o = fill(sized("vpps_c_export"), {"prefix": prefix, "header_name": None if header is None else os.path.basename(header),

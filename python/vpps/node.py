@@ -1,4 +1,4 @@
-"""Nodes and vertices of a graph, one by one or many at once."""
+"""Nodes (values in a graph) and vertices (applications of cells): a class for one of them, and a class for an array of many."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Some = TypeVar("Some", bound="Many[Any]")
 
 class Epoch(Uncopied):
     """A graph between two clears, to which its nodes refer. `p` is the C graph, and NULL after the clear, so that uses of older nodes fail.
-    `at` is the address in `p` as a number. `keeps` owns the C graph, which therefore lives as long as its nodes; None: `p` is a cell's recorder.
+    `at` is the address in `p` as a number. `keeps` owns the C graph, which therefore lives as long as its nodes; None: `p` records a cell.
     While a trainer reads the graph, `running` is true and `p` is NULL, so that other threads cannot change the graph.
 
     An epoch does not refer to the Graph object: a graph without references is freed at once, without the garbage collector."""
@@ -35,7 +35,7 @@ class Epoch(Uncopied):
     def __init__(self, p: Any, model: Model, keeps: Any = None) -> None:
         self.p, self.at = p, int(ffi.cast("uintptr_t", p))
         self.model, self.keeps, self.running = model, keeps, False
-        self.values: list[Any] = []  # values that stay on the device for this graph's nodes, until the clear
+        self.values: list[Any] = []  # kept values on the device that nodes of this graph read; `end` drops them
 
     def end(self) -> Any:
         """Makes the graph's nodes unusable, and returns the C graph."""
@@ -380,7 +380,7 @@ class Vertices(Many[Vertex]):
         return self._outputs(k, lib.vpps_scattered_many)
 
     def pushed(self, k: int = 0) -> Nodes:
-        """For each vertex, node number k among those that its cell made by `push`, such as logits and losses."""
+        """For each vertex a node: the value that its cell gave out by `push` as number k (from 0), such as logits or a loss."""
         return self._outputs(k, lib.vpps_pushed_many)
 
 

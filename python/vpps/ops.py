@@ -75,17 +75,17 @@ def _named(function: Any, form: Any, name: str, doc: str) -> Any:
 
 
 def _unary(name: str, doc: str) -> _Unary:
-    """Returns the operation on one node that vpps_`name` adds to the node's graph."""
+    """Makes a Python function of one node, which adds an operation to the node's graph by the C function vpps_`name`."""
     return _named(lambda x: _one(x, getattr(lib, "vpps_" + name)), _Unary, name, doc)
 
 
 def _binary(name: str, doc: str) -> _Binary:
-    """Returns the operation on two nodes that vpps_`name` adds."""
+    """Makes a Python function of two nodes, which adds an operation to their graph by the C function vpps_`name`."""
     return _named(lambda a, b: _two(a, b, getattr(lib, "vpps_" + name)), _Binary, name, doc)
 
 
 def _several(name: str, doc: str) -> _Several:
-    """Returns the operation on any number of nodes that vpps_`name` adds."""
+    """Makes a Python function of any number of nodes, which adds an operation to their graph by the C function vpps_`name`."""
     return _named(lambda xs: _many(xs, getattr(lib, "vpps_" + name), name), _Several, name, doc)
 
 
@@ -259,7 +259,7 @@ def weighted_sum(weights: Value, xs: Nodes | Sequence[Value]) -> Node:
 # ---------------------------------------------------------------- losses
 
 def cross_entropy(x: Value, label: Index, weights: Value | None = None, label_smoothing: float = 0.0) -> Node:
-    """-log softmax(x)[label] of a vector of scores: a scalar. In a cell the label may be from `Recorder.pull_index`.
+    """-log softmax(x)[label] of a vector of scores: a scalar. In a cell's function the label may be a `Recorder.pull_index()`, given per vertex.
 
     `weights`, a vector with an element for each class, and `label_smoothing`, from 0 to 1, are those of PyTorch's CrossEntropyLoss for
     one example: -sum over k of q[k] log softmax(x)[k], with q as `smooth_label` computes it. `average` of losses divides by their number,

@@ -21,7 +21,7 @@ Named = Union[Node, Nodes, Sequence[Node]]
 
 
 def shaped(columns: Any) -> Any:
-    """Returns a node's values (cols x rows numbers, as C has them; or those of many nodes) in the shape (), (rows,) or (rows, cols)."""
+    """Turns values from C, an array of (..., cols, rows) since C has matrices column by column, to (...), (..., rows) or (..., rows, cols)."""
     cols, rows = columns.shape[-2:]
     return columns.reshape(columns.shape[:-2]) if rows == cols == 1 else columns[..., 0, :] if cols == 1 else columns.swapaxes(-1, -2)
 

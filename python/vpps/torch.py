@@ -54,8 +54,8 @@ def _mapped(x: Any, change: Callable[[Any, str], Any], what: str = "") -> Any:
 
 
 def _taken_out(x: Any, tensors: list[Tensor], gpu: int | None, what: str) -> Any:
-    """Returns a `_Place` for a tensor of real numbers, which it appends to `tensors`, and an array for a tensor of whole numbers. `gpu`: GPU of
-    the module's engine, where tensors may be. Arrays are copies: backward may build the graph again after the caller has changed them."""
+    """Takes a float tensor out of a call's arguments: appends it to `tensors`, and returns its index there, a `_Place`. Copies a tensor of whole
+    numbers to an array. `gpu`: the GPU where tensors may be. Copies are made as backward may build the graph again after the caller changed x."""
     if not isinstance(x, Tensor):
         return x.copy() if isinstance(x, np.ndarray) else x
     if not (x.is_floating_point() or x.is_complex()):
@@ -97,7 +97,7 @@ def _rest_threads(trainer: Trainer) -> None:
 
 
 def _memory_of(trainer: Trainer, tensors: list[Tensor]) -> Optional[_Memory]:
-    """Returns a function that makes tensors where a call's tensors are; None if the engine must read and write NumPy's arrays instead."""
+    """Returns a function of a shape that makes tensors on the device of `tensors`; None if the engine must read and write NumPy's arrays."""
     device = tensors[0].device if tensors else torch.device("cpu")
     if not trainer._has_memory or (trainer._gpu is None) != (device.type == "cpu"):
         return None
@@ -121,7 +121,7 @@ def _tensors(values: list[Any]) -> Iterator[Tensor]:
 
 
 class _Call:
-    """One call of a module: the arguments that its graph is built from, and its open step, as long as no other call needs the engine."""
+    """One call of a module: its arguments, and its open step (forward has run, backward has not), which ends if another call needs the engine."""
 
     def __init__(self, module: Module, arguments: Any, wanted: list[bool]) -> None:
         self.module, self.arguments = module, arguments
@@ -189,7 +189,7 @@ class _Call:
         return places.result
 
     def backward(self, slopes: list[Optional[Tensor]], tensors: list[Tensor], parameters: list[Tensor]) -> list[Optional[Tensor]]:
-        """Runs the call's graph backward; returns gradients of the tensors that need one. `parameters`: the call's, unused with Optimizer."""
+        """Runs the call's graph backward; returns gradients of the tensors that need one. `parameters`: the module's, to run forward again."""
         m = self.module
         if not any(n for n, _ in self.outputs):
             return [torch.zeros_like(x) if wanted else None for x, wanted in zip(tensors, self.wanted)]
@@ -301,7 +301,7 @@ class Module(nn.Module):
         return self._trainer
 
     def _give_up(self) -> None:
-        """Drops the open step of an earlier call, if there is one; `backward` of that call then runs the call forward again first."""
+        """Drops the step of an earlier call that has run forward but not backward, if any; `backward` of that call then runs forward again."""
         call = self._open() if self._open is not None else None
         self._open = None
         if call is not None and call.step is not None:
@@ -339,7 +339,7 @@ class Module(nn.Module):
             if p is not old:
                 if self._engine is not None:
                     raise RuntimeError(f"vpps.torch: {name} was replaced by another tensor after Optimizer had it; expected that before")
-                for q in (old, *self.parameters()):  # the memory is for p's values now: other tensors in it get copies
+                for q in (old, *self.parameters()):  # p takes over the model's memory: other tensors there move out
                     if q is not p and isinstance(q, nn.Parameter) and q.data_ptr() == view.ctypes.data:
                         q.data = q.detach().clone()  # gives q memory of its own
                 self._shared[i] = p

@@ -60,7 +60,7 @@ class Trial:
                             processors divide among them: "rows" (of matrices), "vertices", or "size" (the matrices' size decides)
     product, unit, precision, vectors, far, ns_per_vector    CPU: the kind of product, with 256 x 256 matrices, that is timed on one core; its
                             instructions; its number format; its number of vectors; whether the matrices exceed the core's cache; its time
-    rpw, threads            GPU: the alternative, if it is a kernel: rows of one virtual processor, and threads of a CTA
+    rpw, threads            GPU: the alternative, if it is a kernel: rows of a block of a matrix, and threads of a CTA
     registers, load_seconds    GPU: registers of a thread; time to make the kernel, or to load it from the cache
     gradients               GPU: what computes the gradients of matrices
     state, batches, ns_per_node    "waiting" (not tried yet), "rejected", "measured", "current" (in use), or "remembered" (in use: an earlier
@@ -126,7 +126,7 @@ class Trainer(Engine):
     precision, batch        number format of products: "fp32", "bf16x3", "bf16", "auto"; number of inputs of a batch, by which "auto" chooses
     communicator            the processes that train together
     portable, verify        CPU: plain C instead of vector instructions; each batch's program is first proved right, slowly
-    rpw, threads            GPU: consecutive rows of a matrix that one virtual processor has; threads of a CTA; 0: measured
+    rpw, threads            GPU: rows of a block, in which CTAs get rows of matrices; threads of a CTA; 0: measured
     trace_events            most events that `trace_json` may have; 0: no trace
     no_tuning, tune         measure nothing, take the first choice; CPU: try all ways to divide the work on batches, and keep the fastest
 
@@ -201,7 +201,7 @@ class Trainer(Engine):
             return self._begin(lambda a: self._call(e, what, lambda h, g: lib.glue_fb(h, g, loss, a))).stale_loss
 
     def _begin(self, call: Callable[[Any], None]) -> Any:
-        """Begins a batch: `call` calls C, which fills in a glue_answer. A batch that C has begun counts, even after a Ctrl-C during the call."""
+        """Begins a batch: `call` lets C write a glue_answer. If C has begun the batch, on_step is called for it later, even after a Ctrl-C."""
         answer = ffi.new("glue_answer *", {"status": lib.VPPS_STATE})
         try:
             call(answer)
@@ -290,7 +290,7 @@ class Trainer(Engine):
         self._do(lib.vpps_read_gradients)
 
     def write_gradients(self) -> None:
-        """Copies the gradients from the model, where `Parameter.set_gradient` changed them, for the next update."""
+        """Copies the gradients from the model, where `Parameter.set_gradient` changed them, to the device, for the next update."""
         self._do(lib.vpps_write_gradients)
 
     def poll_loss(self) -> float | None:
@@ -346,7 +346,7 @@ class Trainer(Engine):
         self._do(lib.vpps_set_param_group, len(ids), ids, group)
 
     def read_parameters(self) -> None:
-        """Waits for the batch in flight, and copies parameters and the optimiser's state into the model."""
+        """Waits for the batch in flight, and copies parameters and the optimiser's state from the device to the model."""
         self._do(lib.vpps_read_parameters)
 
     def publish_parameters(self) -> None:
@@ -354,7 +354,7 @@ class Trainer(Engine):
         self._do(lib.vpps_publish_parameters)
 
     def write_parameters(self) -> None:
-        """Waits for the batch in flight, and copies parameters and the optimiser's state from the model."""
+        """Waits for the batch in flight, and copies parameters and the optimiser's state from the model to the device."""
         self._do(lib.vpps_write_parameters)
 
     def forward_end(self) -> None:
@@ -378,7 +378,7 @@ class Trainer(Engine):
     # ---- looking inside
 
     def trials(self) -> tuple[list[Trial], bool]:
-        """The alternatives (kernels, numbers of groups, policies) with their times so far, and whether the fastest is chosen."""
+        """The settings that are timed to find the fastest (kernels, orders of vertices, ...), with times so far, and whether all are chosen."""
         n, done = ffi.new("uint32_t *", 0), ffi.new("bool *")
         with self._lock:
             check(lib.vpps_handle_trials(self._c, ffi.NULL, n, done))
@@ -388,7 +388,7 @@ class Trainer(Engine):
         return [_fields(Trial, room[i]) for i in range(min(n[0], len(room)))], bool(done[0])
 
     def disassemble(self, loss: Node) -> str:
-        """The script that `step(loss)` would run, as text."""
+        """The program of tasks (script) that `step(loss)` would run on the device, as text."""
         loss = node_of(loss, "disassemble")
         id = loss.id
         text, = self._call(loss._e, "disassemble", lambda h, g: written(lambda file: lib.vpps_disassemble(h, g, id, file)))
@@ -398,7 +398,7 @@ class Trainer(Engine):
 class Inference(Engine):
     """Inference beside a trainer, in a thread of its own: `forward`, and values that stay on the device. The parameters are the trainer's,
     as they were when this engine was made, later as they were at the latest `Trainer.publish_parameters`. They change between two
-    calls of `forward`, never within one. Threads share the cores, so `vps` is best set. Each thread builds a graph of its own.
+    calls of `forward`, never within one. Trainer and inference share the cores: set `vps`, the number of threads. Each thread builds its own graph.
 
     An inference engine is made by the thread that has the trainer; the trainer may be closed first."""
 

@@ -180,7 +180,7 @@ def graph(layer: Attention | GIN | GGNN, x: Any, edges: Any = None, *, indices: 
 
     edges   2 x n numbers of vertices: row 0 has the sources, row 1 the targets. torch_geometric's Data and Batch, which have this array as
             `edge_index`, are accepted, too; given as x, they also supply the features
-    indices numbers that the layer's `head` pulls: for each vertex as many as it pulls"""
+    indices for each vertex, whole numbers for the calls of `pull_index` in the layer's `head`, a function that adds operations to its cell"""
     if edges is None and hasattr(x, "edge_index"):
         x, edges = x.x, x
     ends = numbers(getattr(edges, "edge_index", edges), "edges")
@@ -213,11 +213,11 @@ class AttentionPooling(Layer):
 
 
 def pool(layer: AttentionPooling, x: Any, batch: Any = None, *, n: int | None = None, indices: ArrayLike | None = None) -> Vertices:
-    """Applies a pooling layer: a vertex for each graph.
+    """Applies a pooling layer, which reduces the inputs of each graph to one vertex; returns a vertex for each graph.
 
     batch   for each input, the number of its graph; or torch_geometric's Batch, which has this array as `batch`; None: there is one graph
     n       number of graphs; by default `batch.num_graphs`, or one more than the largest number in `batch`
-    indices numbers that the layer's `head` pulls: for each graph as many as it pulls"""
+    indices for each graph, whole numbers for the calls of `pull_index` in the layer's `head`, a function that adds operations to its cell"""
     nodes = nodes_of(x)
     if n is None and getattr(batch, "num_graphs", None) is not None:
         n = int(batch.num_graphs)

@@ -48,7 +48,7 @@ class Layer:
         return self.model.named_cell(self._prefix + type(self).__name__ + kind)(whole_cell)
 
     def read(self, c: Recorder) -> Node:
-        """The vertex's own input, read in the cell."""
+        """Records, in the layer's cell, that each vertex (application of the cell) reads an input; returns the node that stands for it."""
         if isinstance(self.inputs, Lookup):
             return self.inputs[c.pull_index()]
         if isinstance(self.inputs, tuple):
@@ -56,7 +56,7 @@ class Layer:
         return c.pull(self.inputs)
 
     def given(self, x: Any, indices: ArrayLike | None, n: int | None = None) -> dict[str, Any]:
-        """Returns arguments of `Graph.apply` for inputs x and `indices`, numbers that the layer's head pulls; n: expected number of inputs."""
+        """Returns arguments of `Graph.apply` for inputs x, one per vertex, and `indices` for `pull_index` in the layer's head. n: expected inputs."""
         some: list[U32] = []
         if isinstance(self.inputs, Lookup):
             numbers = as_u32(x, "x")
@@ -81,7 +81,7 @@ class Layer:
 
 
 def nodes_of(x: Any) -> Nodes:
-    """Converts x to nodes. x is an array, each row of which becomes a node; vertices, each of which gives its output 0; or already nodes."""
+    """Converts x to nodes. x is an array, each row of which becomes a node; vertices, of each of which the first output is taken; or nodes."""
     if isinstance(x, Vertices):
         return x.scattered()
     if isinstance(x, Nodes):

@@ -20,8 +20,8 @@ from .layer import Head, Inputs, Layer, graph_now, in_torch, nodes_of, split
 class Recurrent(Layer):
     """Base class of cells that read sequences step by step. A subclass sets `begin` and `gates`, and defines `step`.
 
-    hidden      rows of each state; the first state is the layer's output
-    suffix      end of the parameters' names, which are PyTorch's names: weight_ih_l0"""
+    hidden      number of rows of each state; the first state is the layer's output
+    suffix      end of the parameters' names, as "_l0" in PyTorch's weight_ih_l0"""
 
     gates = 1  # number of gates: weight_ih has gates * hidden rows
     begin: tuple[float, ...] = (0.0,)  # the value of each state's elements before the first step
