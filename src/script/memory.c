@@ -304,7 +304,8 @@ static uint32_t first_slice_end(const placer *p) {
     return end;
 }
 
-/* Places the tensors of a group of virtual processors after those of preceding groups. *task: advances to the next group. False: no memory. */
+/* Places the tensors of a group of threads or CTAs. *task: the group's first task, then the next's. False: no
+ * memory. */
 static bool place_group(placer *p, uint32_t group, uint32_t *task) {
     p->n_lives = 0;
     for (uint32_t i = 0; i < p->s->n_blocks; i++) {

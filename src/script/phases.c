@@ -41,7 +41,7 @@ typedef struct phases {
     uint32_t *of_scc, n_of_scc; /* of_scc: the n_of_scc vertex types of the current SCC (recurrence) */
     /* earliest phase (time between two barriers) for tasks of this slice (part of the batch) or half of a step */
     uint32_t begin;
-    vpps_stage_task *tasks; /* tasks of a group of virtual processors, in the order in which they are added */
+    vpps_stage_task *tasks; /* all tasks added so far, of all groups of threads or CTAs */
     uint32_t n_tasks;
     uint32_t *group_phases;
     uint32_t *pauses;
@@ -65,7 +65,7 @@ static uint32_t phase_of(const phases *p, uint32_t t, uint32_t stage, const link
     const progress *of = &p->types[t];
     const vpps_cell_stage *s = &p->s->batching->cells[t]->stages[stage];
     uint32_t phase = p->begin;
-    /* phase 0 stores the gradients of the loss's terms, which are constants */
+    /* backward begins after the first barrier: before it, the constant gradients of the loss's terms are stored */
     if (s->backward) phase = vpps_max_u32(phase, 1);
     if (stage) phase = vpps_max_u32(phase, of->stages[stage - 1]);
     if (s->after != VPPS_NONE) phase = vpps_max_u32(phase, of->stages[s->after] + 1);

@@ -1,4 +1,4 @@
-/* print.c - prints a script: header, blocks of vertices, and the tasks of each group of virtual processors. */
+/* print.c - prints a batch's program (script): header, vertices by cell (blocks), tasks by group of threads or CTAs. */
 #include "cell/print.h"
 #include "script/script.h"
 #include "script/task.h"

@@ -45,7 +45,7 @@ typedef struct vpps_batch_request {
     vpps_node loss;           /* training: the loss; VPPS_NO_NODE: inference, or `halves` (the caller has the loss) */
     const vpps_node *outputs; /* nodes, never the loss, whose values the host reads (with `halves`: after forward) */
     uint32_t n_outputs;
-    /* Training in two halves: the script pauses after forward, the host writes gradients of the first n_given outputs, backward follows. */
+    /* Training in two halves: after forward the host gives gradients of the first n_given outputs; backward follows. */
     bool halves;
     uint32_t n_given;
     const vpps_node *gradient_nodes; /* training: nodes whose gradients the host reads; the loss is not among them */
@@ -63,13 +63,13 @@ typedef struct vpps_batch_request {
     uint32_t groups, waves;
     bool keeps_groups; /* whether `groups` holds even for a batch that is one connected graph; else one group runs */
     uint32_t slices;   /* classifiers run in so many parts, in turn, to save memory; in more if needed; 0: one */
-    const vpps_policy *policy; /* batching policy for recurrences of several cells; NULL: "depth" */
+    const vpps_policy *policy; /* rule for which cell runs next in recurrences of several cells; NULL: "depth" */
     vpps_learned *learned;     /* learned rules of which cell runs next, if `policy` uses such rules */
 } vpps_batch_request;
 
 static inline bool vpps_request_trains(const vpps_batch_request *r) { return r->loss != VPPS_NO_NODE || r->halves; }
 
-/* The properties of a batch from which a device's rule finds the number of groups of virtual processors. */
+/* The sizes of a batch from which a device's rule finds into how many groups its threads or CTAs are divided. */
 typedef struct vpps_batch_extent {
     uint32_t n_vps;
     double flops;   /* floating-point operations of the batch for each of n_vps virtual processors (threads or CTAs) */
@@ -99,7 +99,7 @@ typedef struct vpps_target {
     const uint32_t *values; /* for each vector and lookup table: offset of its values in the pool (memory) */
     uint32_t batch;         /* first offset in the pool that tensors of a batch may use */
     uint32_t pool_words;    /* size of the pool (the device's memory) in words */
-    vpps_row_rule rows;     /* how virtual processors divide the rows of matrices */
+    vpps_row_rule rows;     /* how threads or CTAs divide the rows of matrices */
     /* whether the device can read gradients stored as two factors (scales), and operands in memory without a copy (in_place) */
     bool scales, in_place;
     uint32_t most_cells;  /* most cells of one compiled kernel; 0: the device compiles no kernels */
@@ -119,7 +119,7 @@ typedef struct vpps_pool_plan {
     uint32_t *values;    /* offset of a vector's or lookup table's values; not used for matrices */
     uint32_t *gradients; /* offset of a vector's gradient; not used for tables and matrices */
     uint32_t *states[2]; /* offsets of the optimizer's states of a vector or lookup table; not used for matrices */
-    uint32_t norms;      /* offset of n_vps words: each virtual processor's sum of squared gradients */
+    uint32_t norms;      /* offset of n_vps words: each thread's or CTA's sum of squared gradients */
     /* If lookup tables are divided among processes: offsets below `sharded` stand for table entries, as if the whole tables lay at the
      * pool's beginning. This process has no memory at these offsets. */
     uint32_t sharded;
@@ -132,7 +132,7 @@ struct vpps_schedule;
 typedef struct vpps_batch {
     uint32_t *script; /* the script (the batch's program), an array of 32-bit words */
     size_t script_words;
-    vpps_compiled_cell **cells; /* the compiled cells; the script names a cell by its index in this array */
+    vpps_compiled_cell **cells; /* the compiled cells; the batch's program names a cell by its index here */
     uint32_t n_cells;
     vpps_goal goal;
     vpps_half half; /* which tasks of the batch's program the next launch runs: all, forward's, backward's */

@@ -35,7 +35,7 @@ static bool open_blocks(maker *m) {
     return true;
 }
 
-/* Writes the vertices of every block to `order`, in the graph's order. */
+/* Writes the vertices of every block (each block: of one cell) to `order`, in the graph's order. */
 static bool fill_blocks(maker *m) {
     const vpps_batch_needs *needs = m->b->needs;
     const vpps_reading *r = needs->reading;

@@ -52,7 +52,7 @@ typedef struct vpps_steps {
  * connected components, fewer slices if there are fewer classifiers. False: no memory. */
 bool vpps_choose_steps(const vpps_batching *b, uint32_t n_waves, uint32_t n_slices, vpps_arena *arena, vpps_steps *out);
 
-/* Returns the position in the block of the first vertex of a level; for level n_levels or more, the number of the block's vertices. */
+/* Returns where in a block (vertices of one cell) a level begins; for level n_levels or more: the block's length. */
 static inline uint32_t vpps_level_first(const vpps_steps *s, const vpps_step_block *b, uint32_t level) {
     return level >= b->n_levels ? b->n : s->level_starts[b->levels + level];
 }

@@ -7,7 +7,7 @@ const vpps_task_row vpps_task_rows[VPPS_TASK_COUNT] = {
 #undef TASK
 };
 
-/* Returns a pointer to the script's n words from *at on, and advances *at by n; NULL: the words end beyond the script. */
+/* Advances *at by n. Returns a pointer to n words of a batch's program, from the old *at on; NULL: it is shorter. */
 static const uint32_t *take(const uint32_t *script, uint64_t *at, uint64_t n) {
     const uint64_t first = *at;
     *at += n;

@@ -126,7 +126,7 @@ static inline const vpps_task *vpps_task_at(const uint32_t *script, uint32_t add
     return (const vpps_task *)(const void *)(script + address);
 }
 
-/* Return the first task of a group of virtual processors, and the end of its tasks. */
+/* Return the first task of a group of threads or CTAs, and the end of its tasks. */
 static inline const vpps_task *vpps_first_task(const uint32_t *script, uint32_t group) {
     return vpps_task_at(script, vpps_task_starts(script)[group]);
 }

@@ -8,7 +8,7 @@ typedef struct vpps_writer {
     size_t n;
     bool failed; /* whether memory ran out, or the script got too long (2^32 words); from then on nothing is written */
     uint32_t n_tasks;
-    /* From here on: the state of the group of virtual processors whose tasks are being written. */
+    /* From here on: the state of the group of threads or CTAs whose tasks are being written. */
     uint32_t last;          /* address of the latest task; 0: no task yet */
     uint32_t wait, signals; /* the next task waits for `signals` signals of barrier `wait`; VPPS_NO_BARRIER: for none */
 } vpps_writer;
