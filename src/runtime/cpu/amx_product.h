@@ -63,7 +63,8 @@ typedef struct amx_terms {
     uint32_t row, j;
 } amx_terms;
 
-/* Packed tiles of one term of the sum; tiles of the next 16 matrix rows, or vectors, are `stride` words further on. */
+/* A matrix w and the vectors x that it multiplies, one of several such products that are summed, both packed in bf16
+ * tiles. The tiles of the next 16 rows of w, or of the next 16 vectors, are `stride` words further on. */
 typedef struct amx_operands {
     const uint32_t *w, *x;
     uint32_t depth_tiles;

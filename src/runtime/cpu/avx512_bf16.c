@@ -20,7 +20,8 @@ DOT_INLINE __m512 dot(__m512 sum, __m512i rows, uint32_t pair) {
     return _mm512_dpbf16_ps(sum, (__m512bh)rows, (__m512bh)_mm512_set1_epi32((int)pair));
 }
 
-/* Computes one tile of sums of bf16 products (bf16_product.h). Every call has constant height, columns and parts, so loops unroll. */
+/* Multiplies height * 16 matrix rows with `columns` vectors (bf16_product.h). Callers pass constants for height,
+ * columns and parts (number of bf16 numbers that represent an fp32 number), so that loops unroll. ragged: not used. */
 DOT_INLINE void bf16_tile(const uint32_t height, const uint32_t columns, const uint32_t parts, bool ragged,
                           uint32_t depth, uint32_t first, uint32_t end, const uint32_t *a, uint32_t row,
                           const uint32_t *x, uint32_t j0, const float *from, size_t ld_from, float *c, size_t ldc,

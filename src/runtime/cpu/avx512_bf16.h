@@ -14,6 +14,6 @@ void vpps_avx512_bf16_pack(const vpps_bf16_source *source, uint32_t parts, vpps_
 void vpps_avx512_bf16_spread(uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *rows, uint32_t *to);
 #endif
 
-/* Sets all fields of *out except `product_t`, which AVX512-BF16 lacks. Other kinds of bf16 instructions use its `spread`, too. Fails with
- * DEVICE; the message says why AVX512-BF16 is not available. */
+/* Sets *out to the functions for bf16 products by AVX512-BF16; product_t (products with transposed matrices) is NULL.
+ * Fails with DEVICE; the message says why AVX512-BF16 is not available. */
 vpps_status vpps_avx512_bf16_find(vpps_bf16_unit *out);

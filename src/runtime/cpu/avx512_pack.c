@@ -1,5 +1,6 @@
-/* avx512_pack.c - packing and spreading of bf16 operands with AVX512-BF16. The results are bit for bit those of the plain references,
- * pack_bf16 (bf16.h) and amx_spread.
+/* avx512_pack.c - converts operands of products to bf16 by AVX512-BF16: packs fp32 numbers in tiles, and "spreads"
+ * packed vectors, pairing each element with a zero, for products with transposed matrices. The results are bit for bit
+ * those of plain C functions, pack_bf16 (bf16.h) and amx_spread (amx_product.h).
  *
  * vcvtne2ps2bf16 rounds as bf16.h defines: to the nearest, ties to even, whatever the thread's rounding mode; subnormals become zeros of
  * their sign, and NaN stays NaN (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2). With two parts, operands beyond
@@ -138,7 +139,8 @@ PACK_INLINE void turn_halves(__m256i *v) {
         two[4 + i] = _mm256_unpackhi_epi16(v[2 * i], v[2 * i + 1]);
     }
 #pragma GCC unroll 4
-    /* four[i] gets elements 0, 1 of four vectors, or 4, 5 if i > 1; four[4 + i] gets their elements 2, 3, or 6, 7 if i > 1. */
+    /* four[i] gets elements 0 and 1 (for i > 1, elements 4 and 5) of v[0] to v[3] or, for odd i, of v[4] to v[7].
+     * four[4 + i] gets the next two. Upper halves get the elements 8 further on. */
     for (uint32_t i = 0; i < 4; i++) {
         const __m256i a = two[i / 2 * 4 + i % 2 * 2], b = two[i / 2 * 4 + i % 2 * 2 + 1];
         four[i] = _mm256_unpacklo_epi32(a, b);

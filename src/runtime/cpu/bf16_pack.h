@@ -2,7 +2,8 @@
  * functions are inlined, and three steps, take_along, take_across and turn (bf16.h with plain vectors, avx512_pack.c with AVX512-BF16). */
 #pragma once
 
-/* Packs an operand into bf16 tiles, `parts` numbers an element. `across`: vectors hold columns. Callers pass constants for both. */
+/* Packs an operand of a product into tiles of bf16 numbers, `parts` for each fp32 element. `across`: the vectors of *s
+ * are columns, not rows. Callers pass constants for parts and across, so that compilers specialise the loops. */
 PACK_INLINE void pack_tiles(const vpps_bf16_source *s, const uint32_t parts, const bool across, vpps_bf16_form form,
                             uint32_t depth_tiles, uint32_t *to) {
     const bool turned = across != (form == VPPS_BF16_PAIRS);

@@ -10,8 +10,8 @@
 /* Least part of the default's time that another choice (instructions, tile size, transposed copy) must save, as measured, to be taken. */
 static const double margin = 0.1;
 
-/* Assumptions for estimating a batch of n inputs. Each matrix multiplies n vectors at a time, one of each input, VECTORS_OF_INPUT times in
- * a row (a sentence's tree has 20 inner vertices). An unknown n counts as USUAL_BATCH. */
+/* For estimating a batch's time: each matrix is used VECTORS_OF_INPUT times (a sentence's tree has some 20 inner
+ * vertices), each time for one vector of every input of the batch. USUAL_BATCH: number of inputs if unknown. */
 enum { VECTORS_OF_INPUT = 16, USUAL_BATCH = 16 };
 
 /* Batch size from which bf16x3 with AMX counts as faster than fp32, if nothing was measured. */
@@ -27,7 +27,8 @@ static const vpps_cpu_choice defaults = {
 #undef X
 };
 
-/* The defaults for bf16 instructions that multiply a transposed matrix without a copy, which take as long for 8 vectors as for one. */
+/* Thresholds in numbers of vectors, if nothing was measured, for AMX, which multiplies 8 vectors with a transposed
+ * matrix in the time of one: making a transposed copy of the matrix pays only from 9 vectors on. */
 static const vpps_cpu_choice spreads = {.tile = 96, .few = 9, .pays = 64};
 
 const char *const vpps_cpu_ways[VPPS_CPU_WAYS] = {
@@ -86,8 +87,8 @@ static double cost(const vpps_cpu_units *u, const vpps_cpu_problem *p, trial_lis
     return cost_of_batch(p, l, maker_of(u, kernels, unit, precision), vpps_precision_parts(precision));
 }
 
-/* Returns the index of the fastest vector kernels or, if `unit`, of the fastest bf16 instructions that work with vector kernels number
- * `kernels`. The environment variable VPPS_ISA may name others. */
+/* Returns the index in *u of the fastest vector kernels or, if `unit`, of the fastest kind of bf16 instructions, such
+ * as AMX, next to vector kernels `kernels`. A name in the environment variable VPPS_ISA overrides measured times. */
 static uint32_t choose_one(const vpps_cpu_units *u, const vpps_cpu_problem *p, trial_list l, bool unit,
                            uint32_t kernels, vpps_precision precision) {
     const uint32_t n = unit ? (uint32_t)VPPS_BF16_UNITS : u->n_kernels;
@@ -182,7 +183,7 @@ vpps_cpu_choice vpps_cpu_choose(const vpps_cpu_units *u, const vpps_cpu_problem 
     c.few = table->few;
     c.pays = table->pays;
     const vpps_cpu_maker m = maker_of(u, c.kernels, c.unit, c.precision);
-    if (!isfinite(ns_of(l, m, VPPS_CPU_WAY_rows, 1, false))) return c; /* products with matrix rows were not measured */
+    if (!isfinite(ns_of(l, m, VPPS_CPU_WAY_rows, 1, false))) return c; /* not measured: keeps the table's thresholds */
     choose_tile(l, m, &c);
     choose_copy(l, m, &c);
     return c;

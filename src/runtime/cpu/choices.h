@@ -16,7 +16,8 @@
 typedef enum vpps_cpu_way { VPPS_CPU_WAY_TABLE(X) VPPS_CPU_WAYS } vpps_cpu_way;
 #undef X
 
-enum { VPPS_TRIAL_SIDE = 256, VPPS_CPU_TRIALS = 160 /* VPPS_CPU_TRIALS: most measurements in total */ };
+/* VPPS_TRIAL_SIDE: rows and columns of the matrices whose products are timed; VPPS_CPU_TRIALS: most timed products */
+enum { VPPS_TRIAL_SIDE = 256, VPPS_CPU_TRIALS = 160 };
 
 extern const char *const vpps_cpu_ways[VPPS_CPU_WAYS];
 
@@ -35,12 +36,12 @@ typedef struct vpps_cpu_choice {
 #undef X
 } vpps_cpu_choice;
 
-/* The model and options for which a vpps_cpu_choice is made. */
+/* What decides, besides measured times, how products are computed: sizes of the model, options, and the processor. */
 typedef struct vpps_cpu_problem {
     vpps_precision asked;
     uint32_t batch;     /* number of inputs per batch; 0: unknown */
     size_t elems;       /* number of matrix elements that one virtual processor (thread) owns */
-    uint32_t side;      /* min(rows, columns) of a matrix, averaged over all matrix elements; 0: unknown */
+    uint32_t side;      /* mean of min(rows, columns) over all matrices, weighted by their elements; 0: unknown */
     size_t cache_bytes; /* size of a core's own cache */
     bool portable;
     /* Name of an instruction set: the value of the environment variable VPPS_ISA, or NULL. An unknown name is ignored. */
@@ -55,8 +56,10 @@ vpps_cpu_choice vpps_cpu_choose(const vpps_cpu_units *units, const vpps_cpu_prob
 /* Returns whether a trial (a measurement of products) was of the chosen instructions, precision and way to compute. */
 bool vpps_cpu_is_chosen(const vpps_cpu_units *units, const vpps_cpu_choice *choice, const vpps_trial *trial);
 
-/* Writes a choice, such as "avx512 amx bf16x3 96 9 64", to text of VPPS_CHOICE_BYTES. */
+/* Writes how products are computed, such as "avx512 amx bf16x3 96 9 64", to text of VPPS_CHOICE_BYTES: instructions for
+ * fp32 and for bf16, precision, and the thresholds of VPPS_CPU_CHOICE_TABLE. */
 enum { VPPS_CHOICE_BYTES = 96 };
 void vpps_cpu_write_choice(const vpps_cpu_units *units, const vpps_cpu_choice *choice, char *text);
-/* Reads a choice that vpps_cpu_write_choice wrote. Returns false and leaves *out unchanged if this processor lacks the instructions. */
+/* Reads how products are computed from a text of vpps_cpu_write_choice. Returns false and leaves *out unchanged if the
+ * text is malformed or names instructions that this processor (*units) lacks. */
 bool vpps_cpu_read_choice(const vpps_cpu_units *units, const char *text, vpps_cpu_choice *out);

@@ -82,7 +82,7 @@ VPPS_INLINE void tile(const uint32_t height, const uint32_t columns, uint32_t k,
         for (uint32_t i = 0; i < height; i++)
             sum[j][i] = accumulate ? vector_load(c + i * VECTOR + j * ldc) : (vector){0};
     for (uint32_t p = 0; p < k; p++, a += lda, b += b_k) {
-        if (height > columns) { /* keeps B's elements in registers, which are fewer than A's vectors */
+        if (height > columns) { /* holds B's few elements in registers, and loads A's vectors one by one */
             vector other[MAX_COLUMNS];
             for (uint32_t j = 0; j < columns; j++) other[j] = vector_of(b[j * b_n]);
             for (uint32_t i = 0; i < height; i++) {

@@ -7,17 +7,17 @@
 #include "cell/cell.h"
 #include "script/header.h"
 
-/* Operands of an instruction; letters are those of isa.def. A tensor may be the destination itself, but not overlap it otherwise. */
+/* Operands of an instruction of isa.def. A tensor may be the destination itself, but not overlap it otherwise. */
 typedef struct vpps_operands {
-    const float *t[3]; /* the tensor operands (letter t in isa.def) */
-    float s[2];        /* the scalar operands (letter s in isa.def) */
-    float f;           /* the real number that an instruction takes (letter f in isa.def), such as a factor */
+    const float *t[3]; /* operands that are tensors (arrays of elements) */
+    float s[2];        /* operands that are single elements */
+    float f;           /* the real number that an instruction takes, such as a factor */
     uint32_t u, e;
-    uint32_t *indices;        /* indices or positions (letter i in isa.def) */
-    const float *weights;     /* weights, one for each list member (letter v in isa.def) */
-    const float *const *list; /* the list of tensors (letter * in isa.def) */
+    uint32_t *indices;        /* second result of a maximum over a list: for each element, the tensor that has it */
+    const float *weights;     /* weights for a sum over a list: one for each tensor of the list */
+    const float *const *list; /* operands of instructions that take any number of tensors, such as sums */
     uint32_t n_list;
-    /* for MATMUL and MOVE: the result is r x c; k is the number of terms of a sum (MATMUL), or of rows of the first tensor (MOVE) */
+    /* for matrices: the result is r x c; k: products summed per element (MATMUL), or rows of t[0] (SELECT_ROWS) */
     uint32_t r, k, c;
     uint64_t key; /* random key of the dropout mask */
 } vpps_operands;
@@ -67,10 +67,11 @@ static inline size_t vpps_bf16_words(uint32_t rows, uint32_t depth, uint32_t par
     return ((size_t)rows + VPPS_BF16_ROWS - 1) / VPPS_BF16_ROWS * vpps_bf16_depth_tiles(depth) * parts * VPPS_BF16_TILE;
 }
 
-/* One term of a sum of bf16 products: a matrix of m rows, packed in the form PAIRS, times n vectors, packed in the form AS_ROWS. */
+/* A matrix `a` and the vectors that it multiplies, as a term of a sum of bf16 products, packed in tiles: in those of
+ * `a`, the same two elements of 16 rows are adjacent (form PAIRS), in the others those of a vector (AS_ROWS). */
 typedef struct vpps_bf16_term {
     const uint32_t *a;
-    size_t x_words; /* distance in words from the first term's vectors to this term's vectors */
+    size_t x_words; /* where this term's vectors begin in the array of all terms' vectors, in words */
     uint32_t depth;
 } vpps_bf16_term;
 
@@ -79,11 +80,11 @@ typedef struct vpps_bf16_term {
 typedef void (*vpps_product_bf16)(uint32_t m, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
                                   const vpps_bf16_term *terms, const float *from, size_t ld_from, float *c, size_t ldc);
 
-/* Products of vectors x with a transposed matrix A, whose tiles (form PAIRS) stay as they are. Row q of a tile holds elements 2 q and 2 q +
- * 1 of 16 matrix rows i. Multiplied with the pairs (x[i], 0) and (0, x[i]), the row gives elements 2 q and 2 q + 1 of A^T x. Vectors
- * "spread" to such pairs are stored in tiles of 16 elements of 8 vectors. Tile h * groups + g (groups = depth / 16, rounded up) is for
- * elements from 16 g on of vectors from 8 h on; two parts (high, low) have a tile each. Element 16 g + i of vector 8 h + j is in the low
- * half of word i * 16 + 2 j and in the high half of the next word. */
+/* AMX computes A^T x from the tiles that also serve A x: row q of a tile (form PAIRS) holds elements 2 q and 2 q + 1 of
+ * 16 matrix rows i. Multiplied with the pairs (x[i], 0) and (0, x[i]), the row gives elements 2 q and 2 q + 1 of A^T x.
+ * Vectors "spread" to such pairs are stored in tiles of 16 elements of 8 vectors. Tile h * groups + g (groups = depth /
+ * 16, rounded up) is for elements from 16 g on of vectors from 8 h on; two parts (high, low) have a tile each. Element
+ * 16 g + i of vector 8 h + j is in the low half of word i * 16 + 2 j and in the high half of the next word. */
 enum { VPPS_BF16_SPREAD = 8 };
 static inline size_t vpps_bf16_spread_words(uint32_t n, uint32_t depth, uint32_t parts) {
     return ((size_t)n + VPPS_BF16_SPREAD - 1) / VPPS_BF16_SPREAD * ((depth + VPPS_BF16_ROWS - 1) / VPPS_BF16_ROWS) *
@@ -93,13 +94,14 @@ static inline size_t vpps_bf16_spread_words(uint32_t n, uint32_t depth, uint32_t
 /* Arranges n vectors of `depth` elements, packed as rows, for transposed matrices: pairs each element with zeros (VPPS_BF16_SPREAD). */
 typedef void (*vpps_spread_bf16)(uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *rows, uint32_t *to);
 
-/* Computes n vectors c + j * ldc (k elements): the sum over terms of A^T x[j], for vectors x that vpps_spread_bf16 has arranged. A has
- * `depth` rows and k columns. A non-finite element in column 2 q or 2 q + 1 of A makes both elements 2 q and 2 q + 1 of the results
- * non-finite. */
+/* Computes n vectors c + j * ldc (k elements): the sum of A^T x[j] over n_terms matrices A, of `depth` rows and k
+ * columns. Each element is a sum of `parts` bf16 numbers; vpps_spread_bf16 has paired those of the x[j] with zeros. A
+ * non-finite element in column 2 q or 2 q + 1 of A makes both elements 2 q and 2 q + 1 of the results non-finite. */
 typedef void (*vpps_product_t_bf16)(uint32_t k, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
                                     const vpps_bf16_term *terms, float *c, size_t ldc);
 
-/* Packs an operand into bf16 tiles, in one or two parts. 16 rows take depth_tiles tiles of `to`; only tiles with elements are written. */
+/* Packs an operand into bf16 tiles, each element as the sum of `parts` (1 or 2) bf16 numbers. 16 rows take depth_tiles
+ * tiles of `to` for each part; tiles beyond the last element are not written. */
 typedef void (*vpps_pack_bf16)(const vpps_bf16_source *source, uint32_t parts, vpps_bf16_form form,
                                uint32_t depth_tiles, uint32_t *to);
 
@@ -110,7 +112,7 @@ typedef struct vpps_bf16_unit {
     vpps_product_bf16 product;
     vpps_pack_bf16 pack;
     vpps_spread_bf16 spread;
-    /* product with a transposed matrix; NULL: these instructions need a transposed copy of the matrix */
+    /* product with a transposed matrix, as AMX can compute it; NULL: needs a transposed copy of the matrix */
     vpps_product_t_bf16 product_t;
     void (*open)(void);
     void (*close)(void);
@@ -131,7 +133,8 @@ typedef struct vpps_kernels {
     uint32_t outer_vectors;
     size_t (*outer_stride)(uint32_t k);
     void (*pack_outer)(uint32_t n, uint32_t k, const float *const *x, float *to);
-    /* Adds up outer products: block = (`add`: +=) sum over v of d[v] x[v]^T. At most outer_vectors x lie outer_stride(k) floats apart. */
+    /* Adds up outer products of n <= outer_vectors vectors: block (m x k) = (`add`: +=) the sum of d[v] x[v]^T, with
+     * d[v] from element d_skip on. pack_outer has copied the x[v] to distances of outer_stride(k) floats. */
     void (*outer)(uint32_t m, uint32_t n, uint32_t k, const float *const *d, uint32_t d_skip, const float *x, float *a,
                   size_t ld, bool add);
 

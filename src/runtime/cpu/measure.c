@@ -31,7 +31,7 @@ typedef struct stand {
     const vpps_kernels *kernels;
     vpps_bf16_unit unit;
     uint32_t parts; /* number of bf16 numbers that represent an operand; 0: products are in fp32 */
-    uint32_t gates; /* number of matrices per call: GATES in bf16 and in products with matrix rows, else 1 */
+    uint32_t gates; /* number of matrices per timed call: GATES in bf16 and for transposed matrices, else 1 */
     uint32_t n_matrices, next;
     float *memory, *matrices, *copy, *x, *c, *scratch;
     uint32_t *packed; /* the matrices in bf16; each element is the sum of `packed_parts` bf16 numbers */
@@ -56,8 +56,6 @@ static bool open_stand(stand *s) {
     for (uint32_t j = 0; j < MOST_VECTORS; j++) s->xs[j] = s->x + (size_t)j * STRIDE;
     return true;
 }
-
-/* ---------------------------------------------------------------- the ways, each with n vectors and a call's matrices */
 
 static size_t take_matrix(stand *s) {
     s->next = (s->next + 1) % s->n_matrices;
@@ -155,8 +153,6 @@ static void run_copy(stand *s, uint32_t n) {
         copy_matrix(s, s->matrices + take_matrix(s) * WORDS, (uint32_t *)(void *)s->copy);
 }
 
-/* ---------------------------------------------------------------- measuring */
-
 static void (*const runs[VPPS_CPU_WAYS])(stand *s, uint32_t n) = {
     [VPPS_CPU_WAY_forward] = run_forward,
     [VPPS_CPU_WAY_rows] = run_rows,
@@ -192,7 +188,7 @@ static void fetch_matrices(const stand *s) {
     (void)word;
 }
 
-/* Measures the trial's product for a short time; a new minimum becomes the trial's ns per vector. Returns the ns that this took. */
+/* Times the product that t describes for about SLICE_NS; keeps the least ns per vector. Returns the ns that passed. */
 static uint64_t measure(stand *s, vpps_trial *t) {
     uint64_t passed;
     uint32_t calls = 0, way = 0;
@@ -216,7 +212,7 @@ static uint64_t measure(stand *s, vpps_trial *t) {
 static const struct plan {
     vpps_cpu_way way;
     bool far;
-    /* numbers of vectors per matrix, ended by 0. For `rows` in fp32, GATES matrices together have at most MOST_VECTORS vectors. */
+    /* numbers of vectors with which each product is timed, then 0; for `rows` in fp32 at most MOST_VECTORS / GATES */
     uint32_t fp32[12], bf16[12];
 } plan[] = {
     {VPPS_CPU_WAY_forward, false, {1, 2, 3, 4, 6, 8, 16, 24, 48, 96, 192}, {1, 4, 8, 16, 48}},

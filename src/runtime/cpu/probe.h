@@ -15,5 +15,6 @@ const vpps_probe *vpps_probe_processor(void);
 
 /* Writes trials (measured times) as lines of text (malloc'd, owned by the caller). Returns NULL if out of memory. */
 char *vpps_probe_write(const vpps_trial *trials, uint32_t n);
-/* Reads trials (times) that vpps_probe_write wrote. Returns their number, at most VPPS_CPU_TRIALS; 0 if one of `units` lacks any. */
+/* Reads trials (times) that vpps_probe_write wrote, at most VPPS_CPU_TRIALS. Returns how many; 0 if the text is not of
+ * exactly the products that the instructions in *units can compute. */
 uint32_t vpps_probe_read(const vpps_cpu_units *units, const char *text, vpps_trial *trials);

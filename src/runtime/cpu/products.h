@@ -153,7 +153,8 @@ static void product(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t l
 
 enum { PRODUCT_T_VECTORS = VECTOR == 16 ? 4 : 2 /* most vectors (columns of D) in one tile of the product A^T D */ };
 
-/* Adds, to the sums of a tile of A^T D, products of VECTOR rows: of A's (column p at columns + p * ld) and D's (column j is d[j]). */
+/* Adds the products of VECTOR (SIMD width) rows to the sums of a tile of A^T D: column p of A, at columns + p * ld,
+ * times column j of D, d[j]. */
 VPPS_INLINE void product_t_rows(const uint32_t width, const uint32_t others, uint32_t last, const float *columns,
                                 size_t ld, const vector d[PRODUCT_T_VECTORS], vector sum[VECTOR]) {
 #pragma GCC unroll 16
@@ -209,7 +210,8 @@ VPPS_INLINE void product_t_columns(const uint32_t width, const uint32_t others, 
         product_t_tile(width, others, k - k_first, k_first, n_terms, terms, j, c, ldc, add);
 }
 
-/* Sets n vectors c + j * ldc (k elements) to the sum over a few terms of block^T times the vector at x[j] + skip, or adds it (`add`). */
+/* Computes n vectors c + j * ldc (k elements): = (`add`: +=) the sum over terms of block^T x[j]. A term is a block of
+ * some rows of a matrix with the n vectors; it multiplies the elements from `skip` on of the vectors x[j]. */
 static void product_t_run(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_product_term *terms, float *c,
                           size_t ldc, bool add) {
     enum { NARROW = VECTOR / PRODUCT_T_VECTORS };
@@ -241,7 +243,7 @@ static void product_t_run(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_p
 /* Multiplies transposed blocks for any number of terms: sums TERMS terms at a time, and adds up these sums. */
 static void product_t(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_product_term *terms, float *c, size_t ldc,
                       bool add) {
-    enum { TERMS = 64 }; /* number of terms (blocks of at most 64 matrix rows) summed at a time */
+    enum { TERMS = 64 }; /* blocks of rows whose products are summed at a time */
     product_t_run(n, k, vpps_min_u32(n_terms, TERMS), terms, c, ldc, add);
     for (uint32_t first = TERMS; first < n_terms; first += TERMS)
         product_t_run(n, k, vpps_min_u32(n_terms - first, TERMS), terms + first, c, ldc, true);
@@ -253,7 +255,7 @@ static void product_t(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_produ
  * side by side first: x at a distance of an odd number of cache lines, d in rows of a tile. */
 
 enum {
-    OUTER_VECTORS = 128 /* number of vectors per call, so that some rows of all vectors d stay in L1 for all columns */
+    OUTER_VECTORS = 128 /* most vectors per call, so that rows_of_d, the rows in use of all vectors d, stays in L1 */
 };
 
 /* Returns the distance, in floats, from one packed vector of k elements to the next. */
@@ -296,7 +298,8 @@ static void pack_outer(uint32_t n, uint32_t k, const float *const *x, float *to)
     }
 }
 
-/* Computes the gradient of a block of matrix rows (m x k), or adds it (`add`): sum over n vectors of d[v][d_skip ...] x[v]^T, x packed. */
+/* Computes the gradient of a block of matrix rows (m x k), or adds it (`add`): the sum over v < n of d[v] x[v]^T, d[v]
+ * from element d_skip on. The x[v] lie outer_stride(k) floats apart, as pack_outer copies them. */
 static void outer(uint32_t m, uint32_t n, uint32_t k, const float *const *d, uint32_t d_skip, const float *x, float *a,
                   size_t ld, bool add) {
     float rows_of_d[OUTER_VECTORS * PRODUCT_HEIGHT * VECTOR] __attribute__((aligned(64)));

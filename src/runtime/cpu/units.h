@@ -18,7 +18,7 @@ enum { VPPS_MOST_KERNELS = 0 VPPS_ISA_TABLE(X) };
 typedef struct vpps_cpu_units {
     const vpps_kernels *kernels[VPPS_MOST_KERNELS]; /* kernels of VPPS_ISA_TABLE that the processor can run */
     uint32_t n_kernels;
-    /* functions for each kind of bf16 instructions; `product` is NULL if the processor lacks that kind, and for VECTORS */
+    /* functions for bf16 products by each kind of instructions, NULL if the processor lacks it; VECTORS: not used */
     vpps_bf16_unit bf16[VPPS_BF16_UNITS];
     char why_not[VPPS_BF16_UNITS][96]; /* the reason why the processor lacks a kind of instructions, as text */
 } vpps_cpu_units;
@@ -32,7 +32,7 @@ const vpps_cpu_units *vpps_units_of_this_cpu(void);
 
 /* Functions that compute products in a given precision: vector kernels (fp32), or a kind of bf16 instructions (such as AMX). */
 typedef struct vpps_cpu_maker {
-    const char *name; /* name of the kernels or of the kind of instructions */
+    const char *name; /* in fp32: of the vector kernels, such as "avx2"; in bf16: of the instructions, such as "amx" */
     vpps_precision precision;
     uint32_t kernels;
     vpps_bf16_unit_id unit;
@@ -43,5 +43,6 @@ enum { VPPS_MOST_MAKERS = VPPS_MOST_KERNELS + 2 * VPPS_BF16_UNITS };
  * instructions in bf16 and bf16x3. Returns their number. */
 uint32_t vpps_cpu_makers(const vpps_cpu_units *units, vpps_cpu_maker out[VPPS_MOST_MAKERS]);
 
-/* Returns the functions of a kind of bf16 instructions. VECTORS, plain vector instructions: the functions of units->kernels[kernels]. */
+/* Returns the functions for bf16 products by the kind of instructions `id`. VECTORS: plain vector instructions, of
+ * instruction set number `kernels` in *units. */
 vpps_bf16_unit vpps_bf16_unit_of(const vpps_cpu_units *units, uint32_t kernels, vpps_bf16_unit_id id);
