@@ -1,4 +1,4 @@
-/* blocks.c - matrices as blocks of rows that virtual processors own: their memory, and copies to and from arrays of rows. */
+/* blocks.c - memory of matrices, whose rows are dealt to threads in blocks of at most 64; copies to and from arrays. */
 #include "runtime/cpu/cpu.h"
 
 static bool cut_into_blocks(vpps_cpu *cpu, uint32_t param) {

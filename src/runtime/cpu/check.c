@@ -86,10 +86,6 @@ vpps_status vpps_check_block(const vpps_task_header *h, const vpps_block_view *v
     return VPPS_OK;
 }
 
-/* ---------------------------------------------------------------- tasks as they should be
- *
- * A few comparisons a task, none an element. */
-
 static bool check_number(vpps_vp *vp, uint32_t at, const char *what, uint32_t number, uint32_t count) {
     return number < count || vpps_vp_fail(vp, VPPS_SCRIPT, at, "%s %u; the script has %u", what, number, count);
 }
@@ -124,7 +120,6 @@ static bool check_stage(vpps_vp *vp, uint32_t at, const vpps_task *t, uint32_t g
                         t->pass_record, t->contributions, pool_words);
 }
 
-/* Checks that an array of pairs of words lies inside the script. */
 static bool check_pairs(vpps_vp *vp, uint32_t at, const uint32_t *o) {
     const uint32_t words = vp->cpu->batch.header.words;
     if (o[0] <= words && o[1] <= (words - o[0]) / 2) return true;

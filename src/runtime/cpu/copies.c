@@ -21,7 +21,7 @@ void vpps_transpose_rows(const vpps_cpu *cpu, uint32_t param, uint32_t vp) {
     }
 }
 
-/* Counts the vectors that a stage multiplies with transposed matrices, for vertices [first, first + n) of a block. */
+/* Counts in batch.vectors the vectors that n vertices multiply with transposed matrices in a stage (part of a cell). */
 static void count_stage(vpps_cpu *cpu, const vpps_block_view *view, uint32_t stage, uint32_t first, uint32_t n) {
     const vpps_compiled_cell *c = view->cell;
     const vpps_program *p = &c->programs[stage];
@@ -38,7 +38,7 @@ static void count_stage(vpps_cpu *cpu, const vpps_block_view *view, uint32_t sta
     }
 }
 
-/* Counts the vectors that a group's tasks multiply with transposed matrices. Stops at a malformed task, which virtual processors report. */
+/* Calls count_stage for the backward tasks in words [at, end) of the batch's program. Stops at a malformed task. */
 static void count_group(vpps_cpu *cpu, uint32_t at, uint32_t end) {
     for (; end - at >= VPPS_TASK_WORDS; at += VPPS_TASK_WORDS) {
         const vpps_task *t = vpps_task_at(cpu->batch.script, at);
@@ -55,7 +55,7 @@ void vpps_choose_copies(vpps_cpu *cpu) {
     const vpps_task_header *h = &cpu->batch.header;
     const uint32_t *starts = cpu->batch.script + VPPS_TASK_HEADER_WORDS, n_params = (uint32_t)cpu->model->n_params;
     if (!h->update || (cpu->precision.parts && !cpu->precision.unit.product_t)) return;
-    if (cpu->batch.goal == VPPS_GOAL_UPDATE) { /* a separate update renews the copies that are up to date */
+    if (cpu->batch.goal == VPPS_GOAL_UPDATE) { /* an update alone renews valid transposed copies, and makes no others */
         for (uint32_t p = 0; p < n_params; p++)
             if (cpu->matrices[p].fresh) cpu->matrices[p].used_in = cpu->launch;
         return;
@@ -66,7 +66,7 @@ void vpps_choose_copies(vpps_cpu *cpu) {
         vpps_cpu_matrix *m = &cpu->matrices[p];
         if (!m->blocks) continue;
         if (cpu->batch.vectors[p] < cpu->choice.pays) {
-            m->fresh = false; /* copies that this launch does not use become outdated by the update */
+            m->fresh = false; /* the update changes the matrix, and does not renew its transposed copies */
             continue;
         }
         for (uint32_t v = 0; v < cpu->n_vps && !m->fresh; v++) vpps_transpose_rows(cpu, p, v);

@@ -52,7 +52,7 @@ typedef struct vpps_matrix_block {
 typedef struct vpps_cpu_matrix {
     vpps_matrix_block *blocks; /* the matrix's blocks of rows, in order; NULL: the parameter is a vector or table */
     uint32_t n_blocks;
-    uint32_t *first_block; /* virtual processor (thread) v owns blocks first_block[v] to first_block[v + 1] - 1 */
+    uint32_t *first_block; /* rows of virtual processor (thread) v: blocks first_block[v] to first_block[v + 1] - 1 */
     /* Indexed by virtual processor (thread): a transposed copy of the rows that it owns, in panels of 64 columns that are stored row by
      * row. Element (r, k) is at k / 64 * 64 * rows + r * 64 + k % 64. */
     float **transposed;
@@ -91,8 +91,8 @@ struct vpps_vp {
     bool has_thread;
     float *scratch; /* memory for the values of a tile (vertices processed together) */
     size_t scratch_floats;
-    const float **pointers; /* addresses of the vectors that a product multiplies, or of the members of a list */
-    /* terms of one gradient, products of a scalar and a vector: pairs of the factors' offsets, expanded from the script's runs of pairs */
+    const float **pointers; /* scratch list of addresses, such as those of the vectors that a product multiplies */
+    /* scratch: a gradient's terms that are a scalar times a vector, as pairs of the offsets of scalar and vector */
     uint32_t *pairs;
     uint32_t *live; /* numbers of those vertices of the task for which the cell's condition holds */
     uint32_t *d_at; /* for each outer product dy x^T of the cell: index in `pointers` of its first dy */
@@ -102,12 +102,12 @@ struct vpps_vp {
     uint64_t tile;     /* number of the current tile (vertices computed together), counted from 1 */
     uint32_t *vectors; /* vectors of the tile (vertices computed together), converted to bf16 */
     size_t vector_words, vector_capacity;
-    vpps_packed *packed; /* where the tile's packed vectors are; indexed by the `key` of vpps_pack_vectors */
-    /* for each parameter: number of the latest sum of gradients (vpps_cpu_sum) to which this virtual processor has added */
+    vpps_packed *packed; /* where in `vectors` a value's bf16 vectors are; index: a key, mostly the value's number */
+    /* for each parameter: cpu->sum.number of the gradient accumulation to which this thread last added a gradient */
     uint32_t *touched;
-    /* for each parameter: number of the latest launch in which the update itself computes the gradient */
+    /* for each parameter: number of the latest launch whose update computes its gradient, instead of reading it */
     uint32_t *by_update;
-    /* For each parameter whose gradient the update computes: index in `copies` of the gradient's first vector x, or NO_COPY. */
+    /* by parameter whose gradient (sum of dy x^T) the update computes: index in `copies` of the first x, or NO_COPY */
     size_t *copy_of;
     float *copies; /* copies of vectors x (of gradients dy x^T) that are parameters, from before the update */
     size_t n_copies;
@@ -115,11 +115,11 @@ struct vpps_vp {
     uint32_t shared; /* number of the latest launch whose gradients all processes have exchanged */
     /* number of barriers signalled in this launch: [0] barriers of this thread's group, [1] barriers of all groups */
     uint32_t met[2];
-    vpps_awaited awaited[2]; /* barriers still to wait for: [0] of this virtual processor's group, [1] of all groups */
+    vpps_awaited awaited[2]; /* barriers still to wait for: [0] of this thread's group of threads, [1] of all threads */
     atomic_uint tasks;       /* number of tasks that this virtual processor has run in all launches */
-    uint32_t at;         /* address, in the script, of the virtual processor's next task; 0: the last task has run */
+    uint32_t at;         /* word of the script (the batch's program) where the next task begins; 0: the last has run */
     vpps_track *track;   /* the virtual processor's part of the trace; NULL: there is none */
-    uint32_t progress;   /* number of tasks that all virtual processors had run when this one last timed out */
+    uint32_t progress;   /* watchdog: number of tasks that all threads had run when this one last timed out */
     uint64_t stalled_ns; /* nanoseconds that the virtual processor has waited since `progress` was noted */
 };
 
@@ -131,10 +131,10 @@ typedef struct vpps_counter {
 /* Barriers as trees of counters (meetings.c). A virtual processor (VP: a thread) signals a barrier by incrementing counters, the nodes of a
  * tree. VPs wait for other counters, the gates: one for each VPPS_NEIGHBOURS VPs. The VP that signals last sets all gates. */
 typedef struct vpps_meetings {
-    /* Arrays of n_counters counters: nodes (all) and gates (all_gates) of the tree of all virtual processors (VPs); nodes (group) and gates
-     * (group_gates) of the trees of groups. A group's tree begins at the index of the group's first VP. */
+    /* Counters that virtual processors (VPs) increment on arrival: `all`: tree of all VPs; `group`: trees of groups,
+     * each from its first VP's index on. all_gates, group_gates: counters that VPs watch until all have arrived. */
     vpps_counter *all, *all_gates, *group, *group_gates;
-    vpps_counter *finish; /* nodes of the barrier at the end of launches, which are never reset */
+    vpps_counter *finish; /* tree of counters for the barrier at the end of each launch; never reset, they count on */
     size_t n_counters;
     bool ordered;      /* true: each thread that signals a barrier waits for that barrier right afterwards */
     bool taken;        /* true: the launch's barriers are trees of counters; false: each is one counter */
@@ -164,11 +164,11 @@ typedef struct vpps_cpu_batch {
 
 /* A sum of gradients over several launches, until an update. */
 typedef struct vpps_cpu_sum {
-    uint32_t number; /* number of the current sum of gradients; the first launch of each sum increments it */
+    uint32_t number; /* number of this sum; the first launch after an update, or after clearing, begins the next sum */
     bool open;       /* whether gradients have been summed since the latest update */
     /* whether the sums, `loss` and device.row_sums, still lack the latest launch's loss and gradients of table entries */
     bool untaken;
-    double loss; /* sum of the losses of the accumulated launches */
+    double loss; /* sum of the losses of the launches whose gradients are summed */
 } vpps_cpu_sum;
 
 /* A launch is run by 2^rung threads, at most one for each virtual processor; rung < VPPS_RUNGS. Worker thread w takes part if the launch's
@@ -181,13 +181,13 @@ static inline uint32_t vpps_rung_of(uint32_t worker) { return worker ? 32 - (uin
 typedef struct vpps_crowd {
     /* the launches of the current window (series) run on 2^rung threads; the fastest window had 2^home threads */
     uint32_t rung, home;
-    /* period: number of windows after which another number of threads is tried; left: number of windows until then */
+    /* another number of threads is tried each `period` windows (series of launches), next after `left` windows */
     uint32_t period, left;
-    bool down, ends;     /* down: whether the last trial was of fewer threads; ends: this launch is its window's last */
-    atomic_bool crowded; /* whether a thread waited more than much_ns for a free core in the current window */
-    /* words, ns: script words run and time in the current window; latest_ns: time of the latest launch; much_ns: limit for `crowded` */
+    bool down, ends;     /* down: fewer threads were tried last, not more; ends: this launch ends its window */
+    atomic_bool crowded; /* whether a thread has waited longer than much_ns for a free core in this window */
+    /* words, ns: length and time of the programs run in this window; much_ns: longest wait that is not `crowded` */
     uint64_t words, ns, latest_ns, much_ns;
-    double speeds[VPPS_RUNGS]; /* speed for each rung (2^rung threads): words of scripts run per nanosecond */
+    double speeds[VPPS_RUNGS]; /* speed of 2^i threads: words of the batches' programs (their length) run per ns */
 } vpps_crowd;
 
 struct vpps_cpu {
@@ -205,7 +205,7 @@ struct vpps_cpu {
     vpps_pool_plan plan;
     vpps_target target;
     vpps_rows gradients; /* range, in the pool (the device's memory), of the gradients of vector parameters */
-    /* address of the pool (device memory); its first plan.sharded words do not exist */
+    /* the pool, the device's memory. Offsets below plan.sharded have none: they only name entries of sharded tables */
     float *pool;
     float *pool_memory;
     size_t pool_bytes;
@@ -235,23 +235,26 @@ struct vpps_cpu {
     uint32_t launch;       /* number of the current launch, counted from 1 */
     pthread_mutex_t failure_lock;
 
-    /* for each rung: number of launches in which worker threads of this rung (vpps_rung_of) took part; they sleep until it changes */
+    /* element r counts launches of workers 2^(r - 1) to 2^r - 1 (r = 0: worker 0), which sleep until it changes */
     vpps_counter epoch[VPPS_RUNGS];
     vpps_counter done; /* number of launches that have finished */
     uint32_t started;  /* number of launches that have started; the caller waits until `done` is equal */
     atomic_bool quit;
     uint32_t threads;  /* number of threads that take part in the launch */
     vpps_crowd *crowd; /* speeds by which the running launch's number of threads was chosen: an element of `crowds` */
-    /* for each kind of launch: measured speeds; indexed by its vpps_half, and by 0: inference, 1: training, 2: only an update */
+    /* speeds by kind of launch: vpps_half (whole, forward, backward), then 0: inference, 1: training, 2: update */
     vpps_crowd crowds[VPPS_BACKWARD_HALF + 1][3];
 };
 
-/* Checks that the batch's script (tasks and their data) is made for this device and has no address outside of it. Fails with SCRIPT. */
+/* Checks that the script (the batch's program) is made for this device, and that its arrays lie inside the script or,
+ * for gradients of table entries, inside the pool (device memory). Fails with SCRIPT. */
 vpps_status vpps_check_script(const vpps_cpu *cpu, const vpps_batch *batch);
-/* Checks a block (vertices of one cell): its arrays lie in the script, and its vertices' kept values in the pool. Fails with SCRIPT. */
+/* Checks a block (vertices of one cell): its arrays lie inside the script (the batch's program), and its vertices' kept
+ * values inside the pool (device memory). Fails with SCRIPT. */
 vpps_status vpps_check_block(const vpps_task_header *h, const vpps_block_view *view, uint32_t number);
 
-/* Checks the task at word `at` of the script. `end`: first word after the tasks of the virtual processor's group. False: SCRIPT. */
+/* Checks the task at word `at` of the script (the batch's program). `end`: end of the tasks that group `group` of
+ * threads runs. Returns false if the task is malformed; the batch then fails with SCRIPT. */
 bool vpps_check_task(vpps_vp *vp, uint32_t at, uint32_t end, uint32_t group);
 
 /* Prepares a launch: checks the batch's script, and sets all that virtual processors (threads) need to run. Fails with SCRIPT, MEMORY. */
@@ -260,16 +263,15 @@ vpps_status vpps_cpu_prepare(vpps_cpu *cpu, const vpps_batch *batch);
 /* Runs the part of a checked task (vpps_check_task) that belongs to a virtual processor (thread). Returns false after its last task. */
 bool vpps_vp_task(vpps_vp *vp, uint32_t at, const vpps_task *task);
 
-/* Runs all tasks of the virtual processors [first, end) in this thread. Each one's turn ends at a barrier that is not open. A task that is
- * unknown, cut short or refers to missing things ends the batch with SCRIPT; a wait longer than the watchdog's time, with STALL. */
+/* Runs virtual processors (workers, each with its own rows of the matrices) `first` to end - 1 in this thread, by
+ * turns: each runs its tasks until it has to wait at a barrier. The batch fails with SCRIPT at a malformed task, and
+ * with STALL if a wait exceeds watchdog_ns. */
 void vpps_run_vps(vpps_cpu *cpu, uint32_t first, uint32_t end);
 
 /* Returns the range of vertices on which the virtual processor (thread) works in a STAGE task (part of a cell, run over vertices). */
 vpps_rows vpps_stage_part(const vpps_cpu *cpu, uint32_t vp, const vpps_task *task);
 /* Runs a virtual processor's (thread's) part of a STAGE task, which runs a stage (part of a cell) over some vertices. */
 void vpps_vp_stage(vpps_vp *vp, uint32_t address, const vpps_task *task);
-
-/* ---- threads.c */
 
 /* Waits until the counter's value is at least `least` (modulo 2^32): spins, then sleeps. Ends early after limit_ns, if that is not 0,
  * and, with until_failure, when the batch fails. Time in which the process was stopped does not count. limit_ns VPPS_ONLY_LOOK: does not
@@ -282,14 +284,10 @@ vpps_wait_end vpps_wait_for(vpps_cpu *cpu, vpps_counter *counter, uint32_t least
 /* Wakes all threads that sleep on the counter. To be called after a sequentially consistent change of its value. */
 void vpps_wake(vpps_counter *counter);
 
-/* ---- crowd.c */
-
 /* Chooses how many threads run the launch, by times of earlier launches. Results do not depend on it. */
 void vpps_choose_threads(vpps_cpu *cpu, const vpps_batch *batch);
 /* At the end of a window (series of launches), notes whether this thread has waited long for cores. */
 void vpps_note_waiting(vpps_crowd *c);
-
-/* ---- meetings.c */
 
 /* VPPS_NEIGHBOURS: number of virtual processors (VPs) that signal one node of a tree of counters. VPPS_LEAST_TREE: least number of VPs for
  * which a barrier is a tree. With n VPs the cache line of a single counter moves n - 1 times in series; lines of a tree, 9 + n / 8
@@ -299,18 +297,18 @@ enum { VPPS_NEIGHBOURS = 8, VPPS_LEAST_TREE = 12 };
 vpps_status vpps_meetings_open(vpps_cpu *cpu);
 void vpps_meetings_close(vpps_cpu *cpu);
 
-/* Decides whether a launch's barriers are trees of counters or single counters: sets cpu->meetings.ordered, .taken. Fails with MEMORY. */
+/* Chooses trees of counters (meetings.taken) or single counters as the launch's barriers. Fails with MEMORY. */
 vpps_status vpps_choose_meetings(vpps_cpu *cpu, const uint32_t *script);
 
-/* Returns whether all barriers of the script are "meetings": all virtual processors that signal a barrier wait for it in their next task.
- * Sets signals[n_barriers] to the number of signals of each barrier. All addresses in the script must lie inside it. */
+/* Returns whether all threads that signal a barrier of the script (batch's program) wait for it in their next task, as
+ * trees of counters need. Sets signals[b] to barrier b's number of signals. The script's addresses must be valid. */
 bool vpps_are_meetings(const uint32_t *script, uint32_t *signals);
 
 /* Signals a barrier of n threads that is a tree of counters, as thread `member`. `meeting`: how often these threads have met in the tree,
  * this time included. Returns true for the last thread, which then sees all that the other threads wrote before. */
 bool vpps_meet(vpps_counter *nodes, uint32_t n, uint32_t member, uint32_t meeting);
 
-/* Signals, as one of `signals` virtual processors (threads), a barrier that is a tree of counters. */
+/* Arrives at a barrier of `signals` threads that is a tree of counters, without waiting for the others. */
 void vpps_vp_signal_meeting(vpps_vp *vp, uint32_t signals);
 /* Waits at a barrier that is a tree of counters. After a timeout, *came is the number of signals that came. */
 vpps_wait_end vpps_vp_wait_meeting(vpps_vp *vp, uint32_t signals, uint64_t limit_ns, uint32_t *came);
@@ -321,8 +319,6 @@ void vpps_meetings_wake(vpps_cpu *cpu);
 /* Maps zeroed memory; the system assigns pages when they are touched. Returns NULL on failure. vpps_unmap_pages takes the same size. */
 void *vpps_map_pages(size_t bytes);
 void vpps_unmap_pages(void *memory, size_t bytes);
-
-/* ---- bind_threads.c */
 
 /* Chooses a CPU for each virtual processor (thread). Fails with MEMORY. */
 vpps_status vpps_cpu_choose_places(vpps_cpu *cpu);
@@ -356,19 +352,19 @@ void vpps_share_wake(vpps_cpu *cpu);
 vpps_status vpps_entries_open(vpps_entries **out, const vpps_cpu *cpu, vpps_communicator *c);
 void vpps_entries_close(vpps_entries *e);
 
-/* Returns a copy of the batch's script, in which vpps_entries_fetch replaces addresses of entries, or NULL if out of memory. */
+/* Returns a copy of the script (the batch's program), for vpps_entries_fetch to change, or NULL if out of memory. */
 uint32_t *vpps_entries_script(vpps_entries *e, const vpps_batch *batch);
 
-/* Fetches the table entries that the batch's vertices look up: receives them from the processes that own them, and stores them in the pool
- * after the batch's tensors. Writes the entries' addresses into the copied script. All processes call this at the same time. Fails with
- * POOL, MEMORY, SCRIPT, STALL, or STATE if other processes do something else or train another model. */
+/* Gets the entries of sharded tables that the batch looks up from the processes that own them, stores them in the pool
+ * after the batch's tensors, and writes their addresses into `script`, the copy of the batch's program. All processes
+ * call this at once. Fails with POOL, MEMORY, SCRIPT, STALL; STATE: others do something else, or have another model. */
 vpps_status vpps_entries_fetch(vpps_entries *e, const vpps_cpu *cpu, uint32_t *script);
 
 /* Sends table entries to other processes until no process asks for any. Fails as vpps_entries_fetch does. */
 vpps_status vpps_entries_serve(vpps_entries *e);
 
-/* Returns the place in the pool (device memory) of a sharded table's entry, or VPPS_NO_OFFSET if this batch has not fetched the entry.
- * `offset`: the entry's address in the batch's original script. */
+/* Returns the offset in the pool (memory) at which a sharded table's entry was stored, or VPPS_NO_OFFSET if the batch
+ * does not look it up. `offset` names the entry in the batch's program: as if the pool began with whole tables. */
 uint32_t vpps_entry_place(const vpps_entries *e, uint32_t offset);
 
 void vpps_entries_cost(const vpps_entries *e, vpps_share_cost *cost);
@@ -398,12 +394,13 @@ void vpps_pack_copy(const vpps_cpu *cpu, uint32_t param, uint32_t vp, const vpps
  * identifies the vectors: those packed since vpps_forget_vectors are not packed again. VPPS_NONE: always packs. False: out of memory. */
 bool vpps_pack_vectors(vpps_vp *vp, uint32_t key, uint32_t n, uint32_t depth, const float *const *x, uint32_t skip,
                        size_t *at);
-/* Packs vectors as vpps_pack_vectors does under `key`, and arranges them for transposed matrices (vpps_spread_bf16) under spread_key. */
+/* As vpps_pack_vectors; then pairs each element with a zero, as products with transposed matrices need
+ * (vpps_spread_bf16). spread_key identifies the result, which begins at word *at of vp->vectors. */
 bool vpps_spread_vectors(vpps_vp *vp, uint32_t key, uint32_t spread_key, uint32_t n, uint32_t depth,
                          const float *const *x, uint32_t skip, size_t *at);
 void vpps_forget_vectors(vpps_vp *vp);
 
-/* Copies a matrix's values, gradient or optimiser state (VPPS_ARRAY_VALUES, ...) between the blocks and an array of consecutive rows. */
+/* Copies a matrix's values, gradient or state (`part`) from its blocks to `rows`, row after row, or back (!to_rows). */
 void vpps_copy_matrix(vpps_cpu *cpu, uint32_t param, float *rows, uint32_t part, bool to_rows);
 
 /* Prepares a launch that updates parameters: gives it the summed gradients of table entries and the summed loss. Fails with MEMORY. */
@@ -435,15 +432,13 @@ static inline float *vpps_in_pool(const vpps_cpu *cpu, const vpps_block_view *vi
     }
 }
 
-/* Chooses how matrix products are computed (instructions and precision). Measures this processor unless the options forbid that. To be
- * called before matrices are made. Fails as the communicator does. */
+/* Chooses how matrix products are computed (instructions, precision), by measuring this processor if the options allow.
+ * All processes take the first one's choice; fails if they cannot communicate. Precedes vpps_make_matrices. */
 vpps_status vpps_cpu_open_products(vpps_cpu *cpu);
 
 /* Chooses whether virtual processors (threads) divide the work of a stage (part of a cell) by rows or by vertices. Takes what an earlier
  * run measured with this machine and model, unless the options forbid that. Otherwise, options->tune makes trained batches measure both. */
 void vpps_cpu_open_splits(vpps_cpu *cpu);
-
-/* ---- groups.c */
 
 /* Returns the number of groups of virtual processors (threads), at most `most`, that a batch's estimated cost suggests. */
 uint32_t vpps_cpu_groups(const vpps_batch_extent *e, uint32_t most);
@@ -460,18 +455,18 @@ static inline bool vpps_has_copies(const vpps_cpu *cpu, uint32_t param) {
 /* Copies a virtual processor's (thread's) rows of a matrix, transposed, for products with the transposed matrix. */
 void vpps_transpose_rows(const vpps_cpu *cpu, uint32_t param, uint32_t vp);
 
-/* Returns how many vectors one virtual processor (VP: a thread) multiplies with a transposed matrix in the step `product` of a task.
- * items[]: the task's numbers of vertices and list members. `rows`: whether VPs divide the work by rows, not by vertices. */
+/* Returns how many vectors a thread multiplies with a transposed matrix in step `product` of a task. items[0]: number
+ * of the task's vertices; items[d]: of nodes that list input d - 1 reads. `rows`: threads divide the work by rows. */
 static inline uint32_t vpps_vectors_of_task(const vpps_compiled_cell *c, const vpps_program_step *product, bool rows,
                                             const uint32_t *items) {
     const uint32_t n = items[product->axis] * product->to.cols;
     return rows ? n : n / c->needs.group;
 }
 
-/* Returns the gradient's norm: adds all virtual processors' (threads') sums of squares in order; 0: the script computes no norm. */
+/* Returns the gradient's norm, by the threads' sums of squares in order; 0 if the batch's program computes none. */
 double vpps_cpu_norm(const vpps_cpu *cpu);
 
-/* Makes the batch fail and stop, unless it has failed already. Returns false. `address`: word of the script where the failing task lies. */
+/* Makes the batch fail unless it has failed already. Returns false. `address`: of the task, in the batch's program. */
 bool vpps_vp_fail(vpps_vp *vp, vpps_status status, uint32_t address, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
