@@ -53,14 +53,14 @@ void vpps_choose_threads(vpps_cpu *cpu, const vpps_batch *batch) {
     vpps_crowd *c = cpu->crowd;
     if (c) {
         const uint64_t ns = cpu->batch.end_ns - cpu->batch.start_ns, idle_ns = vpps_now_ns() - cpu->batch.end_ns;
-        c->latest_ns = ns + (idle_ns < ns ? idle_ns : ns); /* plus the idle time after the launch, counted up to ns */
+        c->latest_ns = ns + (idle_ns < ns ? idle_ns : ns); /* idle time after the launch counts, up to ns */
         c->ns += c->latest_ns;
         if (c->ends) choose_rung(cpu, c);
     }
     c = cpu->crowd = &cpu->crowds[batch->half][batch->goal == VPPS_GOAL_UPDATE ? 2 : cpu->batch.header.update != 0];
     if (!c->period) c->rung = c->home = vpps_rung_of(cpu->n_vps - 1), c->period = c->left = SHORTEST;
     const bool may = cpu->n_vps > 1 && !cpu->share && !cpu->device.trace && !vpps_profile_goes_on(&cpu->device.profile);
-    const uint64_t ns = c->ns + c->latest_ns; /* time of this series of launches, if this launch is its last */
+    const uint64_t ns = c->ns + c->latest_ns; /* expected time of this series of launches, the next one included */
     c->words += batch->script_words;
     c->ends = may && ns >= WINDOW_NS;
     c->much_ns = ns / MUCH;

@@ -49,7 +49,6 @@ static void wait_for_all(vpps_cpu *cpu) {
     cpu->batch.outcome.device_ns = cpu->batch.outcome.end_ns - cpu->batch.outcome.begin_ns;
 }
 
-/* Wakes the first n workers. */
 static void wake_workers(vpps_cpu *cpu, uint32_t n) {
     for (uint32_t r = 0; n && r <= vpps_rung_of(n - 1); r++) {
         atomic_fetch_add(&cpu->epoch[r].value, 1);
@@ -125,8 +124,6 @@ static vpps_status cpu_move(vpps_device *d, vpps_param p, uint32_t which, float 
         cpu->vps[v].touched[p] = cpu->sum.number;
     return VPPS_OK;
 }
-
-/* ---------------------------------------------------------------- life */
 
 static void cpu_destroy(vpps_device *d) {
     vpps_cpu *cpu = (vpps_cpu *)d;
@@ -266,7 +263,7 @@ static vpps_status make_segments(vpps_cpu *cpu) {
     return VPPS_OK;
 }
 
-/* Finds and checks the arrays of each block of vertices in the script, and lays out tiles for the block's cell. */
+/* Finds and checks the arrays of each block (vertices of one cell) in the batch's program; lays out its buffers. */
 static vpps_status view_blocks(vpps_cpu *cpu, const uint32_t *script, const vpps_batch *batch) {
     const uint32_t n_blocks = cpu->batch.header.n_blocks;
     if (!VPPS_RESERVE(cpu->batch.views, n_blocks + 1u))
@@ -280,7 +277,7 @@ static vpps_status view_blocks(vpps_cpu *cpu, const uint32_t *script, const vpps
     return VPPS_OK;
 }
 
-/* Makes the batch's script the current one. If tables are sharded, fetches entries from other processes and replaces their addresses. */
+/* Makes the batch's program current or, with sharded tables, a copy with entries fetched from other processes. */
 static vpps_status take_script(vpps_cpu *cpu, const vpps_batch *batch) {
     cpu->batch.script = batch->script;
     cpu->batch.goal = batch->goal;
@@ -309,7 +306,7 @@ vpps_status vpps_cpu_prepare(vpps_cpu *cpu, const vpps_batch *batch) {
     VPPS_TRY(vpps_choose_meetings(cpu, batch->script));
     if (!cpu->meetings.taken) VPPS_TRY(need_counters(cpu, vpps_task_header_of(batch->script)->n_barriers));
     cpu->batch.half = batch->half;
-    if (cpu->batch.half != VPPS_BACKWARD_HALF) { /* forward's launch has done this for its backward */
+    if (cpu->batch.half != VPPS_BACKWARD_HALF) { /* backward continues the program of the forward launch */
         VPPS_TRY(vpps_cpu_take_gradients(&cpu->device));
         VPPS_TRY(take_script(cpu, batch));
         VPPS_TRY(cpu->batch.goal == VPPS_GOAL_UPDATE ? vpps_open_update(cpu) : make_segments(cpu));

@@ -1,8 +1,9 @@
 /* entries.c - lookup tables that are sharded over processes: fetches the entries that a batch looks up from the processes that own them.
  *
- * A script names an entry by its offset in a pool that begins with whole tables, though no process has memory there. Before the script
- * runs, all processes meet: each asks for the entries that its batch looks up, receives them in its pool after the batch's tensors, and
- * writes their offsets into a copy of the script. So neither scheduler nor stages know of other processes. The processes tell each other:
+ * A batch's program (script) names an entry by an offset, as if device memory (the pool) began with whole tables, but
+ * no process has memory there. Before the program runs, all processes meet: each asks for the entries that its batch
+ * looks up, stores them after the batch's tensors, and writes their offsets into a copy of the program. So neither
+ * scheduler nor stages (parts of cells) know of other processes. The processes tell each other:
  *
  *   1. what each process does, and how many entries it asks of each other process
  *   2. which entries it asks for, by the places that name them
@@ -27,7 +28,7 @@ typedef struct entry_list {
     size_t n, words;
 } entry_list;
 
-/* A table entry that is looked up: its offset in the script, the process that owns it, and where (at) it begins among the owner's words. */
+/* A looked-up table entry: offset that names it in the batch's program; process that owns it; place in its reply. */
 typedef struct looked_up {
     uint32_t offset, owner, at;
 } looked_up;
@@ -46,16 +47,14 @@ struct vpps_entries {
     uint32_t *script;
     looked_up *found; /* the n_found entries that the batch looks up */
     uint32_t n_found;
-    vpps_index index;   /* numbers of elements of `found`, by offset */
-    entry_list *wanted; /* for each process: the entries whose values this process requests from that process */
-    entry_list *asked;  /* for each process: the entries whose values that process requests from this one */
+    vpps_index index;   /* finds the element of `found` with a given offset */
+    entry_list *wanted; /* for each process: the table entries that it owns and this process needs */
+    entry_list *asked;  /* for each process: the table entries that this process owns and that one needs */
     uint32_t *first;    /* for each process: pool offset of the entries that came from that process */
     float **answers;    /* for each process: memory for the values that are sent to that process */
     request *requests;  /* buffers for the requests sent to and received from each process */
     uint64_t fetch_ns, sent_bytes;
 };
-
-/* ---------------------------------------------------------------- life */
 
 static bool list_tables(vpps_entries *e, const vpps_cpu *cpu) {
     const vpps_model *model = cpu->model;
@@ -176,8 +175,6 @@ static vpps_status list_wanted(vpps_entries *e, const vpps_cpu *cpu) {
     return VPPS_OK;
 }
 
-/* ---------------------------------------------------------------- a meeting */
-
 static vpps_status check_requests(const vpps_entries *e, const request *all) {
     static const char *const purposes[] = {[TRAINS] = "trains", [MEASURES] = "measures", [ENDS] = "is done measuring"};
     for (uint32_t p = 1; p < e->c->size; p++) {
@@ -269,7 +266,7 @@ vpps_status vpps_entries_serve(vpps_entries *e) {
 
 /* ---------------------------------------------------------------- the script */
 
-/* Replaces, in words [at, at + n) of the script, addresses of table entries by the addresses to which they were fetched. */
+/* Replaces sharded table entries' addresses in n words of the batch's program by those of this process's copies. */
 static vpps_status translate(const vpps_entries *e, uint32_t sharded, uint32_t *at, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
         if (at[i] >= sharded) continue;

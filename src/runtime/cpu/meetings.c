@@ -58,7 +58,8 @@ static const vpps_task *next_signal(const vpps_task *t, const vpps_task *end) {
     return t;
 }
 
-/* Returns whether the group waits for each barrier right after signalling it. Adds the group's signals of barrier b to signals[b]. */
+/* Returns whether a group of threads, whose tasks are t to end - 1, waits for each barrier right after signalling it.
+ * Adds its signals of barrier b to signals[b]. */
 static bool count_signals(const vpps_task_header *h, const vpps_task *t, const vpps_task *end, uint32_t *signals) {
     uint32_t signalled = VPPS_NO_BARRIER;
     for (; t < end && t->kind != VPPS_TASK_END; t++) {
@@ -77,7 +78,7 @@ static const vpps_task *next_of_all(const vpps_task_header *h, const vpps_task *
     return t;
 }
 
-/* Returns whether the group shares only barriers of all virtual processors with other groups, and reaches these in group 0's order. */
+/* Returns whether each of the group's barriers is of its own threads or of all threads; these in group 0's order. */
 static bool meet_alike(const uint32_t *script, uint32_t group, const uint32_t *signals) {
     const vpps_task_header *h = vpps_task_header_of(script);
     const vpps_task *first = vpps_first_task(script, 0), *first_end = vpps_end_of_tasks(script, 0);
@@ -128,7 +129,7 @@ vpps_status vpps_choose_meetings(vpps_cpu *cpu, const uint32_t *script) {
 typedef struct tree {
     vpps_counter *nodes, *gates;
     uint32_t n, member;
-    uint32_t *met; /* number of barriers that the virtual processor has signalled with this tree */
+    uint32_t *met; /* how often the thread has met the others in this tree, which serves many barriers in turn */
 } tree;
 
 /* Returns the tree of counters of a barrier that `signals` processors signal: the group's tree if they are the group, else the tree of all

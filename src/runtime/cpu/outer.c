@@ -10,7 +10,6 @@ void vpps_point_to(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_
     }
 }
 
-/* Zeroes the virtual processor's own rows of a matrix's gradient. */
 static void clear_matrix(const vpps_vp *vp, vpps_param param) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_blocks own = vpps_blocks_of(cpu, param, vp->index, cpu->n_vps);
@@ -18,7 +17,7 @@ static void clear_matrix(const vpps_vp *vp, vpps_param param) {
         memset(own.blocks[b].gradient, 0, (size_t)own.blocks[b].ld * cpu->model->params[param].cols * sizeof(float));
 }
 
-/* Adds the vectors terms[1] to terms[count], in this order, to the vector `to`. Each has n elements. Overwrites terms[0]. */
+/* to += terms[1] + ... + terms[count], in this order; n elements each. terms[0] is room for the address `to`. */
 static void add_terms(const vpps_cpu *cpu, uint32_t n, float *to, uint32_t count, const float **terms) {
     terms[0] = to;
     cpu->kernels->run[VPPS_I_SUM](n, to, &(vpps_operands){.list = terms, .n_list = count + 1, .f = 1});
@@ -166,12 +165,12 @@ void vpps_choose_updates(vpps_cpu *cpu) {
 }
 
 static bool made_by_update(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_outer *o, uint32_t n) {
-    uint32_t first; /* not used. If there are no vectors (all lists empty), returns false. */
+    uint32_t first; /* not used */
     return o->x && cpu->batch.uses[o->param] == 1 && n == view->block->n &&
            vpps_outer_vectors(view, o->dy, 0, n, &first);
 }
 
-/* Returns the greatest number of pairs (dy, x) in a gradient (sum of dy x^T) that is left to the update; 0: no gradient is left to it. */
+/* Returns the most pairs (dy, x) in a gradient, sum of dy x^T, that the optimiser's update computes; 0: none. */
 static uint32_t most_by_update(const vpps_cpu *cpu, const vpps_block_view *view) {
     uint32_t most = 0, first;
     for (uint32_t i = 0; i < vpps_n_outers(view->cell); i++) {
@@ -194,8 +193,8 @@ static bool copy_vectors(vpps_vp *vp, const vpps_block_view *view, const vpps_op
     return true;
 }
 
-/* Notes which gradients of this block of vertices the update itself computes. Copies their vectors x if these are parameters or table
- * entries, which other virtual processors may update first. Returns false if out of memory. */
+/* Notes which gradients (sums of dy x^T) of a block of vertices the optimiser's update computes itself. Copies their x
+ * if these are parameters or table entries, which other threads may update first. Returns false if out of memory. */
 static bool leave_to_update(vpps_vp *vp, const vpps_block_view *view, uint32_t n) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_compiled_cell *c = view->cell;
@@ -218,8 +217,9 @@ static bool leave_to_update(vpps_vp *vp, const vpps_block_view *view, uint32_t n
     return true;
 }
 
-/* Adds to gradients that are sums of vectors, not of outer products, for vertices [at, at + n). Zeroes gradients of matrices that
- * multiplied no vector because all lists are empty; such matrices are updated all the same. Returns false if out of memory. */
+/* Adds to gradients that are sums of vectors, not of outer products, for vertices [at, at + n). A matrix that
+ * multiplied nothing, as it multiplies nodes of lists and all lists are empty, gets a zero gradient and is updated.
+ * Returns false if out of memory. */
 static bool add_sums(vpps_vp *vp, const vpps_block_view *view, uint32_t at, uint32_t n) {
     const vpps_cpu *cpu = vp->cpu;
     for (uint32_t i = 0; i < vpps_n_outers(view->cell); i++) {
@@ -245,7 +245,7 @@ void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
         vpps_vp_fail(vp, VPPS_MEMORY, address, "out of memory for gradients");
         return;
     }
-    /* gradients that the update computes need room for all vertices at once */
+    /* a gradient that the optimiser's update computes needs pointers to the dy and x of all vertices at once */
     const size_t by_update = n == view->block->n ? most_by_update(cpu, view) : 0;
     for (uint32_t at = first, count; at < first + n; at += count) {
         count = vpps_min_u32(first + n - at, PACKED_VECTORS);

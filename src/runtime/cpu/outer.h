@@ -6,12 +6,13 @@
 
 static const size_t VPPS_NO_COPY = SIZE_MAX; /* value in vp->copy_of */
 
-/* Sets out[] to the addresses of an operand's columns, for n vertices of a block (vertices of one cell) from number `first` on. If the
- * operand has a value for each list member, n and `first` count members instead. */
+/* Sets out[] to the addresses of an operand's columns, for n vertices of a block (vertices of one cell) from `first` on
+ * or, if the operand has a value for each node that a list input reads, for n such nodes. */
 void vpps_point_to(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_operand *x, uint32_t first, uint32_t n,
                    const float **out);
 
-/* Returns how many vectors (columns) an operand has for vertices [at, at + count), or for their list members; *first: the first one. */
+/* Returns how many vectors (columns) an operand has for vertices [at, at + count) or, if it has a value for each node
+ * that a list input reads, for these nodes. *first: number of the first vertex or node. */
 uint32_t vpps_outer_vectors(const vpps_block_view *view, const vpps_operand *x, uint32_t at, uint32_t count,
                             uint32_t *first);
 
@@ -23,7 +24,8 @@ static inline const vpps_operand *vpps_new_factor(const vpps_compiled_cell *c, u
     return x;
 }
 
-/* Returns the size of packed vectors x (of k elements) and dy in scratch memory, in floats. The gradient of a block of rows follows. */
+/* Returns how many floats of vp->scratch the packed vectors x (of k elements) and dy take. Callers compute sums of dy
+ * x^T in the memory after these. */
 size_t vpps_outer_floats(const vpps_cpu *cpu, uint32_t k);
 
 /* Packs n vectors x of k elements for vpps_add_outer, in the virtual processor's (thread's) scratch memory. */

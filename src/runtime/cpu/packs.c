@@ -102,8 +102,8 @@ static bool need_words(vpps_vp *vp, size_t words) {
     return true;
 }
 
-/* Finds the words of the tile's vectors that were packed under `key`, or room for them. *known: whether the vectors are packed already;
- * *at: index of the words. Returns false if out of memory. */
+/* Finds where in vp->vectors the bf16 vectors named `key` of the tile (vertices computed together) lie: *at. If they
+ * are not there yet (*known: false), makes room for `words` words. Returns false if out of memory. */
 static bool find_room(vpps_vp *vp, uint32_t key, size_t words, bool *known, size_t *at) {
     const size_t before = vpps_capacity(vp->packed);
     vpps_packed once = {0}, *p = &once;

@@ -89,7 +89,7 @@ static void add_one(vpps_counter *counter) {
     vpps_wake(counter);
 }
 
-/* Exchanges the gradients with other processes, in virtual processor 0's thread, when all others wait. */
+/* Exchanges gradients with other processes, when all other threads of this process have come. Called by thread 0. */
 static bool lead(vpps_vp *vp) {
     vpps_cpu *cpu = vp->cpu;
     const uint32_t others = (cpu->n_vps - 1) * ++cpu->shared_batches;
@@ -109,7 +109,7 @@ bool vpps_vp_share(vpps_vp *vp) {
     if (vp->index == 0) {
         if (!lead(vp)) return false;
     } else {
-        const uint32_t batch = atomic_load(&cpu->released.value) + 1; /* the counter `released` after the exchange */
+        const uint32_t batch = atomic_load(&cpu->released.value) + 1; /* its value once gradients are exchanged */
         add_one(&cpu->arrived);
         if (vpps_wait_for(cpu, &cpu->released, batch, 0, true) != VPPS_WAIT_REACHED) return false;
     }

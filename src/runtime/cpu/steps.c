@@ -1,4 +1,4 @@
-/* steps.c - runs the steps of a stage's program, other than products, over a tile's vertices or list members ("items", tile.h). */
+/* steps.c - runs steps of a stage (part of a cell), except products, for some vertices or the nodes in their lists. */
 #include "runtime/cpu/tile.h"
 
 static uint32_t members_of(const vpps_tile *t, uint32_t axis, uint32_t vertex) {
@@ -68,7 +68,7 @@ static void store(const vpps_tile *t, const vpps_program_step *s) {
 
 /* A vertex, or a member of a vertex's list input, for which a step runs. */
 typedef struct item {
-    uint32_t number, vertex; /* number: index among the items that run now; vertex: index in the block of vertices */
+    uint32_t number, vertex; /* number: index among those run now; vertex: index in the block (vertices of one cell) */
     uint32_t in_part;        /* index of the item's vertex among the vertices that run now */
     uint32_t member;         /* position in the list, if the item is a list member; else 0 */
 } item;
@@ -97,8 +97,8 @@ static void set_numbers(const vpps_tile *t, const vpps_program_step *s, const it
                at->member * vpps_operand_words(&s->to);
 }
 
-/* Returns the number of the item whose value of operand `o` the step reads for item `at`: the number of `at` itself, of the vertex of list
- * member `at`, or of the first member of the vertex's list. */
+/* Returns which of operand o's values a step reads for `at`: that of `at` itself; its vertex's, if `at` is a node in a
+ * list and o has one value per vertex; or, if the step reads the vertex's whole list, that of the list's first node. */
 static uint32_t number_of(const vpps_tile *t, const vpps_operand *o, uint32_t axis, const item *at) {
     if (o->access == VPPS_ACCESS_MEMBERS) return t->view->lists[o->axis][at->vertex] - t->first[o->axis];
     return o->axis != axis ? at->in_part : at->number;
@@ -127,7 +127,7 @@ static bool set_list(const vpps_tile *t, const vpps_program_step *s, uint32_t k,
     return true;
 }
 
-/* Sets an instruction's operands for one vertex or list member, `at`. Returns false if out of memory. */
+/* Sets an instruction's operands for `at`, a vertex or a node in a vertex's list. Returns false if out of memory. */
 static bool set_operands(const vpps_tile *t, const vpps_program_step *s, const item *at, vpps_operands *o) {
     const vpps_operand *x = vpps_operands_of(t, s);
     uint32_t k = 0;
@@ -139,7 +139,7 @@ static bool set_operands(const vpps_tile *t, const vpps_program_step *s, const i
     return k == s->n || set_list(t, s, k, at, o);
 }
 
-/* Advances `at` to the next vertex, or list member, of the axis; returns false after the last. The caller starts with number UINT32_MAX. */
+/* Makes `at` the next vertex (axis 0) or list node; the first if at->number is UINT32_MAX. False: none is left. */
 static bool next_item(const vpps_tile *t, uint32_t axis, item *at) {
     if (++at->number >= t->n[axis]) return false;
     if (!axis) {
@@ -160,11 +160,9 @@ static uint32_t length_of(const vpps_tile *t, const vpps_program_step *s) {
     return whole ? vpps_operand_words(vpps_operands_of(t, s)) : vpps_width_of(t, &s->to);
 }
 
-/* ---------------------------------------------------------------- items that differ by their addresses */
-
 enum { MOST_PLAIN = 5 }; /* most tensors and scalars that an instruction has together */
 
-/* Returns whether only the addresses of tensors and scalars differ between the vertices, or list members, for which the step runs. */
+/* Returns whether the step differs between vertices (or nodes in lists) only by addresses of tensors and scalars. */
 static bool is_plain(const vpps_program_step *s) {
     const vpps_cell_run *of = &s->run.of;
     const vpps_form form = vpps_instructions[of->opcode].form;
@@ -206,7 +204,7 @@ static bool run_plain(const vpps_tile *t, const vpps_program_step *s, vpps_opera
     if (!s->axis || adjacent) return true;
     /* true: DOT multiplies the tensor of each list member with one tensor of the vertex */
     const bool dot = s->run.of.opcode == VPPS_I_DOT && !x[0].axis != !x[1].axis && to.stride == 1;
-    const uint32_t list = x[0].axis ? 0 : 1; /* index of the operand that has a value for each list member */
+    const uint32_t list = x[0].axis ? 0 : 1; /* the operand with a value per node in a list, not per vertex */
     if (dot && !VPPS_RESERVE(t->vp->pointers, t->n[s->axis] + 1u)) return false;
     for (uint32_t i = 0, m = 0, end; i < t->n[0]; i++, m = end) {
         end = m + members_of(t, s->axis, t->first[0] + i);
@@ -222,19 +220,19 @@ static bool run_plain(const vpps_tile *t, const vpps_program_step *s, vpps_opera
     return true;
 }
 
-/* Runs an instruction over each vertex's list, as one row: every list member has a scalar, and these are adjacent in memory. */
+/* Runs an instruction for each vertex, over the scalars of the nodes in the vertex's list, adjacent in memory. */
 static void run_over_lists(const vpps_tile *t, const vpps_program_step *s, vpps_cpu_kernel kernel) {
     vpps_operands o = {0};
     for (uint32_t i = 0; i < t->n[0]; i++) {
         const uint32_t vertex = t->first[0] + i, n = members_of(t, s->axis, vertex);
-        /* number of the vertex's first list member among those that are computed together */
+        /* index of the list's first node among the nodes of all vertices of the tile */
         const uint32_t first = t->view->lists[s->axis][vertex] - t->first[s->axis];
         for (uint32_t k = 0; k < s->n; k++) o.t[k] = vpps_slot_of(t, vpps_operands_of(t, s) + k) + first;
         if (n) kernel(n, vpps_slot_of(t, &s->to) + first, &o);
     }
 }
 
-/* Runs the kernel for each column of an item (vertex, list member), one after the other. */
+/* Runs an instruction on each column of the operands of a vertex (or node in a list), one after the other. */
 static void run_columns(const vpps_tile *t, const vpps_program_step *s, const item *at, vpps_operands *o, float *to) {
     const uint32_t columns = vpps_step_columns(s), length = length_of(t, s) / columns;
     const uint32_t made = vpps_width_of(t, &s->to) / columns;
@@ -307,8 +305,6 @@ static void copy_parts(const vpps_tile *t, const vpps_program_step *s) {
     }
 }
 
-/* ---------------------------------------------------------------- what values decide */
-
 /* Writes the index of the greatest element, the first of equals, and its log softmax, which is not finite if the vector is not. */
 static void argmax(const vpps_tile *t, const float *x, uint32_t n, float *to) {
     float best = x[0], loss;
@@ -357,8 +353,6 @@ static void copy_weights(const vpps_tile *t, const vpps_program_step *s) {
     }
     for (uint32_t i = 1; i < t->n[s->axis]; i++) memcpy(to + i * words, to, words * sizeof *to);
 }
-
-/* ---------------------------------------------------------------- all */
 
 static bool run(const vpps_tile *t, const vpps_program_step *s) {
     switch (vpps_instructions[s->run.of.opcode].form) {

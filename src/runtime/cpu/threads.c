@@ -1,9 +1,10 @@
 /* threads.c - waiting for another thread's signal.
  *
- * A signal between two free cores takes 0.1 us. Waking a sleeping thread takes some 10 us, and most signals for which a virtual processor
- * (VP) waits, and the next script of a small batch, come within this time. So a waiter spins, but briefly: on a busy machine the signalling
- * thread may need this core, and gets it when the waiter sleeps (futex(2)). With more VPs than cores, a waiter sleeps at once. A thread
- * whose last wait was long sleeps almost at once: either waking is a small part of such waits, or the machine is busy. */
+ * A signal between two free cores takes 0.1 us. Waking a sleeping thread takes some 10 us, and most signals for which a
+ * virtual processor (VP, run by a thread) waits, and the next small batch, come within this time. So a waiter spins,
+ * but briefly: on a busy machine the signalling thread may need this core, and gets it when the waiter sleeps
+ * (futex(2)). With more VPs than cores, a waiter sleeps at once. A thread whose last wait was long sleeps almost at
+ * once: waking is a small part of such waits, or the machine is busy. */
 #include "runtime/cpu/cpu.h"
 
 #include <linux/futex.h>

@@ -1,7 +1,7 @@
-/* tile.c - the layout of tiles in memory, and the addresses of a tile's operands. See tile.h. */
+/* tile.c - memory layout of tiles (vertices computed together), and addresses of what their steps read and write. */
 #include "runtime/cpu/tile.h"
 
-/* Memory layouts of a cell's tiles (vertices computed together). Number s * group + m: for stage s, and virtual processor m of a group. */
+/* layouts[s * group + m]: where the values of stage (part) s of a cell lie, for thread m of its group of threads. */
 typedef struct tile_cell {
     vpps_tile_layout *layouts;
     uint32_t n;
@@ -12,11 +12,11 @@ const vpps_tile_layout *vpps_tiles_of(const vpps_compiled_cell *c, uint32_t stag
 }
 
 static void choose_tile(const vpps_program *p, uint32_t most, vpps_tile_layout *layout) {
-    enum { FLOATS = 48 * 1024 /* of a tile */, LEAST_WITH_ARGMAX = 24, COLUMNS = 6 /* of a product's inner loop */ };
+    enum { FLOATS = 48 * 1024 /* of a tile */, LEAST_WITH_ARGMAX = 24, COLUMNS = 6 /* vectors multiplied at once */ };
     uint32_t floats = layout->floats[0] + 1;
     for (uint32_t d = 1; d < VPPS_AXES; d++) floats += 4 * layout->floats[d];
     uint32_t tile = vpps_min_u32(FLOATS / floats, most);
-    /* With ARGMAX, tiles get at least some vertices: each tile reads a matrix with a row for each class, far larger than the tile. */
+    /* With ARGMAX, at least LEAST_WITH_ARGMAX vertices: they share reading a large matrix with a row for each class. */
     for (uint32_t i = 0; i < p->n; i++)
         if (p->steps[i].kind == VPPS_STEP_RUN && p->steps[i].run.of.opcode == VPPS_I_ARGMAX)
             tile = vpps_max_u32(tile, LEAST_WITH_ARGMAX);
@@ -64,7 +64,8 @@ vpps_status vpps_make_tiles(vpps_compiled_cell *c, uint32_t most) {
     return VPPS_OK;
 }
 
-/* Returns the address of this virtual processor's gradient for an input of the block's item 0, whether or not the task runs that item. */
+/* Returns the address of gradients for input `o`: vertex (or node in a list) i of the block has its gradient i * words
+ * further on, though only the task's vertices have memory there. */
 static float *contribution(const vpps_tile *t, const vpps_operand *o) {
     const uint32_t items = t->task_items[o->axis];
     uint64_t at = t->contributions + vpps_contribution_at(t->c, t->stage, t->task_items, o->at);
@@ -83,7 +84,7 @@ vpps_span vpps_span_of(const vpps_tile *t, const vpps_operand *o, bool first_sha
         w.offsets = t->view->inputs[o->at];
         break;
     case VPPS_PLACE_ENTRY: w.offsets = t->view->lookups[o->at]; break;
-    case VPPS_PLACE_DATA: /* DATA: words of the script that hold floats; they are only read */
+    case VPPS_PLACE_DATA: /* numbers in the batch's program (script), only read */
         w.base = (float *)(void *)(uintptr_t)cpu->batch.script;
         w.offsets = t->view->data;
         break;

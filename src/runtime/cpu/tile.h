@@ -6,7 +6,7 @@
 #include "runtime/cpu/cpu.h"
 
 typedef struct vpps_tile_slot {
-    /* sum of widths of earlier slots (buffers) on this axis (vertices or a list's members); times the number of items: its first float */
+    /* times the tile's number of vertices (or nodes in lists): offset of this buffer in the tile's memory, in floats */
     size_t at;
     uint32_t width; /* number of floats of one item (vertex or list member) */
 } vpps_tile_slot;
@@ -14,14 +14,15 @@ typedef struct vpps_tile_slot {
 /* Memory layout of the tiles (vertices computed together) of a stage (part of a cell), for one virtual processor (thread) of a group. */
 typedef struct vpps_tile_layout {
     vpps_tile_slot *slots; /* layout of each slot (buffer) of the program, indexed by the slot's number */
-    /* rows of an operand that this virtual processor (thread) owns; indexed by vpps_operand.dealt, which is 0 for operands with all rows */
+    /* rows that this thread owns of operands whose rows threads divide; index: vpps_operand.dealt (0: not divided) */
     vpps_rows *own;
     /* for each axis (0: vertices; d: list members): number of floats of all its slots (buffers), for one vertex or member */
     uint32_t floats[VPPS_AXES];
     uint32_t tile; /* most vertices that are computed together (in a tile) */
 } vpps_tile_layout;
 
-/* A tile (vertices computed together), or a part. Arrays are indexed by axis (0: vertices; d: members of list input d - 1). */
+/* A tile (vertices computed together) or, while a step runs, the part of it that the step computes. Arrays are indexed
+ * by axis: 0: vertices; d: nodes that list input d - 1 (of any number of nodes) reads. */
 typedef struct vpps_tile {
     vpps_vp *vp;
     const vpps_kernels *kernels;
@@ -30,22 +31,22 @@ typedef struct vpps_tile {
     const vpps_tile_layout *layout;
     const vpps_block_view *view;
     uint32_t stage, member;
-    /* for each axis (0: vertices; d: list members): number, in the block, of the first item of this tile or part; number of items */
+    /* by axis: index in the block (vertices of one cell) of the first vertex or list node computed now; how many */
     uint32_t first[VPPS_AXES], n[VPPS_AXES];
     uint32_t whole[VPPS_AXES]; /* for each axis: number of vertices or list members of the whole tile */
     uint32_t before;           /* number of vertices of the tile before those that this struct covers */
-    /* numbers, in the block, of the vertices where the cell's condition holds; live[first[0]] is the tile's first; NULL: all */
+    /* indices in the block of vertices where the condition holds; the tile's: from live[first[0]] on; NULL: all */
     const uint32_t *live;
     float *region[VPPS_AXES]; /* for each axis (0: vertices; d: a list's members): memory of its buffers */
-    /* for each record (kept values of vertices or list members): address for item 0 of the block; it may lie outside of the record */
+    /* the kept values of the block's vertex (or list node) i are at records[r] + i * kept_words[r], if they exist */
     float *records[VPPS_RECORDS];
     uint32_t task_first[VPPS_AXES], task_items[VPPS_AXES];
     /* offset in device memory of gradients that the task computes for vertices' inputs */
     uint64_t contributions;
 } vpps_tile;
 
-/* Makes, unless it exists, cell->device_program: the tile layouts of all stages, for each virtual processor (thread) of a group. A tile has
- * at most `most` vertices. Fails with MEMORY. */
+/* Makes, unless it exists, cell->device_program: where a tile (vertices computed together, at most `most`) has its
+ * values, for each stage (part of a cell) and each thread of a group. Fails with MEMORY. */
 vpps_status vpps_make_tiles(vpps_compiled_cell *cell, uint32_t most);
 const vpps_tile_layout *vpps_tiles_of(const vpps_compiled_cell *c, uint32_t stage, uint32_t member);
 
@@ -88,9 +89,8 @@ static inline uint32_t vpps_first_of(const vpps_tile *t, const vpps_operand *o) 
     return t->layout->own[o->dealt].first;
 }
 
-/* ---- steps (steps.c, tile_products.c). The functions return false if out of memory. */
-
+/* Multiplies matrices with the vectors of a tile (vertices computed together), as step s says. False: out of memory. */
 bool vpps_tile_product(const vpps_tile *t, const vpps_program_step *s);
 
-/* Runs all steps of the stage (part of a cell) over the tile (vertices that are computed together). */
+/* Runs all steps of the stage (part of a cell) over the tile (vertices computed together). False: out of memory. */
 bool vpps_run_tile(vpps_tile *t);

@@ -66,7 +66,6 @@ static void multiply_block(const vpps_tile *t, const product *p, const vpps_matr
     }
 }
 
-/* Computes a step's product in fp32, matrix by matrix. */
 static void multiply_fp32(const vpps_tile *t, const vpps_program_step *s, product *p) {
     for (uint32_t k = 0; k < s->n; k++) {
         const vpps_operand *o = vpps_operands_of(t, s) + k;

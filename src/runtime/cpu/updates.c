@@ -54,8 +54,8 @@ static double squares(vpps_vp *vp, const vpps_block_view *view, const vpps_opera
     return sum;
 }
 
-/* Returns an upper bound of the squared norms of the block's gradients that the update computes, to detect non-finite gradients. The norm
- * of the sum of dy x^T over the vectors is at most the root of (sum of |dy|^2) * (sum of |x|^2). */
+/* Returns an upper bound of the squared norms of gradients that the update computes for a block (vertices of one cell),
+ * to detect non-finite ones before: |sum of dy x^T|^2 <= (sum of |dy|^2) * (sum of |x|^2). */
 static double bounds(vpps_vp *vp, const vpps_block_view *view) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_compiled_cell *c = view->cell;
@@ -103,8 +103,8 @@ static vpps_outer outer_of(const vpps_cpu *cpu, uint32_t param, const vpps_block
             if (vpps_outer_of((*view)->cell, i).param == param) return vpps_outer_of((*view)->cell, i);
 }
 
-/* Returns the sum of squares of the virtual processor's rows of a matrix's gradient, block by block. A gradient that the update computes is
- * computed here a first time, so that the sum has the same bits as if the gradient were in memory. */
+/* Returns the sum of squares of this thread's rows of a matrix's gradient. A gradient that is not stored, since the
+ * update computes it block by block, is computed here as well, with the same bits as if it were stored. */
 static double squares_of_matrix(vpps_vp *vp, uint32_t param) {
     const vpps_cpu *cpu = vp->cpu;
     const uint32_t cols = cpu->model->params[param].cols;

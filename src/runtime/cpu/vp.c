@@ -1,4 +1,4 @@
-/* vp.c - a virtual processor: runs its part of each task of the script. */
+/* vp.c - a virtual processor (worker that owns matrix rows): runs its part of each task of the batch's program. */
 #include "runtime/cpu/cpu.h"
 
 /* ---------------------------------------------------------------- barriers
@@ -63,7 +63,7 @@ static vpps_wait_end wait_before(vpps_vp *vp, const vpps_task *t, uint64_t limit
     return VPPS_WAIT_REACHED;
 }
 
-/* Signals the task's barrier. If barriers are trees of counters, the virtual processor's next task waits for this barrier. */
+/* Signals the task's barrier. In a tree of counters, the next task t[1] waits for it and has its number of signals. */
 static void signal_barrier(vpps_vp *vp, const vpps_task *t) {
     vpps_cpu *cpu = vp->cpu;
     if (cpu->meetings.taken) {
