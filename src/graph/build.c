@@ -192,7 +192,8 @@ vpps_node vpps_input(vpps_graph *g, uint32_t rows, uint32_t cols, const float *d
     return vpps_make_node(g, &s, NULL, 0, NULL, at, false);
 }
 
-/* Checks that an index is less than `limit`. The index may come from vpps_pull_index in a cell; vpps_apply then checks its value. */
+/* Checks that *index is below `limit`, or a result of vpps_pull_index: an integer that each vertex (use of the cell) is
+ * given. Sets *pulled in the latter case, and *index to the integer's number; vpps_apply will check the integer. */
 static bool check_index(vpps_graph *g, const char *what, uint32_t *index, uint32_t limit, bool *pulled) {
     *pulled = g->recording && vpps_is_pulled_index(g, *index, index);
     if (*pulled || *index < limit) return true;

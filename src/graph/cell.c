@@ -62,8 +62,8 @@ vpps_node vpps_gather(vpps_graph *g, uint32_t child, uint32_t output, uint32_t r
 
 _Static_assert(VPPS_CELL_LISTS == 4 && VPPS_AXES == 5, "vpps.h says how many lists a cell may have");
 
-/* Adds an input to the recorded cell that reads list number `list` (any number of nodes, the list's members). That number is in use
- * already, or is the next one, which begins a new list. keep_cell sets the input's first child when recording ends. */
+/* Adds to the cell being recorded an input that reads list number `list`: any number of nodes per vertex. The list has
+ * inputs already, or is the next new one. At which child lists begin is set when recording ends (keep_cell). */
 static vpps_node add_list_input(vpps_graph *g, const char *what, uint32_t list, vpps_cell_input input) {
     vpps_cell_data *c = recording_of(g, what);
     if (!c) return VPPS_NO_NODE;
@@ -210,7 +210,7 @@ static vpps_cell_offer offer_of(vpps_cell_data *c, uint32_t t) {
 
 static uint8_t op_of(const vpps_cell_data *c, uint32_t t) { return c->signatures[c->nodes[t].signature].op; }
 
-/* Returns how many integers a vertex has: one for each caller's index that is a class or row, and one if the cell has dropout. */
+/* Returns how many integers a vertex has: one per result of vpps_pull_index that is a loss's class, one for dropout. */
 static uint32_t count_numbers(const vpps_cell_data *c) {
     uint32_t n = 0;
     bool dropout = false;
@@ -305,8 +305,8 @@ static vpps_node input_node(const vpps_cell_data *c, const uint32_t *record, uin
     return vpps_own_nodes(c, record)[at];
 }
 
-/* Returns the cell's description of output k of a vertex; k counts the outputs for nodes outside cells if `pushed`, else the outputs for
- * parent vertices. NULL: the vertex has no cell or no such output. */
+/* Returns output k of vertex v as its cell describes it: the output's node and shape. k counts the outputs for nodes
+ * outside cells (`pushed`), or those for parent vertices. NULL: v has no cell, or the cell no such output. */
 static inline const vpps_cell_offer *find_offer(const vpps_graph *g, vpps_vertex v, uint32_t k, bool pushed) {
     if (v >= g->n_vertices || g->vertices[v].cell == VPPS_SOURCE_VERTEX) return NULL;
     const vpps_cell_data *c = vpps_cell_of(g, g->vertices[v].cell);
@@ -462,8 +462,9 @@ static bool repeats_lists(const vpps_graph *g, const vpps_cell_data *c, const ui
     return true;
 }
 
-/* Writes to the array `to` the child vertices that a vertex's lists read, then its list inputs' nodes; nothing if the latest vertex with lists has
- * the same lists. *position becomes the nodes' index in g->words. Returns the end of what was written. NULL: the graph has failed. */
+/* Writes to `to` what the list inputs of a new vertex read (list l: members[l] nodes): child vertices, then all nodes.
+ * Writes nothing if the latest vertex with lists reads the same. *position: index in g->words of the nodes. Returns
+ * the end of what was written. NULL: the graph has failed. */
 static __attribute__((noinline)) uint32_t *take_lists(vpps_graph *g, const vpps_cell_data *c, const uint32_t *members,
                                                       const vpps_application *a, uint32_t *position, uint32_t *to) {
     uint32_t first[VPPS_AXES] = {0}; /* for each list input: number of children that preceding lists read */
@@ -515,7 +516,7 @@ static bool check_members(vpps_graph *g, const vpps_cell_data *c, const uint32_t
 /* Checks that an application (vertex being made) has the cell's numbers of children, nodes and indices; finds its lists' lengths. */
 static bool check_counts(vpps_graph *g, const vpps_cell_data *c, const vpps_application *a, uint32_t *members) {
     if (!count_members(g, c, a, members)) return false;
-    /* a cell's only list may read all remaining children */
+    /* true: the cell's only list input reads children, and no length is given: it reads all remaining children */
     const bool any = c->n_lists == 1 && c->gathered[1] && !a->n_lists;
     /* the number of children that the cell needs: those before the first list, then the members of the lists of children */
     uint64_t n = c->list_first;
@@ -616,7 +617,7 @@ vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a) {
     const vpps_vertex v = add_vertex(g, (vpps_vertex_data){a->cell, at, g->n_nodes});
     if (v == VPPS_NO_VERTEX) return v;
     g->n_words = (size_t)(words - g->words);
-    if (c->n_nodes) { /* a cell without nodes only passes inputs on, so its vertices need no record */
+    if (c->n_nodes) { /* else the vertex only passes its inputs on: it computes nothing, and is not in g->records */
         uint32_t *record_of = g->node_record + g->n_nodes;
         for (uint32_t k = 0; k < c->n_outputs; k++) record_of[k] = n_records;
         g->records[g->n_records++] = (vpps_record){a->cell, g->n_nodes, at};

@@ -7,13 +7,13 @@
 typedef struct count {
     const vpps_graph *g;
     uint8_t *gradient; /* for each node: whether it depends on a trained parameter */
-    /* for each value of the vertex that is being counted: whether the value depends on a trained parameter. First the inputs, then the ops'
-     * results; a list has a flag for each member. */
+    /* for each value inside the vertex (applied cell) that is counted: a flag: does it depend on a trained parameter?
+     * First the inputs, then the ops' results; a list input has a value for each node that it reads. */
     uint8_t *inside;
-    size_t *at; /* for each input and then each op of the vertex's cell: index of its first flag in `inside` */
+    size_t *at; /* for each input, then each op, of the vertex's cell: index of its first value's flag in `inside` */
     /* for each operand of the op that is being counted: whether the operand, or any member of a list, depends on a trained parameter */
     uint8_t *operands;
-    uint8_t *used; /* for each entry of each parameter: whether its bytes and flops have been counted */
+    uint8_t *used; /* for each row of a lookup table, and each other parameter: whether its bytes were counted */
     size_t *first; /* for each parameter: index in `used` of its first entry's flag */
     vpps_cost cost;
 } count;

@@ -79,8 +79,8 @@ static bool same_signature(const vpps_graph *g, const vpps_signature *a, const v
            (!a->n_matrices || !memcmp(g->matrices + a->first_matrix, b_matrices, a->n_matrices * sizeof *b_matrices));
 }
 
-/* Returns the index of a signature in the graph's table; adds the signature if it is new. UINT32_MAX: out of memory, and the graph fails.
- * `matrices` has s->n_matrices members; this function sets s->first_matrix. */
+/* Returns the index in g->signatures of *s (op, shape and parameters of a node, stored once for equal nodes); adds *s
+ * if it is new, with its n_matrices matrices. UINT32_MAX: out of memory, and the graph fails. */
 static uint32_t intern(vpps_graph *g, vpps_signature *s, const vpps_param *matrices) {
     const uint64_t hash = hash_signature(s, matrices);
     for (uint32_t at = vpps_index_first(hash), i; (i = vpps_index_next(&g->signature_index, hash, &at)) != UINT32_MAX;)
@@ -98,7 +98,7 @@ static uint32_t intern(vpps_graph *g, vpps_signature *s, const vpps_param *matri
     return g->n_signatures++;
 }
 
-/* Number of signatures that a cleared graph keeps at most; the limit is for programs that use ever new shapes. */
+/* A cleared graph drops its signatures (each a node's op and shape, stored once) if there are more than this number. */
 enum { SPARE_SIGNATURES = 4096 };
 
 void vpps_graph_clear(vpps_graph *g) {
@@ -118,8 +118,8 @@ void vpps_graph_clear(vpps_graph *g) {
     }
 }
 
-/* Finds the signature (op and shape) of node x, and its axis (0, or 1 + number of the list for whose members x has values) unless `axis` is NULL.
- * The node belongs to the cell being recorded, if one is. False: there is no such node. */
+/* Finds op and shape of node x, of the cell being recorded if one is. *axis (axis may be NULL): 1 + l if x has a value
+ * for each node that list l of the cell reads, else 0. False: there is no such node. */
 static bool find_signature(const vpps_graph *g, vpps_node x, vpps_signature *out, uint32_t *axis) {
     uint32_t unused;
     if (!axis) axis = &unused;
@@ -187,7 +187,7 @@ vpps_node vpps_fail_lists(vpps_graph *g, const char *what, uint32_t a, uint32_t 
                            b - 1, g->recording->name);
 }
 
-/* Finds the axis of an op's result in a recorded cell: 1 + number of the list for whose members it has values, else 0. False: failed. */
+/* Finds the axis of an op's result in the recorded cell: 1 + l if there is a value for each node of list l, else 0. */
 static bool find_axis(vpps_graph *g, vpps_op op, uint32_t n, const vpps_node *args, uint32_t *axis) {
     vpps_cell_data *c = g->recording;
     const bool of_all = vpps_takes_members(op);
@@ -210,7 +210,7 @@ static bool find_axis(vpps_graph *g, vpps_op op, uint32_t n, const vpps_node *ar
 vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *matrices, uint32_t n,
                          const vpps_node *args, uint32_t imm, bool imm_pulled) {
     uint32_t axis = 0;
-    /* only a cell can have inputs that are lists */
+    /* in a cell, an argument may be a list (any number of nodes): the op may then run for each of its nodes */
     if (g->recording && !find_axis(g, (vpps_op)s->op, n, args, &axis)) return VPPS_NO_NODE;
     uint32_t signature = intern(g, s, matrices);
     if (signature == UINT32_MAX) return VPPS_NO_NODE;

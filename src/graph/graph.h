@@ -46,7 +46,7 @@ typedef enum vpps_shape_rule {
 typedef enum vpps_flops_per {
     VPPS_PER_RESULT,   /* flops are counted per element of the op's result */
     VPPS_PER_ARGUMENT, /* flops are counted per element of the op's first argument */
-    VPPS_PER_MEMBER    /* flops are counted per element of the result and member (weighted_sum: not for weights) */
+    VPPS_PER_MEMBER    /* flops are counted per result element and value that the op combines (sum: per term) */
 } vpps_flops_per;
 
 enum {
@@ -55,7 +55,7 @@ enum {
     VPPS_MANY_ELEMS = 1 << 22, /* values must have fewer elements than this */
     VPPS_CELL_MOST = 64,       /* most inputs, outputs, lookups and integers of a cell: 64 bits hold a set of them */
     VPPS_CELL_LISTS = 4,       /* maximum number of list inputs of one cell (each reads any number of nodes) */
-    /* number of axes: a vertex has one value of axis 0, and for each member of its list input number l a value of axis l + 1 */
+    /* most axes of a cell. Axis 0: a value per vertex (use of the cell); axis l + 1: one per node that list l reads */
     VPPS_AXES
 };
 
@@ -66,7 +66,7 @@ typedef struct vpps_op_row {
     vpps_op_class op_class;
     vpps_flops_per per;
     uint8_t flops, backward_flops;
-    const char *operands; /* letters of the forward instruction's operands, see ops.def */
+    const char *operands; /* what the forward instruction reads, a letter each, such as a: argument 0 (see ops.def) */
 } vpps_op_row;
 
 extern const vpps_op_row vpps_ops[VPPS_OP_COUNT];
@@ -94,11 +94,12 @@ typedef struct vpps_signature {
 } vpps_signature;
 
 typedef struct vpps_op_node {
-    uint32_t signature; /* index of the node's signature in the graph or the cell */
+    uint32_t signature; /* index in `signatures`, which stores the op, shape and parameters of equal nodes once */
     uint32_t args;      /* index of the first argument in the graph's `words`, or in the cell's `args` */
     uint32_t n_args;
-    /* The op's integer. lookup: row, or pool offset of a kept value; cross_entropy, smooth_label, hinge: class; slice: first row; scale,
-     * elu, constant, rms_norm: bits of a float; input: index in graph->data; concat over a list: greatest number of members. */
+    /* The op's integer. lookup: row, or offset in device memory of a value that an earlier batch left there;
+     * losses: class; slice: first row; scale, elu, constant, rms_norm: bits of a float; input: index in graph->data;
+     * concat over a list: greatest number of members. */
     uint32_t imm;
 } vpps_op_node;
 
@@ -136,20 +137,20 @@ typedef struct vpps_cell_data {
     vpps_signature *signatures; /* ops and shapes of the cell's nodes; while the cell is recorded, its graph has them */
     vpps_param *matrices;
     uint32_t n_signatures;
-    /* nodes of the cell; their arguments are in `args`. `imm` of a lookup or loss: an integer, or the number of an index (imm_pulled) */
     vpps_op_node *nodes;
     /* for each node: its axis (0: one value for the vertex; l + 1: a value for each member of list input l) */
     uint8_t *axis;
     /* for each node: whether its op takes all members of a list at once, as softmax of a list of scalars, weighted_sum and concat do */
     uint8_t *over_list;
-    /* for each node: whether `imm` is the number of an index that the caller gives for each vertex */
+    /* for each node: whether its row or class is not `imm`, but the vertex's integer number `imm` (vpps_pull_index) */
     uint8_t *imm_pulled;
     uint32_t *args;
     vpps_cell_input *inputs;
-    /* for each output made by vpps_scatter, and for each made by vpps_push: a node's number, or VPPS_CELL_INPUT | an input's number */
+    /* The nodes that are outputs, read by parent vertices (scattered) or by nodes outside cells (pushed). An input that
+     * is passed on as an output: VPPS_CELL_INPUT | the input's number. */
     uint32_t *scattered, *pushed;
-    /* Set when recording ends. `outputs`: numbers of the nodes that are outputs, each once. `offers`: for each scattered output, then for
-     * each pushed output: its index in `outputs`, and its shape. */
+    /* Set when recording ends. outputs: the nodes that are outputs, each once. offers: index in `outputs` and shape of
+     * each output for parent vertices, then of each output for nodes outside cells. */
     uint32_t *outputs;
     vpps_cell_offer *offers;
     vpps_condition_data condition;
@@ -175,7 +176,7 @@ typedef struct vpps_cell_data {
 /* Returns how many values a vertex has on an axis: 1 on axis 0, on axis l + 1 the number of members of its list l. */
 static inline uint32_t vpps_members(const uint32_t *record, uint32_t axis) { return axis ? record[axis - 1] : 1; }
 
-/* Returns the number of nodes that a vertex reads through its list inputs. */
+/* Returns how many nodes a vertex reads in all through its cell's list inputs (each of them reads any number). */
 static inline uint64_t vpps_list_nodes(const vpps_cell_data *c, const uint32_t *record) {
     uint64_t n = 0;
     for (uint32_t i = 0; i < c->n_inputs && c->n_lists; i++)
@@ -188,10 +189,10 @@ static inline uint64_t vpps_list_nodes(const vpps_cell_data *c, const uint32_t *
 typedef struct vpps_record {
     uint32_t cell;  /* number of the applied cell; VPPS_NODE_RECORD: the vertex is an op */
     uint32_t first; /* number of the vertex's first node; its other nodes have the following numbers */
-    /* Where the vertex's inputs are. An op: index in record_nodes. A cell: position in `words` of, in this order, the number of members of
-     * each list, the position in `words` of the lists' nodes (unused without lists), the nodes of the single inputs, and the caller's
-     * indices. The lists' nodes are adjacent: first the child vertices that lists read, then the nodes of each list input. Consecutive
-     * vertices of a cell that have the same lists share these nodes. */
+    /* Where the inputs of the op or applied cell are. An op outside cells: index in g->record_nodes. A cell: index in
+     * g->words of, in order: how many nodes each list input reads; the index in g->words of these nodes (unused without
+     * list inputs); the node that each other input reads; the integers for vpps_pull_index. Before the lists' nodes are
+     * the child vertices that list inputs read. Consecutive vertices of a cell with equal lists share both. */
     uint32_t at;
 } vpps_record;
 
@@ -199,11 +200,11 @@ typedef struct vpps_record {
 #define VPPS_SOURCE_VERTEX UINT32_MAX
 
 typedef struct vpps_vertex_data {
-    /* number of the vertex's cell; VPPS_SOURCE_VERTEX: a vertex without cell, which consists of given nodes */
+    /* the cell that the vertex applies; VPPS_SOURCE_VERTEX: none, its outputs are existing nodes (vpps_source) */
     uint32_t cell;
-    /* position of the vertex's data in `words`; for a vertex without cell: the number of its nodes, then the nodes */
+    /* index in g->words of what the cell reads (vpps_record.at) or, of a source: number of outputs, then their nodes */
     uint32_t at;
-    uint32_t first; /* number of the vertex's first node */
+    uint32_t first; /* the graph's number of the node that is the vertex's first output */
 } vpps_vertex_data;
 
 /* A value that stays on the device between batches (vpps_keep), and the node that computes the value or, in a later graph, reads it. */
@@ -215,7 +216,7 @@ typedef struct vpps_kept_node {
 
 struct vpps_graph {
     vpps_model *model;
-    uint32_t *node_record; /* for each node: index in the graph's records of the vertex whose output the node is */
+    uint32_t *node_record; /* for each node: index in `records` of the op or applied cell whose output the node is */
     vpps_status status;    /* status of the graph's first failure; stays until the graph is cleared */
     char message[VPPS_MESSAGE_BYTES];
     uint32_t n_nodes;
@@ -231,7 +232,7 @@ struct vpps_graph {
     size_t n_records;
     vpps_op_node *record_nodes;
     size_t n_record_nodes;
-    uint32_t *words; /* arguments of ops; inputs of applied cells */
+    uint32_t *words; /* what ops and applied cells read: node numbers, integers, lengths of lists (vpps_record.at) */
     size_t n_words;
     vpps_vertex_data *vertices;
     size_t n_vertices;
@@ -241,7 +242,7 @@ struct vpps_graph {
 
     bool decides; /* whether the graph has an operation whose work depends on values (argmax, lookup_at) */
 
-    vpps_kept_node *kept; /* nodes that read kept values */
+    vpps_kept_node *kept; /* nodes that read values which earlier batches left on the device (vpps_keep) */
     size_t n_kept;
     vpps_kept_node *keeps; /* nodes whose values stay on the device after the next run */
     size_t n_keeps;
@@ -249,7 +250,8 @@ struct vpps_graph {
     vpps_cell_data *recording; /* the cell that is being recorded on this graph; NULL: none */
 };
 
-/* Return the nodes that a vertex's single inputs read, the nodes that its list inputs read, and the indices that the caller gave. */
+/* Return where the inputs of an applied cell lie in g->words: own_nodes: the nodes that its inputs without lists read;
+ * listed_nodes: the nodes that its list inputs read; indices_of: the integers for vpps_pull_index (rows, classes). */
 static inline const vpps_node *vpps_own_nodes(const vpps_cell_data *c, const uint32_t *record) {
     return record + c->n_lists + 1;
 }
@@ -281,8 +283,8 @@ static inline bool vpps_graph_holds(vpps_graph *g, uint64_t n, const char *what)
     return VPPS_GRAPH_REFUSE(g, VPPS_ARGUMENT, "%s", vpps_error_message());
 }
 
-/* Makes a node with a signature (op and shape), in the graph or in the cell being recorded. `imm_pulled`: whether `imm` is the number of an
- * index that the caller gives for each vertex. */
+/* Makes a node with signature *s (op, shape, parameters), in the graph or in the cell being recorded. `imm`: the op's
+ * integer, such as a class; with imm_pulled: which of the integers given to each vertex (vpps_pull_index) it is. */
 vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *matrices, uint32_t n,
                          const vpps_node *args, uint32_t imm, bool imm_pulled);
 
@@ -302,7 +304,7 @@ vpps_status vpps_add_scattered(vpps_graph *g, vpps_node x);
 /* Makes the graph fail because an op mixes members of two of a cell's lists of children: lists number a - 1 and b - 1. */
 vpps_node vpps_fail_lists(vpps_graph *g, const char *what, uint32_t a, uint32_t b);
 
-/* Returns the signature (op and shape) of node x of a graph; NULL: there is no such node, or the graph records a cell. */
+/* Returns op and shape of node x of a graph. NULL: no such node, or the graph object serves to record a cell. */
 static inline const vpps_signature *vpps_plain_signature(const vpps_graph *g, vpps_node x) {
     if (g->recording || x >= g->n_nodes) return NULL;
     const vpps_record *r = &g->records[g->node_record[x]];
@@ -311,8 +313,8 @@ static inline const vpps_signature *vpps_plain_signature(const vpps_graph *g, vp
     return &c->signatures[c->nodes[c->outputs[x - r->first]].signature];
 }
 
-/* Finds a node of the graph, or a node or input of the recorded cell. *out gets its rows, cols and op; *axis (unless NULL) gets 0, or 1 +
- * the number of its list. False: x is none of these, and the graph fails; `what` names the op in the message. */
+/* Finds node x of the graph or, while a cell is recorded, the cell's node or input x. *out: rows, cols, op. *axis (may
+ * be NULL): 1 + l if x has a value per node that list l of the cell reads, else 0. False: no such x, and g fails. */
 bool vpps_node_signature(vpps_graph *g, const char *what, vpps_node x, vpps_signature *out, uint32_t *axis);
 
 /* Makes a node that reads a kept value (vpps_keep), which lies at word `offset` of the device's memory pool. */

@@ -1,4 +1,4 @@
-/* many.c - makes many vertices or nodes from arrays, by calling the function for a single one in a loop. */
+/* many.c - calls that make many vertices (uses of a cell) or nodes (results of operations) at once, from arrays. */
 #include "graph/graph.h"
 
 uint32_t vpps_graph_vertices(const vpps_graph *g) { return g ? (uint32_t)g->n_vertices : 0; }

@@ -84,5 +84,5 @@ bool vpps_writes_gradient(const vpps_parameter_data *p);
 /* Makes `kind` the optimizer to which the parameters' state belongs, and drops the state of another optimizer. */
 void vpps_take_over_states(vpps_model *model, vpps_optimizer_kind kind);
 
-/* Gives every parameter, or only tables divided among processes, `states` arrays of optimizer state (zeros at first). Fails with MEMORY. */
+/* Allocates `states` zeroed optimizer arrays for each parameter, or only for lookup tables that processes divide. */
 vpps_status vpps_need_states(vpps_model *model, uint32_t states, bool shared_out_alone);

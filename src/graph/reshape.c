@@ -75,7 +75,7 @@ vpps_node vpps_select_rows_at(vpps_graph *g, vpps_node x, vpps_node numbers) {
     return vpps_make_node(g, &s, NULL, 2, (vpps_node[]){x, numbers}, 0, false);
 }
 
-/* Returns constant row numbers as a vector node: an input in a graph, stacked constants in a cell. */
+/* Returns row numbers as a vector: a vpps_input or, while a cell is recorded (which allows none), constants. */
 static vpps_node fixed_numbers(vpps_graph *g, uint32_t n, const uint32_t *rows) {
     float *data = malloc(n * sizeof *data);
     vpps_node *nodes = malloc(n * sizeof *nodes), x = VPPS_NO_NODE;
