@@ -24,7 +24,8 @@ static bool constant(const operation *o, uint32_t k, float *f) {
     return true;
 }
 
-/* Returns argument 0 of the operation that makes argument k; its `value` is VPPS_NONE if its axis (vertex or list) is not that of argument k. */
+/* If o's argument k is made by an operation, returns that operation's argument 0. The result's `value` is VPPS_NONE if
+ * one of both is a value per vertex, and the other one per node of a list input (any number of nodes). */
 static vpps_cell_arg below(const operation *o, uint32_t k) {
     const vpps_cell_value *x = arg(o, k);
     vpps_cell_arg a = o->c->args[x->first_arg];

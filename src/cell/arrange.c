@@ -9,7 +9,6 @@ static const uint32_t *operand(const vpps_layout_batch *b, uint32_t o) { return 
 
 /* ---------------------------------------------------------------- copies */
 
-/* Returns whether an operand contains a value twice, so that no order of the values avoids a copy. */
 static bool is_broadcast(const uint32_t *values, uint32_t n) {
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = 0; k < i; k++)
@@ -44,8 +43,8 @@ static bool lies_in_order(const uint32_t *place, const uint32_t *values, uint32_
     return true;
 }
 
-/* Chooses the order of the batch's operations: that of one operand's values in memory, which most operands share; at a tie, the
- * present order. Returns the operand. NONE: no operand's values are adjacent. */
+/* Returns the operand in whose values' order in memory the operations of a batch (run as one) should run: most operands
+ * have that order, and at a tie it is the batch's own. NONE: no operand's values are adjacent. */
 static uint32_t leader(const uint32_t *place, const vpps_layout_batch *b) {
     uint32_t best = NONE, most = 0;
     for (uint32_t o = 0; o < b->n_operands; o++) {
@@ -116,7 +115,7 @@ static uint64_t cost_of(const search *s, const uint32_t *order) {
     return copied_words(&forward) << 32 | copied_words(&backward);
 }
 
-/* Puts the values of operand o side by side, in the order of operand `like`'s values in memory. The operand's value number `where` stays. */
+/* Puts operand o's values (one for each operation) side by side, ordered as `like`'s values, around value `where`. */
 static void move(const search *s, const vpps_layout_batch *b, uint32_t o, uint32_t like, uint32_t where,
                  uint32_t *order) {
     const uint32_t *values = operand(b, o), *pattern = operand(b, like);
@@ -142,7 +141,7 @@ static uint64_t descend(const search *s, uint32_t *order) {
         before = best;
         for (uint32_t i = 0; i < s->n_batches; i++) {
             const vpps_layout_batch *b = &s->batches[i];
-            const uint32_t n = b->n_operands, all = n; /* if o is `all`, all n operands are moved */
+            const uint32_t n = b->n_operands, all = n; /* o, below: the operand to move; o == all: all operands */
             const bool small = b->width <= MOST_WIDTH && n <= MOST_OPERANDS;
             for (uint32_t m = 0; small && m < n * b->width * (n + 1) && best; m++) {
                 const uint32_t o = m % (n + 1), like = m / (n + 1) % n, where = m / (n + 1) / n;
@@ -244,7 +243,7 @@ static bool add_batch(arranger *a, const uint32_t *members, uint32_t width) {
     const uint32_t n_operands = 1 + a->c->values[members[0]].n_args, first = a->n_operands;
     if (!VPPS_RESERVE(a->operands, first + (size_t)n_operands * width) || !VPPS_RESERVE(a->batches, a->n_batches + 1u))
         return false;
-    for (uint32_t o = 0; o < n_operands; o++) /* operand 0: the values themselves */
+    for (uint32_t o = 0; o < n_operands; o++) /* operand 0: the results; operand o > 0: argument o - 1 */
         for (uint32_t i = 0; i < width; i++)
             a->operands[a->n_operands++] =
                 a->variable[o ? a->c->args[a->c->values[members[i]].first_arg + o - 1].value : members[i]];

@@ -10,21 +10,23 @@ typedef struct vpps_layout_batch {
     const uint32_t *operands; /* operand o of operation i is operands[o * width + i] */
 } vpps_layout_batch;
 
-/* The copies that batches need for one order of all values in memory. Each operand or result needs one copy, or none. */
+/* What batches (operations run as one) copy so that each operand's values, one for each operation, are adjacent. */
 typedef struct vpps_layout_copies {
     /* number of operands (gathers) and results (scatters) that are copied, since their values are not adjacent in the operations' order */
     uint32_t gathers, scatters;
-    /* number of operands with a value that occurs twice; such an operand is copied in any order of the values */
+    /* operands that are one value for two operations of a batch, and so are copied in any order of the values */
     uint32_t broadcasts;
     uint64_t gathered, scattered, broadcast; /* words copied by gathers, scatters and broadcasts */
 } vpps_layout_copies;
 
-/* Counts the copies that batches need if n values lie in this order in memory. words[v]: size of value v; `place`: scratch, n elements. */
+/* Counts what batches (operations run as one) copy so that each operand's values are adjacent, if n values lie in this
+ * order in memory. words[v]: size of value v; `place`: scratch memory, n elements. */
 void vpps_count_copies(uint32_t n, const uint32_t *order, const vpps_layout_batch *batches, uint32_t n_batches,
                        const uint32_t *words, uint32_t *place, vpps_layout_copies *out);
 
-/* Finds an order of n values in memory for which few words are copied; order[p] is the number of the value at place p. Copies in the first
- * n_forward batches (forward) count most. Equal arguments give equal orders. False: out of memory. */
+/* Finds an order of n values in memory in which batches (operations run as one) copy few words to have adjacent
+ * operands; order[p]: value at place p. Equal arguments give equal orders. The first n_forward batches (those of
+ * forward) count most. False: out of memory. */
 bool vpps_plan_layout(uint32_t n, const vpps_layout_batch *batches, uint32_t n_batches, uint32_t n_forward,
                       const uint32_t *words, uint32_t *order);
 
@@ -34,13 +36,13 @@ typedef struct vpps_cell_copies {
 } vpps_cell_copies;
 
 typedef struct vpps_cell_layout {
-    vpps_cell_copies as_made; /* copies that are needed if the values lie in memory in order of creation */
-    /* copies that are needed in the order of vpps_plan_layout, or in order of creation if that order needs fewer copies */
+    vpps_cell_copies as_made; /* copies of operands if the values lie in order of creation */
+    /* copies of operands in the order of vpps_plan_layout or, if that is no better, in order of creation */
     vpps_cell_copies arranged;
 } vpps_cell_layout;
 
-/* Counts the copies that a compiled cell would need so that its equal operations could run as one. Fails with MEMORY. */
+/* Counts what a vertex would copy if equal operations ran as one, on adjacent operands in memory. Fails with MEMORY. */
 vpps_status vpps_arrange_cell(const vpps_compiled_cell *c, vpps_cell_layout *out);
 
-/* Returns how many words the copies of x move for a vertex, in forward and backward together. */
+/* Returns how many words are copied for a vertex, in forward and backward, to make operands and results adjacent. */
 uint64_t vpps_copied_words(const vpps_cell_copies *x);

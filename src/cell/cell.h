@@ -21,7 +21,7 @@
 typedef enum vpps_cell_kind {
     VPPS_VALUE_INPUT,     /* an input, read from another vertex; the script (the batch's program) tells where it lies */
     VPPS_VALUE_LOOKUP,    /* an entry of a lookup table; the batch's program (script) has the entry's number */
-    VPPS_VALUE_DATA,      /* numbers that the caller gives (input op), which are part of the script */
+    VPPS_VALUE_DATA,      /* numbers that the caller gives (vpps_input), which the batch's program (script) contains */
     VPPS_VALUE_PARAMETER, /* a parameter vector of the model */
     /* gradient of an output: the sum of the gradients that the vertices reading the output compute */
     VPPS_VALUE_GRADIENT,
@@ -48,7 +48,7 @@ enum { VPPS_RECORD_FORWARD = VPPS_AXES, VPPS_RECORD_BACKWARD, VPPS_RECORDS };
 
 static inline bool vpps_is_pass_record(uint32_t record) { return record >= VPPS_AXES; }
 
-/* Returns the axis of a record's values: 0 if they belong to the vertex, d if they belong to the members of its list input d - 1. */
+/* Returns d if a record (memory area) has values for each node that list input d - 1 reads; 0: values of the vertex. */
 static inline uint32_t vpps_axis_of(uint32_t record) { return vpps_is_pass_record(record) ? 0 : record; }
 
 /* The passes of a cell's work, in the order in which they run. The main passes run level by level (a level: vertices whose children are
@@ -75,7 +75,7 @@ typedef struct vpps_cell_arg {
 
 /* A count that depends on the lengths of a vertex's list inputs (each reads any number of nodes, the list's members). */
 typedef struct vpps_cell_count {
-    /* the count is base + sum over d from 1 on of list[d] * (number of members of list number d - 1); list[0] is 0 */
+    /* the count, of terms or elements, is base + list[d] * (nodes that list input d - 1 reads), summed over d > 0 */
     uint32_t base, list[VPPS_AXES];
 } vpps_cell_count;
 
@@ -94,9 +94,10 @@ typedef enum vpps_number_kind {
     /* the operand is number `word` of the integers that the script (the batch's program) has for the vertex */
     VPPS_NUMBER_WORD,
     VPPS_NUMBER_INVERSE, /* the operand is the float 1 / count, or 0 if `count` is 0 */
-    /* the operand is `count` + the position of the list member in its list */
+    /* the operand is an argument's number in a MAX_OF or MIN_OF: `count` + the list member's position in its list */
     VPPS_NUMBER_POSITION,
-    /* dropout: number of the operation's first element: vertex's integer `word` + `count` + member's position * elements per member */
+    /* Dropout: number of the value's first element among all elements of the batch that dropout may zero. It is the
+     * vertex's integer number `word` + `count` + (list member's position) * (elements of the value). */
     VPPS_NUMBER_ELEMENT
 } vpps_number_kind;
 
@@ -132,9 +133,9 @@ typedef struct vpps_cell_value {
     uint8_t split; /* vpps_split */
     uint8_t pass;  /* vpps_pass */
     bool kept;     /* whether the value is kept in memory for another stage (part of the program), vertex or the host */
-    uint8_t record; /* area of memory (record) of a kept value: its axis, or VPPS_RECORD_FORWARD or ..._BACKWARD */
+    uint8_t record; /* a kept value's memory area: `axis`, or VPPS_RECORD_FORWARD or _BACKWARD: used in one only */
     uint32_t rows, cols;
-    uint32_t first_arg, n_args; /* args[first_arg] to args[first_arg + n_args - 1]; of a RUN: in isa.def's order */
+    uint32_t first_arg, n_args; /* the operands: args[first_arg] to args[first_arg + n_args - 1] of the cell */
     uint32_t stage;             /* number of the stage (part of the program) that makes the value; VPPS_NONE: none */
     uint32_t offset;            /* number of a kept value's first word in its record (area of memory) */
     union {
@@ -144,8 +145,8 @@ typedef struct vpps_cell_value {
         vpps_param vector; /* PARAMETER: the vector */
         vpps_cell_run run; /* RUN: the instruction */
         vpps_param bias;   /* PRODUCT: the bias vector that is added to the product; VPPS_NO_PARAM: none */
-        /* PRODUCT_T: number of partial sums whose sum is the value. If processors own columns (vpps_row_rule), processor m computes its rows
-         * (vpps_share_rows) of partial sum m % shares, from an equal part of the operands' elements. */
+        /* PRODUCT_T, a product with transposed matrices: number of partial sums that are added up to the value, if
+         * virtual processors divide its rows. Each takes another part of the multiplied vectors' elements. */
         uint32_t shares;
     };
 } vpps_cell_value;
@@ -178,10 +179,10 @@ typedef struct vpps_cell_stage {
     uint8_t pass, split;
     bool backward;
     bool uses_pass_record; /* whether the stage uses memory whose values are for forward alone or backward alone */
-    /* Relative costs, by which processors divide the vertices: [0] per vertex, [d] per member of list d - 1; all 0 without lists. */
+    /* relative cost of a vertex [0], and of each node of list input d - 1 [d]; processors divide vertices by it */
     uint32_t work[VPPS_AXES];
     uint32_t owner;    /* if one virtual processor alone runs the stage: 1 + the processor's number; else 0 */
-    uint32_t first, n; /* the stage computes n values: order[first] to order[first + n - 1] */
+    uint32_t first, n; /* this part of the cell computes the values order[first] to order[first + n - 1] */
     /* the last stage that all virtual processors must have finished at a vertex before this stage runs there; VPPS_NONE: none */
     uint32_t after;
     /* inputs: inputs of the cell that the stage reads; outputs: outputs that it computes */
@@ -208,12 +209,14 @@ typedef struct vpps_row_rule {
     uint32_t unit; /* number of rows in a block; each virtual processor owns whole blocks */
     /* If `least` is not 0: a matrix is divided among processors if it has at least `least` rows. */
     uint32_t least;
-    /* If `least` is 0: matrices with at least `unit` rows per processor are divided and, unless `enough` is 0, those with `enough` rows. */
+    /* if `least` is 0: a matrix is divided among n processors if it has n * unit rows or `enough` rows (if not 0) */
     uint32_t enough;
-    uint32_t columns; /* whether processors own columns too: transposed products then have few partial sums or none */
+    /* whether each processor owns columns, too, to compute rows of products with transposed matrices, not partial sums */
+    uint32_t columns;
     /* if all matrices of a cell together have fewer elements than this, processors divide the vertices instead of the rows of matrices */
     uint32_t split_elems;
-    /* wide_elems replaces the limit split_elems in levels of the graph with at least `wide` (not 0) vertices per processor */
+    /* wide_elems replaces split_elems if a cell has on average `wide` or more vertices (but not 0) per processor and
+     * level of the graph (vertices that can be computed at once) */
     uint32_t wide, wide_elems;
 } vpps_row_rule;
 
@@ -229,11 +232,11 @@ typedef struct vpps_cell_needs {
     uint64_t asked_gradients; /* bit k: the caller asked for the gradient of output k */
     uint32_t training, drops; /* training: whether the batch trains; drops: whether dropout is on */
     uint32_t fixed;           /* whether the parameters are fixed: none gets a gradient */
-    /* whether the device supports gradients stored as two factors (vpps_cell_contribution.scaled) */
+    /* whether the device can store gradients for a list's nodes as a vector and, per node, a scalar to multiply by */
     uint32_t scales;
     uint32_t in_place; /* whether instructions can read and write values in memory, without buffers (in_place.c) */
     uint32_t group;    /* number of virtual processors (VPs) of a group */
-    /* 0: all processors of a group run the main passes' stages (parts of the cell); else one runs them all: 1 + its number */
+    /* 0: a group's processors share the work done level by level (main passes); else one does it all: 1 + its number */
     uint32_t owner;
     vpps_row_rule rows; /* the device's rule */
 } vpps_cell_needs;
@@ -241,7 +244,7 @@ _Static_assert(sizeof(vpps_cell_needs) == 7 * sizeof(uint64_t) + 14 * sizeof(uin
 
 /* The meaning of an integer that the batch's program (script) has for each vertex of a cell, besides the offsets of the inputs. */
 typedef enum vpps_word_kind {
-    VPPS_WORD_INDEX, /* number `value` (of vpps_cell_word) of the indices that the caller gives for the vertex */
+    VPPS_WORD_INDEX, /* the vertex's index number `value`: the caller gives it with the vertex (vpps_pull_index) */
     VPPS_WORD_IMM,   /* for a vertex that is one op: the op's integer, such as a class, or the bits of the op's float */
     /* dropout: number of the vertex's first element in the batch, which determines the random mask */
     VPPS_WORD_DROPOUT
@@ -253,9 +256,10 @@ typedef struct vpps_cell_word {
 } vpps_cell_word;
 
 typedef struct vpps_cell_lookup {
-    /* the table; VPPS_NO_PARAM: the entry is a value kept by vpps_keep, and its number is its offset in the pool of device memory */
+    /* the table; VPPS_NO_PARAM: values left on the device (vpps_keep): an entry's number is an offset in memory */
     vpps_param table;
-    /* VPPS_WORD_DROPOUT: all vertices look up entry number `value`. Other kinds: the number is the vertex's integer of that kind. */
+    /* Where the number of the table's entry comes from. VPPS_WORD_INDEX: it is the vertex's index number `value`
+     * (vpps_pull_index). VPPS_WORD_IMM: the op's integer. VPPS_WORD_DROPOUT: a constant, `value`. */
     uint8_t kind;
     uint32_t value;
 } vpps_cell_lookup;
@@ -263,7 +267,7 @@ typedef struct vpps_cell_lookup {
 /* An output of the cell. `value`: number of its value in the compiled cell; VPPS_NONE: no vertex reads the output. */
 typedef struct vpps_cell_output {
     uint32_t value;
-    uint32_t node; /* the output's node in the recorded cell */
+    uint32_t node; /* number of the operation (node) that is the output, in the cell that the user recorded */
     /* If the cell has a condition: number of the input that replaces the output where the condition does not hold; VPPS_NONE: zeros do. */
     uint32_t otherwise;
 } vpps_cell_output;
@@ -280,7 +284,7 @@ typedef struct vpps_compiled_cell {
     vpps_cell_output outputs[VPPS_CELL_MOST];
     vpps_cell_lookup lookups[VPPS_CELL_MOST];
     vpps_cell_word words[VPPS_CELL_MOST];
-    /* the recorded cell's inputs; if the cell is a single op: its arguments, marked as `pulled`, with their numbers in `child` */
+    /* the inputs; of a cell made from one op: its arguments, numbered in `child`, `pulled` (given by the caller) */
     vpps_cell_input inputs[VPPS_CELL_MOST];
     uint8_t input_axis[VPPS_CELL_MOST];
     /* for each output: number of the value that is its gradient; VPPS_NONE: the host does not read the gradient */
@@ -288,7 +292,7 @@ typedef struct vpps_compiled_cell {
     uint32_t n_outputs, n_inputs, n_lookups, n_words;
     uint32_t n_lists;
     vpps_condition_data condition;
-    uint32_t holds; /* number of the value that is > 0 where the cell's condition holds (valid until simplify.c runs) */
+    uint32_t holds; /* number of the value > 0 that makes a vertex run (vpps_condition); valid until simplify.c runs */
     /* for each axis (0: single inputs; d: inputs of list d - 1): number of inputs */
     uint32_t inputs_of[VPPS_AXES];
     bool is_data; /* whether the cell is an input op, whose value is data that the batch brings */
@@ -301,7 +305,7 @@ typedef struct vpps_compiled_cell {
     /* stages (parts of the cell) of all passes, in the order in which they run; the stages of pass p begin at first_stage[p] */
     vpps_cell_stage *stages;
     uint32_t n_stages, first_stage[VPPS_PASSES + 1];
-    uint32_t *order; /* numbers of the values in the order of their stages */
+    uint32_t *order; /* numbers of the values in the order in which they are computed */
     /* flops, forward and backward together: [0] per vertex, [d] per member of list input d - 1 */
     uint64_t flops[VPPS_AXES];
     /* for each record (area of kept values): number of words for a vertex or list member */
@@ -357,8 +361,8 @@ static inline bool vpps_rows_dealt(const vpps_cell_needs *needs, uint32_t rows) 
     return rows >= (uint64_t)r->unit * needs->group || (r->enough && rows >= r->enough);
 }
 
-/* Returns whether a device may skip a stage (part of a cell) where the condition does not hold, and set outputs to their `otherwise`. No
- * stage is skipped in training, where backward needs all kept values; nor an eager stage, which may run before the condition is known. */
+/* Returns whether a device may skip a stage (part of the cell) at a vertex whose condition (vpps_condition) is false.
+ * Not in training, where backward reads the stage's values; nor an eager stage, which may precede the condition. */
 static inline bool vpps_stage_may_skip(const vpps_compiled_cell *c, const vpps_cell_stage *s) {
     return c->condition.there && !c->needs.training && (s->pass == VPPS_PASS_MAIN || s->pass == VPPS_PASS_LAZY);
 }
@@ -392,7 +396,7 @@ static inline uint32_t vpps_shares_of(const vpps_cell_value *v) {
 }
 static inline bool vpps_makes_shares(const vpps_cell_value *v) { return vpps_shares_of(v) > 1; }
 
-/* Returns the rows of a value of `rows` rows of which processor m of a group computes a partial sum: sum number m % shares. */
+/* Returns the rows of partial sum m % shares (of a product with `rows` rows) that processor m of a group computes. */
 static inline vpps_rows vpps_share_rows(const vpps_cell_needs *needs, uint32_t rows, uint32_t shares, uint32_t m) {
     return vpps_rows_of(rows, needs->rows.unit, needs->group / shares, m / shares);
 }
@@ -400,7 +404,7 @@ static inline vpps_rows vpps_share_rows(const vpps_cell_needs *needs, uint32_t r
 /* Returns the distance in words between the beginnings of two successive partial sums of a value of `words` words. */
 static inline uint32_t vpps_share_words(uint32_t words) { return words < 16 ? words : (words + 15) & ~15u; }
 
-/* Returns the number of words that a kept value takes in its record (memory area), all partial sums included. */
+/* Returns how many words a kept value takes in memory, with all partial sums if processors store such. */
 static inline uint32_t vpps_place_words(const vpps_cell_value *v) {
     return vpps_share_words(vpps_value_words(v)) * vpps_shares_of(v);
 }
@@ -412,9 +416,9 @@ static inline bool vpps_places_meet(const vpps_compiled_cell *c, uint32_t u, uin
            b->offset < a->offset + vpps_place_words(a);
 }
 
-/* Make a compiled cell that has only forward values. vpps_lower_cell: from a recorded cell. vpps_lower_op: from one op with signature s and
- * n arguments, whose shapes are pairs (rows, cols); `matrices`: for the op affine; as_list: whether the arguments are members of one list.
- * `drops`: whether dropout is on. */
+/* Make a compiled cell without backward. vpps_lower_cell: from a cell as the user recorded it. vpps_lower_op: from one
+ * op of a graph with n arguments: shapes[2 * i] rows, shapes[2 * i + 1] columns; affine: times matrices[i]. as_list:
+ * the arguments become one list input. imm: a slice's first row. drops: whether dropout is on. */
 vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool drops, vpps_compiled_cell **out);
 vpps_status vpps_lower_op(const vpps_signature *s, const vpps_param *matrices, uint32_t n, const uint32_t *shapes,
                           bool as_list, uint32_t imm, bool drops, vpps_compiled_cell **out);
