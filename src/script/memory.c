@@ -304,8 +304,7 @@ static uint32_t first_slice_end(const placer *p) {
     return end;
 }
 
-/* Places the tensors of a group of threads or CTAs. *task: the group's first task, then the next's. False: no
- * memory. */
+/* Places the tensors of a group of threads or CTAs, from task *task on; advances *task. False: no memory. */
 static bool place_group(placer *p, uint32_t group, uint32_t *task) {
     p->n_lives = 0;
     for (uint32_t i = 0; i < p->s->n_blocks; i++) {

@@ -104,7 +104,7 @@ typedef struct vpps_target {
     bool scales, in_place;
     uint32_t most_cells;  /* most cells of one compiled kernel; 0: the device compiles no kernels */
     bool ahead;           /* whether the device compiles kernels ahead, while batches run */
-    uint32_t most_groups; /* most groups of threads or CTAs; each group computes some examples; a request can differ */
+    uint32_t most_groups; /* most groups of threads or CTAs (each computes some examples), unless a request says more */
     vpps_group_rule *choose_groups; /* used if most_groups is more than 1 */
     uint32_t level_flops; /* least time of a step of a recurrence, as flops that one thread or CTA could do meanwhile */
     vpps_wave_rule waves;
