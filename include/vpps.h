@@ -611,7 +611,7 @@ typedef struct vpps_applications {
     size_t size; /* sizeof(vpps_applications) */
     vpps_cell cell;
     uint32_t n;                              /* number of vertices; may be 0 */
-    uint32_t n_children, n_pulls, n_indices; /* how many of each a vertex has, lists' members aside */
+    uint32_t n_children, n_pulls, n_indices; /* children, vpps_pull nodes and indices of each vertex, lists aside */
     const vpps_vertex *children;             /* n x n_children child vertices, a row for each vertex */
     const vpps_node *pulls;                  /* n x n_pulls nodes for the cell's vpps_pull, a row for each vertex */
     const uint32_t *indices;                 /* n x n_indices numbers for vpps_pull_index, a row for each vertex */
@@ -871,7 +871,7 @@ typedef struct vpps_stats {
     uint64_t total_nodes, total_host_ns, total_device_ns; /* sums over all training batches of this handle */
     uint64_t peak_pool_bytes;
     uint32_t vps;
-    uint32_t groups, waves, slices; /* groups of threads or CTAs; parts of the batch, of its classifiers, run in turn */
+    uint32_t groups, waves, slices; /* counts of groups (threads, CTAs), parts of the batch, parts of its classifiers */
     bool caller_works;
     bool decides;               /* whether the device can run vpps_argmax and vpps_lookup_at */
     const char *precision;      /* precision of products: "fp32", "bf16x3", "bf16" */
