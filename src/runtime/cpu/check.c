@@ -1,5 +1,5 @@
-/* check.c - checks that a script can be run on the CPU without accesses outside of its memory: all blocks (vertices of one cell) and tables
- * before the launch, and each task before it runs. Whether the addresses are the right ones is proved only by script/verify. */
+/* check.c - checks that a batch's program (script) accesses only its own memory: blocks (vertices of one cell) and
+ * tables before the launch, each task before it runs. Only script/verify proves that addresses are right. */
 #include "runtime/cpu/cpu.h"
 
 #include <inttypes.h>

@@ -147,7 +147,7 @@ typedef struct vpps_cpu_batch {
     vpps_task_header header;
     vpps_block_view *views;
     vpps_goal goal;          /* work of the launch: a whole step, only gradients, or only an update */
-    vpps_half half;          /* which tasks of the script are run: all, forward's, or backward's */
+    vpps_half half;          /* which tasks of the batch's program are run: all, forward's, or backward's */
     float (*corrections)[2]; /* indexed by parameter: bias corrections of the optimiser in this batch */
     /* for each parameter: number of the batch's outer products that add to its gradient; 1: the update may compute the gradient itself */
     uint32_t *uses;
@@ -257,7 +257,7 @@ vpps_status vpps_check_block(const vpps_task_header *h, const vpps_block_view *v
  * threads runs. Returns false if the task is malformed; the batch then fails with SCRIPT. */
 bool vpps_check_task(vpps_vp *vp, uint32_t at, uint32_t end, uint32_t group);
 
-/* Prepares a launch: checks the batch's script, and sets all that virtual processors (threads) need to run. Fails with SCRIPT, MEMORY. */
+/* Checks a batch's program and prepares its launch by threads. Fails with SCRIPT, MEMORY, or as vpps_entries_fetch. */
 vpps_status vpps_cpu_prepare(vpps_cpu *cpu, const vpps_batch *batch);
 
 /* Runs the part of a checked task (vpps_check_task) that belongs to a virtual processor (thread). Returns false after its last task. */
@@ -420,8 +420,8 @@ static inline vpps_rows vpps_rows_of_vp(const vpps_cpu *cpu, vpps_param param, u
     return vpps_rows_of(cpu->model->params[param].rows, VPPS_ROW_UNIT, cpu->n_vps, vp);
 }
 
-/* Returns the address of an operand for one vertex or list member, number `item` of the block. The operand is an input, a table entry, a
- * parameter, or a value that is stored for longer than one pass (forward or backward). */
+/* Returns the address of an operand for vertex (or node in lists) number `item` of a block (vertices of one cell). The
+ * operand is an input, table entry, parameter, or a value kept for longer than one pass (forward or backward). */
 static inline float *vpps_in_pool(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_operand *o,
                                   uint32_t item) {
     switch (o->place) {
@@ -443,7 +443,7 @@ void vpps_cpu_open_splits(vpps_cpu *cpu);
 /* Returns the number of groups of virtual processors (threads), at most `most`, that a batch's estimated cost suggests. */
 uint32_t vpps_cpu_groups(const vpps_batch_extent *e, uint32_t most);
 
-/* Decides from the script (tasks) alone which matrices' transposed copies this launch uses, and renews outdated copies (copies.c). */
+/* Decides by the batch's program alone which matrices' transposed copies this launch uses; renews outdated ones. */
 void vpps_choose_copies(vpps_cpu *cpu);
 
 /* Returns whether this launch uses transposed copies of the matrix. Whoever updates a block of rows then also updates its copy. */

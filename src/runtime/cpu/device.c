@@ -84,7 +84,7 @@ static size_t half_of_space(void) {
 }
 
 /* Reserves address space for the pool; the system assigns memory to pages when they are touched. If the address space is limited, takes at
- * most half of it, since the graph, the script and everything else need some, too. */
+ * most half of it, since everything else needs some, too. */
 static vpps_status map_pool(vpps_cpu *cpu, bool chosen) {
     for (;;) {
         const uint32_t sharded = cpu->plan.sharded, words = cpu->plan.pool_words - sharded;

@@ -16,10 +16,10 @@
 #include "runtime/cpu/gemm.h"
 #include "runtime/cpu/products.h"
 
-/* Long sums are made in float over RUN elements, or LIST_RUN list members, at a time. These partial sums are then added up in double. */
+/* Long sums: in float over RUN elements (or LIST_RUN tensors of a list), whose sums are then added up in double. */
 enum { BLOCK = 16, LANES = 64, RUN = 64 * LANES, LIST_RUN = 256 };
 
-/* Adds n sums in float, over RUN elements or LIST_RUN list members, to totals in double. `first`: no totals exist yet, so they are set. */
+/* Adds n sums in float, over RUN elements or LIST_RUN tensors, to totals in double. `first`: sets the totals. */
 static __attribute__((noinline)) void end_run(uint32_t n, bool first, const float *sums, double *totals) {
     for (uint32_t j = 0; j < n; j++) totals[j] = (first ? 0 : totals[j]) + (double)sums[j];
 }
@@ -93,7 +93,7 @@ static const float *padded(float *buffer, const float *x, size_t n) {
 
 enum { LIST = VECTOR_REGISTERS == 32 ? 4 : 8 };
 
-/* Adds sums over up to LIST_RUN list members to the totals (in double), and sets the sums to zero. */
+/* Adds sums over up to LIST_RUN tensors of a list to the totals (in double), and sets the sums to zero. */
 VPPS_INLINE void end_list_run(uint32_t vectors, bool first, vector *sums, double *totals) {
     float run[LIST * VECTOR];
     for (uint32_t i = 0; i < vectors; i++) {
@@ -103,7 +103,7 @@ VPPS_INLINE void end_list_run(uint32_t vectors, bool first, vector *sums, double
     end_run(vectors * VECTOR, first, run, totals);
 }
 
-/* Adds sums over the last list members to the totals over earlier members, and replaces the sums by these results. */
+/* Adds sums over the last tensors of a list to the totals of earlier ones, and replaces the sums by these results. */
 VPPS_INLINE void end_list(uint32_t vectors, vector *sums, double *totals) {
     float all[LIST * VECTOR];
     end_list_run(vectors, false, sums, totals);
@@ -147,7 +147,8 @@ VPPS_INLINE void end_list(uint32_t vectors, vector *sums, double *totals) {
         if (first < n) ID##_block(1, n - first, first, dst, &o);                                                       \
     }
 
-/* Defines a kernel that finds, for each element, the best value of all list members, such as the greatest, and the first member with it. */
+/* Defines a kernel that finds each element's best value, such as the greatest, in a list of tensors, and the first
+ * tensor that has this value. */
 #define FOUND_IN(ID, BEATS)                                                                                            \
     VPPS_INLINE void ID##_block(uint32_t width, uint32_t count, uint32_t first, float *dst, const vpps_operands *o) {  \
         float best[LANES], pad[BLOCK];                                                                                 \

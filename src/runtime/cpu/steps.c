@@ -66,11 +66,11 @@ static void store(const vpps_tile *t, const vpps_program_step *s) {
 
 /* ---------------------------------------------------------------- instructions */
 
-/* A vertex, or a member of a vertex's list input, for which a step runs. */
+/* A vertex, or a node that a vertex's list input reads, for which a step runs. */
 typedef struct item {
     uint32_t number, vertex; /* number: index among those run now; vertex: index in the block (vertices of one cell) */
     uint32_t in_part;        /* index of the item's vertex among the vertices that run now */
-    uint32_t member;         /* position in the list, if the item is a list member; else 0 */
+    uint32_t member;         /* position in the vertex's list, for a node; else 0 */
 } item;
 
 /* Returns a number that depends on list lengths: count->base, plus count->list[d] for each member of the vertex's list d. */
@@ -111,7 +111,7 @@ static float *operand_at(const vpps_tile *t, const vpps_operand *o, uint32_t axi
     return vpps_span_at(&w, number);
 }
 
-/* Sets o->list to the addresses of operands k and following, for one item (vertex, list member). Returns false if out of memory. */
+/* Sets o->list to the addresses of operands from k on, for `at`, a vertex or node in a list. False: out of memory. */
 static bool set_list(const vpps_tile *t, const vpps_program_step *s, uint32_t k, const item *at, vpps_operands *o) {
     vpps_vp *vp = t->vp;
     o->n_list = 0;
@@ -139,7 +139,7 @@ static bool set_operands(const vpps_tile *t, const vpps_program_step *s, const i
     return k == s->n || set_list(t, s, k, at, o);
 }
 
-/* Makes `at` the next vertex (axis 0) or list node; the first if at->number is UINT32_MAX. False: none is left. */
+/* Makes `at` the next vertex (axis 0) or node in a list; the first if at->number is UINT32_MAX. False: none left. */
 static bool next_item(const vpps_tile *t, uint32_t axis, item *at) {
     if (++at->number >= t->n[axis]) return false;
     if (!axis) {
@@ -154,7 +154,7 @@ static bool next_item(const vpps_tile *t, uint32_t axis, item *at) {
     return true;
 }
 
-/* Returns how many elements the step's kernel computes for one vertex or list member, over all columns. */
+/* Returns how many elements the step's kernel computes for one vertex or node in a list, over all columns. */
 static uint32_t length_of(const vpps_tile *t, const vpps_program_step *s) {
     const bool whole = vpps_instructions[s->run.of.opcode].form == VPPS_FORM_REDUCE;
     return whole ? vpps_operand_words(vpps_operands_of(t, s)) : vpps_width_of(t, &s->to);
@@ -182,7 +182,7 @@ static void set_member(const vpps_program_step *s, const vpps_operand *x, const 
     }
 }
 
-/* Runs a step for which is_plain is true: by one call of the kernel if all values are adjacent; else one for each vertex or list member. */
+/* Runs a step that is_plain: one kernel call if all values are adjacent, else one for each vertex or node in a list. */
 static bool run_plain(const vpps_tile *t, const vpps_program_step *s, vpps_operands *o) {
     const vpps_operand *x = vpps_operands_of(t, s);
     const vpps_cpu_kernel kernel = t->kernels->run[s->run.of.opcode];
@@ -202,7 +202,7 @@ static bool run_plain(const vpps_tile *t, const vpps_program_step *s, vpps_opera
         kernel(adjacent ? length * t->n[s->axis] : length, vpps_span_at(&to, i), o);
     }
     if (!s->axis || adjacent) return true;
-    /* true: DOT multiplies the tensor of each list member with one tensor of the vertex */
+    /* true: DOT multiplies the tensor of each node in a list with one tensor of the vertex */
     const bool dot = s->run.of.opcode == VPPS_I_DOT && !x[0].axis != !x[1].axis && to.stride == 1;
     const uint32_t list = x[0].axis ? 0 : 1; /* the operand with a value per node in a list, not per vertex */
     if (dot && !VPPS_RESERVE(t->vp->pointers, t->n[s->axis] + 1u)) return false;
@@ -285,7 +285,7 @@ static void copy_rows(float *to, uint32_t to_rows, uint32_t to_row, const float 
 }
 
 /* Runs an instruction that copies rows. SLICE takes some rows of a value. PLACE puts a value's rows into a value of zeros. STACK writes the
- * rows of several values, or of a list's members, below each other. */
+ * rows of several values, or of the nodes in a list, below each other. */
 static void copy_parts(const vpps_tile *t, const vpps_program_step *s) {
     const uint32_t opcode = s->run.of.opcode, rows = s->to.rows, cols = s->to.cols, first = s->run.of.u.whole;
     const bool slice = opcode == VPPS_I_SLICE, list = s->run.of.over_list;
@@ -341,7 +341,7 @@ static void decide(const vpps_tile *t, const vpps_program_step *s) {
     }
 }
 
-/* Copies a whole matrix from its blocks of rows to the step's result, once for every item (vertex, list member). */
+/* Copies a whole matrix from its blocks of rows to the step's result, once for each vertex (or node in a list). */
 static void copy_weights(const vpps_tile *t, const vpps_program_step *s) {
     const vpps_cpu_matrix *m = &t->vp->cpu->matrices[s->run.of.table];
     const size_t rows = s->to.rows, words = rows * s->to.cols;
@@ -374,7 +374,7 @@ static bool run_step(const vpps_tile *t, const vpps_program_step *s) {
 }
 
 /* Runs all steps over the tile. Products use the whole tile. The steps between two products run over some vertices at a time, whose values
- * stay in L1; or, if the cell has lists, over the whole tile, since list members are numbered throughout the tile. */
+ * stay in L1; or, if the cell has lists, over the whole tile, since nodes in lists are numbered throughout the tile. */
 bool vpps_run_tile(vpps_tile *t) {
     enum { L1_FLOATS = 8 * 1024, FEW = 4 };
     const vpps_program_step *s = t->p->steps, *end = s + t->p->n;

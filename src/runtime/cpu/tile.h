@@ -1,6 +1,7 @@
-/* tile.h - runs stages (parts of cells) in tiles: a few vertices at a time, whose values stay in the core's nearest caches between two
- * steps. A stage's program (cell/program.h) keeps values in numbered buffers ("slots"). In a tile, a slot is an array with an entry per
- * item (vertex or list member). If virtual processors (threads) divide rows, entries hold the rows of this one, else whole values. */
+/* tile.h - runs stages (parts of cells) in tiles: a few vertices at a time, whose values stay in the core's nearest
+ * caches between two steps. A stage's program (cell/program.h) keeps values in numbered buffers ("slots"). In a tile, a
+ * slot is an array with an entry per vertex, or per node that a list input reads. If virtual processors (threads)
+ * divide rows, entries hold the rows of this one, else whole values. */
 #pragma once
 
 #include "runtime/cpu/cpu.h"
@@ -8,7 +9,7 @@
 typedef struct vpps_tile_slot {
     /* times the tile's number of vertices (or nodes in lists): offset of this buffer in the tile's memory, in floats */
     size_t at;
-    uint32_t width; /* number of floats of one item (vertex or list member) */
+    uint32_t width; /* number of floats for one vertex (or node in a list) */
 } vpps_tile_slot;
 
 /* Memory layout of the tiles (vertices computed together) of a stage (part of a cell), for one virtual processor (thread) of a group. */
@@ -16,7 +17,7 @@ typedef struct vpps_tile_layout {
     vpps_tile_slot *slots; /* layout of each slot (buffer) of the program, indexed by the slot's number */
     /* rows that this thread owns of operands whose rows threads divide; index: vpps_operand.dealt (0: not divided) */
     vpps_rows *own;
-    /* for each axis (0: vertices; d: list members): number of floats of all its slots (buffers), for one vertex or member */
+    /* by axis (0: vertices; d: nodes of list input d - 1): floats of all slots (buffers), for one vertex or node */
     uint32_t floats[VPPS_AXES];
     uint32_t tile; /* most vertices that are computed together (in a tile) */
 } vpps_tile_layout;
@@ -31,14 +32,14 @@ typedef struct vpps_tile {
     const vpps_tile_layout *layout;
     const vpps_block_view *view;
     uint32_t stage, member;
-    /* by axis: index in the block (vertices of one cell) of the first vertex or list node computed now; how many */
+    /* by axis: index in the block (vertices of one cell) of the first vertex, or node in a list, computed now; count */
     uint32_t first[VPPS_AXES], n[VPPS_AXES];
-    uint32_t whole[VPPS_AXES]; /* for each axis: number of vertices or list members of the whole tile */
+    uint32_t whole[VPPS_AXES]; /* by axis: number of vertices, or of nodes in their lists, of the whole tile */
     uint32_t before;           /* number of vertices of the tile before those that this struct covers */
     /* indices in the block of vertices where the condition holds; the tile's: from live[first[0]] on; NULL: all */
     const uint32_t *live;
-    float *region[VPPS_AXES]; /* for each axis (0: vertices; d: a list's members): memory of its buffers */
-    /* the kept values of the block's vertex (or list node) i are at records[r] + i * kept_words[r], if they exist */
+    float *region[VPPS_AXES]; /* by axis (0: vertices; d: nodes of list input d - 1): memory of its buffers */
+    /* values kept for the block's vertex i (or node i in lists) are at records[r] + i * kept_words[r], if they exist */
     float *records[VPPS_RECORDS];
     uint32_t task_first[VPPS_AXES], task_items[VPPS_AXES];
     /* offset in device memory of gradients that the task computes for vertices' inputs */
@@ -52,16 +53,17 @@ const vpps_tile_layout *vpps_tiles_of(const vpps_compiled_cell *c, uint32_t stag
 
 /* ---- operands: tile.c */
 
-/* Addresses of an operand. For item (vertex or list member) i: base + i * stride, or base + offsets[i]. With `live`, live[i] replaces i. */
+/* An operand's addresses: for vertex (or node in a list) i, base + i * stride or base + offsets[i]; with `live`,
+ * live[i] replaces i. */
 typedef struct vpps_span {
     float *base;
     size_t stride;
     const uint32_t *offsets, *live;
 } vpps_span;
 
-/* Returns the addresses of an operand's values for the vertices, or list members, that `t` covers. If virtual processors (VPs: threads)
- * divide rows, these are the rows of this VP. If every VP has a partial sum of the value: the sum of this VP or, with first_share, of the
- * first VP. */
+/* Returns the addresses of an operand's values for the vertices (or nodes in their lists) that `t` covers. If virtual
+ * processors (VPs: threads) divide rows, these are the rows of this VP. If every VP has a partial sum of the value: the
+ * sum of this VP or, with first_share, of the first VP. */
 vpps_span vpps_span_of(const vpps_tile *t, const vpps_operand *o, bool first_share);
 
 static inline float *vpps_span_at(const vpps_span *w, uint32_t i) {
@@ -73,7 +75,7 @@ static inline const vpps_operand *vpps_operands_of(const vpps_tile *t, const vpp
     return t->p->operands + s->first;
 }
 
-/* Returns the address of an operand in its slot (buffer), where the values of the vertices or list members that `t` covers are adjacent. */
+/* Returns an operand's address in its slot (buffer), where values of the vertices (or nodes) of `t` are adjacent. */
 static inline float *vpps_slot_of(const vpps_tile *t, const vpps_operand *o) {
     const vpps_tile_slot *slot = &t->layout->slots[o->at];
     return t->region[o->axis] + slot->at * t->whole[o->axis] + (size_t)t->before * slot->width;
