@@ -211,7 +211,7 @@ typedef struct vpps_row_rule {
     uint32_t least;
     /* if `least` is 0: a matrix is divided among n processors if it has n * unit rows or `enough` rows (if not 0) */
     uint32_t enough;
-    /* whether each processor owns columns, too, to compute rows of products with transposed matrices, not partial sums */
+    /* whether each processor owns columns, too, to compute rows of products matrix^T x instead of partial sums */
     uint32_t columns;
     /* if all matrices of a cell together have fewer elements than this, processors divide the vertices instead of the rows of matrices */
     uint32_t split_elems;

@@ -6,7 +6,7 @@
 /* One term of the sum that is a value's gradient, in a linked list. */
 typedef struct part {
     uint32_t value, next;
-    /* the matrix whose transpose times `value` is the term; VPPS_NO_PARAM: the term is `value` */
+    /* the summand is the transpose of this matrix times `value`; VPPS_NO_PARAM: the summand is `value` itself */
     vpps_param matrix;
 } part;
 
@@ -194,14 +194,15 @@ static uint32_t if_taken(work *w, uint32_t v) {
     return at;
 }
 
-/* Makes the gradient of argument k of y, where d is y's gradient, by instruction `opcode`; `letters` name its operands as in ops.def. */
+/* Makes the gradient of argument k of value y by instruction `opcode`; d is y's gradient. Each of `letters` is an
+ * operand of the instruction, as in ops.def: a, b: y's arguments 0 and 1; y: the value y; d: its gradient. */
 static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32_t opcode, const char *letters) {
     vpps_compiled_cell *c = w->c;
     const vpps_cell_value v = c->values[y];
     const uint32_t arg = c->args[v.first_arg + k].value, a = c->args[v.first_arg].value;
     const uint32_t b = v.n_args > 1 ? c->args[v.first_arg + 1].value : VPPS_NONE;
     vpps_cell_value dx = run_like(&c->values[arg], opcode);
-    /* if y has a value for each list member, the gradient of its argument has one for each member */
+    /* if y has a value per node of a list, dx has, too; for_axis() adds these up if the argument has just one value */
     if (v.axis) dx.axis = v.axis;
     dx.run.over_list = v.run.over_list && v.axis;
     uint32_t operands[8], elements[8] = {0}, n = 0;
@@ -211,8 +212,8 @@ static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32
         case 'b': operands[n++] = kept_or_recomputed(w, b); break;
         case 'y': operands[n++] = kept_or_recomputed(w, y); break;
         case 'd': operands[n++] = d; break;
-        case 'i': operands[n++] = y + 1; break; /* value y + 1 has the positions of the elements that y chose */
-        case 'w':                               /* w: the weight of argument k */
+        case 'i': operands[n++] = y + 1; break; /* positions that MAX_OF or MIN_OF found in forward (value y + 1) */
+        case 'w':                               /* the weight that multiplied argument k: an element of argument 0 */
             elements[n] = k - 1;
             operands[n++] = a;
             break;
@@ -228,7 +229,6 @@ static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32
         case 'p': dx.run.f = v.run.f; break;
         case 'u':
         case 'e': dx.run.u = v.run.u; break;
-        /* letter r (the sizes of a matrix product) needs no operand: the sizes follow from the shapes */
         default: break;
         }
     }
@@ -253,7 +253,7 @@ static uint32_t weights_backward(work *w, uint32_t y, uint32_t d) {
     vpps_cell_value scalar = run_like(&c->values[y], VPPS_I_DOT);
     scalar.rows = scalar.cols = 1;
     if (c->values[y].run.over_list)
-        scalar.axis = c->values[c->args[first].value].axis; /* if the weights are a list, each member gets a gradient */
+        scalar.axis = c->values[c->args[first].value].axis; /* if y weighs a list's nodes: a gradient per node */
     for (uint32_t i = 0; w->ok && i < n; i++) kept_or_recomputed(w, c->args[first + 1 + i].value);
     for (uint32_t i = 0; w->ok && i < n; i++) {
         const uint32_t dot = add_value(w, scalar);
@@ -303,7 +303,7 @@ static void slice_parts(work *w, uint32_t y, uint32_t d) {
     for (uint32_t i = 0; w->ok && i < c->values[y].n_args; i++) {
         const uint32_t arg = c->args[c->values[y].first_arg + i].value;
         vpps_cell_value v = run_like(&c->values[arg], slice ? VPPS_I_PLACE : VPPS_I_SLICE);
-        /* first row of the slice; the device computes a list member's first row from the member's number */
+        /* row at which the part begins in the vector that is cut or stacked; devices find the rows of list nodes */
         v.run.u = vpps_whole_number(list ? 0 : row);
         v.run.over_list = list;
         v.axis = list ? v.axis : c->values[y].axis;
@@ -324,7 +324,8 @@ static void backward_of(work *w, uint32_t v) {
     if (!w->ok || (product == VPPS_NONE && rest == VPPS_NONE)) return;
     if (product != VPPS_NONE) product = if_taken(w, product);
     const bool comes_in = value.kind <= VPPS_VALUE_LOOKUP;
-    /* does not add up both: the stage that sums up the input's gradient also adds up the processors' partial sums of `product` */
+    /* An input keeps two gradients, `product` and `rest`: whoever adds up the gradients of all readers of the input
+     * adds these and, without an extra step, the processors' partial sums of `product`. */
     if (comes_in && c->needs.group > 1 && !asked) {
         contribute(w, &value, product);
         contribute(w, &value, rest);

@@ -3,8 +3,8 @@
 
 #include "cell/program.h"
 
-/* Floating-point operations, counted as in vpps_cost (copies and changes of sign are free): [0] per vertex, [d] per member of list input d
- * - 1. Adding up a gradient's terms is not counted, since their number varies. */
+/* Floating-point operations as vpps_cost counts them: [0] for a vertex, [d] for each node that its list input d - 1
+ * reads. The sum of the gradients that a value's readers compute is left out, since the number of readers varies. */
 typedef struct vpps_cell_flops {
     uint64_t products[VPPS_AXES], other[VPPS_AXES];
 } vpps_cell_flops;
@@ -18,7 +18,7 @@ typedef struct vpps_cell_cost {
 /* A stack: products of one stage (part of a cell between two barriers) that multiply the same operands. A device runs a stack as one
  * product; its matrix is the products' matrices on top of each other. A product with operands of its own is a stack of one. */
 typedef struct vpps_cell_stack {
-    /* first: number of the cell's value that is the stack's first product; n: number of products */
+    /* first: index, in the cell's values, of the first of the products that run as one; n: number of these products */
     uint32_t first, n;
     uint32_t rows, cols;
 } vpps_cell_stack;
@@ -29,5 +29,5 @@ vpps_cell_cost vpps_cost_of_cell(const vpps_model *model, const vpps_compiled_ce
 /* Sets `work`, the relative cost per vertex and list member, of each stage (part between two barriers) of the cell. */
 void vpps_set_stage_work(const vpps_model *model, vpps_compiled_cell *c);
 
-/* Returns the stack to which value v, a PRODUCT or PRODUCT_T, belongs: all products of its stage that multiply the same operands. */
+/* Returns the products that run as one (stack) with product v: those of its stage that multiply the same vectors. */
 vpps_cell_stack vpps_stack_of(const vpps_compiled_cell *c, uint32_t v);

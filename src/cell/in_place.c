@@ -13,7 +13,7 @@ static void drop(vpps_program *p, uint32_t i) {
     p->n--;
 }
 
-/* Returns whether the instruction runs for each vertex or list member by itself. Other instructions need adjacent values of all vertices. */
+/* Returns whether the step takes vertices (or nodes of lists) one by one; others need all their values adjacent. */
 static bool goes_by_items(const vpps_program_step *s) {
     if (s->kind != VPPS_STEP_RUN) return false;
     const vpps_form form = vpps_instructions[s->run.of.opcode].form;
@@ -48,7 +48,7 @@ bool vpps_writes_in_place(const vpps_program *p, const vpps_program_step *s) {
 
 /* Makes all steps from step i on that read a slot (buffer) read `from` in memory. If a step cannot, changes nothing and returns false. */
 static bool redirect(vpps_program *p, uint32_t i, uint32_t slot, const vpps_operand *from) {
-    /* pass 0 checks all steps that read the slot, pass 1 changes the operands by which they read it */
+    /* pass 0 only checks that all readers of the slot (buffer) can read memory; pass 1 changes these readers */
     for (uint32_t pass = 0; pass < 2; pass++) {
         bool overwritten = from->place == VPPS_PLACE_CONTRIBUTION;
         for (uint32_t j = i; j < p->n; j++) {

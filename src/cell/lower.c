@@ -27,7 +27,8 @@ typedef struct lowering {
     uint32_t axis;
     bool over_list, drops;
     uint32_t imm;
-    /* The op's integer. STATIC: `imm`. PULLED: the vertex's index (vpps_pull_index) number `imm`. OWN: an integer that the script has. */
+    /* The op's integer: `imm` for all vertices (STATIC), the vertex's index number `imm` that the caller gives (PULLED:
+     * vpps_pull_index), or an integer that the batch's program (script) has for each vertex (OWN). */
     enum { IMM_STATIC, IMM_PULLED, IMM_OWN } imm_kind;
 } lowering;
 
@@ -164,7 +165,7 @@ static uint32_t lower_source(const lowering *l) {
 }
 
 static uint32_t lower(const lowering *l) {
-    /* arguments are values: if the cell has no values, memory ran out */
+    /* the arguments were added to c->values, which is NULL only if memory ran out */
     if (l->n_args && !l->c->values) return VPPS_NONE;
     switch (vpps_ops[l->s->op].op_class) {
     case VPPS_CLASS_SOURCE: return lower_source(l);

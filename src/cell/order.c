@@ -1,13 +1,13 @@
-/* order.c - decides which stages of a cell wait for other virtual processors (VPs). At one vertex, stages read and overwrite each other's
- * values; stages also read outputs of other vertices and compute gradients for these. A VP need not wait for values that it made itself:
- * the rows that it owns, or values of its own vertices. */
+/* order.c - decides which stages (parts of a cell's work) wait until all virtual processors (VPs: CTAs, or CPU threads)
+ * have finished an earlier stage, since they read or overwrite what other VPs make or read there. VPs divide the rows
+ * of vectors, or the vertices; no VP waits for rows or vertices that it computed itself. */
 #include "cell/cell.h"
 
-/* Which rows of a value a virtual processor (VP) accesses in a stage. */
+/* What part of a value (a vector) a virtual processor (VP: a CTA, or a CPU's thread) reads or writes in a stage. */
 typedef enum extent {
-    EXTENT_ROWS,     /* the rows that the virtual processor itself owns */
-    EXTENT_VERTICES, /* all rows, but only of vertices that this virtual processor itself runs */
-    EXTENT_OTHERS    /* rows that other virtual processors access as well */
+    EXTENT_ROWS,     /* only rows that this processor computes */
+    EXTENT_VERTICES, /* all rows, but only for vertices that this processor computes */
+    EXTENT_OTHERS    /* rows that other processors read or write, too: a later stage may have to wait */
 } extent;
 
 static bool has_own_rows(const vpps_compiled_cell *c, const vpps_cell_value *x) {
@@ -68,8 +68,8 @@ static void order_value(vpps_compiled_cell *c, uint32_t v) {
     }
 }
 
-/* Adds input or output number i of the cell to a stage's set of inputs or outputs: to set->own if a processor uses only its own
- * rows (extent e), or if one processor alone uses all rows (argument `own`); else to set->whole. */
+/* Notes that a stage uses input or output number i of the cell: in set->own if each virtual processor uses only rows
+ * that it computes (extent e), or one processor runs the stage alone (argument `own`); else in set->whole. */
 static void add(vpps_stage_set *set, bool own, extent e, uint32_t i) {
     *(own || e == EXTENT_ROWS ? &set->own : &set->whole) |= (uint64_t)1 << i;
 }

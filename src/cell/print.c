@@ -69,7 +69,6 @@ static const char *gradient_words(uint64_t gradients, uint64_t recurrent, uint32
     return gradient && recurs ? "gradient, recurrent" : gradient ? "gradient" : recurs ? "recurrent" : "";
 }
 
-/* Prints `text`, the source of an input or output, then `words`. Frees `text`. */
 static void print_origin(printer *p, char *text, const char *words) {
     p->failed |= !text;
     fprintf(p->file, *words ? "%-28s %s\n" : "%s%s\n", text ? text : "", words);

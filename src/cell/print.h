@@ -7,12 +7,13 @@
 char *vpps_value_name(const vpps_model *model, const vpps_compiled_cell *c, uint32_t v);
 /* Returns the operation that makes a value: "b_i + U_i in0 + W_i in2", "sigmoid(t3)". */
 char *vpps_value_text(const vpps_model *model, const vpps_compiled_cell *c, uint32_t v);
-/* Returns the source of an input: "child 0, output 1", "pulled 0". */
+/* Returns where an input comes from: "child 0, output 1" (a child vertex), "pulled 0" (the caller, as its number 0). */
 char *vpps_input_text(const vpps_compiled_cell *c, uint32_t input);
 /* Returns the text of a parameter's gradient: "U_i += t30 in0^T". */
 char *vpps_outer_text(const vpps_model *model, const vpps_compiled_cell *c, uint32_t i);
 
-/* Return names: of a pass of a cell's work ("eager"), and of what virtual processors divide in a stage ("rows", "vertices"). */
+/* Return names of when a part of a cell's work runs ("eager": before all levels; "main": level by level; "lazy": after
+ * all levels), and of what virtual processors divide there ("rows" of vectors, or "vertices"). */
 const char *vpps_pass_name(uint32_t pass);
 const char *vpps_split_name(uint32_t split);
 

@@ -12,7 +12,7 @@ static const char *const step_names[] = {
 static void write_place(FILE *out, const vpps_model *model, const vpps_compiled_cell *c, const vpps_operand *o) {
     switch (o->place) {
     case VPPS_PLACE_SLOT: fprintf(out, "s%u", o->at); break;
-    case VPPS_PLACE_RECORD: /* such as "record 48", "record 48 of a member", "forward record 48" (used in forward only) */
+    case VPPS_PLACE_RECORD: /* such as "record 48": the vertex's kept values, from word 48 on */
         if (vpps_is_pass_record(o->record)) fputs(o->record == VPPS_RECORD_FORWARD ? "forward " : "backward ", out);
         fprintf(out, "record %u%s", o->at, o->axis ? " of a member" : "");
         break;

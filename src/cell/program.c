@@ -1,5 +1,5 @@
-/* program.c - makes the steps of a stage from its values, in order, and the steps of parameters' gradients. A value is stored when it is
- * made, and loaded when it is first read, since a later value may be stored in its place (split.c). */
+/* program.c - makes the steps of each stage (part of a cell) and of parameters' gradients. Steps copy a value to memory
+ * when it is made, and to a buffer when it is first read, so that later values may take its memory (split.c). */
 #include "cell/program.h"
 
 typedef struct builder {
@@ -70,8 +70,8 @@ static vpps_operand kept_place(builder *b, uint32_t v) {
     return o;
 }
 
-/* Returns an operand that reads value v where it lies in memory: among inputs, parameters or kept values. The stage that makes an input
- * op's value reads the op's numbers in the script (the batch's program). */
+/* Returns an operand that reads value v in memory: an input, table entry or parameter, or a value that an earlier stage
+ * kept. Numbers that the caller gives (vpps_input) are read in the batch's program by the stage that makes v. */
 static vpps_operand in_memory(builder *b, uint32_t v) {
     const vpps_cell_value *x = value_at(b, v);
     vpps_operand o = shape_of(b, v);
@@ -205,9 +205,9 @@ static uint32_t next_contribution(const builder *b, uint32_t v, uint32_t j) {
     return j;
 }
 
-/* Returns the place of a product's result: a slot (buffer) if a later step of the stage reads the result. Else, if possible, memory: the
- * vertex's kept values, unless an operand of the product lies at that place; or, for a transposed product, an input's gradient if the
- * result is the gradient of one input only. */
+/* Returns where product v is written: in a slot (buffer) if a later step of the stage reads it, or if memory does not
+ * suit. A PRODUCT is written to the memory where v is kept, unless an operand lies there; a PRODUCT_T to the gradient
+ * for an input, if v is nothing but this gradient. */
 static vpps_operand place_of_product(builder *b, uint32_t v, uint32_t place) {
     const vpps_cell_value *x = value_at(b, v);
     const uint32_t n = b->c->n_contributions, j = next_contribution(b, v, 0);
@@ -273,7 +273,6 @@ static bool is_scaled(const builder *b, uint32_t v) {
     return j < b->c->n_contributions && b->c->contributions[j].scaled;
 }
 
-/* Adds steps that copy value v from its slot (buffer) to memory: to its place if v is kept, and to each input gradient that is v. */
 static void add_stores(builder *b, uint32_t v) {
     const vpps_cell_value *x = value_at(b, v);
     if (x->kept) add_copy(b, VPPS_STEP_STORE, kept_place(b, v), in_slot(b, v));

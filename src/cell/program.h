@@ -10,14 +10,14 @@
 
 /* Where an operand's value lies. */
 typedef enum vpps_place {
-    VPPS_PLACE_NONE,   /* the step has no such operand */
+    VPPS_PLACE_NONE,   /* there is no operand, such as the bias of a product without one */
     VPPS_PLACE_SLOT,   /* slot `at` */
     VPPS_PLACE_RECORD, /* word number `at` of the record, the memory in which the vertex or list member keeps values */
     /* input number `at` of the vertex or list member; the script (the batch's program) tells where the input's value lies */
     VPPS_PLACE_INPUT,
-    VPPS_PLACE_ENTRY,     /* entry of a lookup table, for lookup number `at`; the script tells the entry's number */
+    VPPS_PLACE_ENTRY,     /* table entry that lookup number `at` reads; the batch's program has the entry's number */
     VPPS_PLACE_PARAMETER, /* vector parameter number `at` of the model, equal for all vertices */
-    VPPS_PLACE_DATA,      /* the numbers of the vertex's input op, which lie in the script (the batch's program) */
+    VPPS_PLACE_DATA,      /* numbers that the caller gives for the vertex (vpps_input), kept in the batch's program */
     /* a gradient that the vertex computes for one of its inputs: number `at` of c->contributions (gradients for inputs) */
     VPPS_PLACE_CONTRIBUTION,
     VPPS_PLACE_GRADIENT /* the gradient of parameter number `at` */
@@ -27,7 +27,7 @@ typedef enum vpps_place {
 typedef enum vpps_access {
     VPPS_ACCESS_OWN,    /* element e */
     VPPS_ACCESS_SCALAR, /* element `element` */
-    VPPS_ACCESS_COLUMN, /* the element for e's column: the operand has one element for each column */
+    VPPS_ACCESS_COLUMN, /* of an operand with an element per column of the result: the one for the column computed */
     VPPS_ACCESS_WHOLE,  /* all elements */
     VPPS_ACCESS_MEMBERS /* element e of every member (node that is read) of the vertex's list input */
 } vpps_access;
@@ -36,7 +36,7 @@ typedef struct vpps_operand {
     uint8_t place, access; /* place: a vpps_place; access: a vpps_access */
     uint8_t axis;          /* 0: one value for each vertex; d: one value for each member of list input d - 1 */
     uint8_t record;        /* place RECORD: number of the record (area of the vertex's memory) that holds the value */
-    /* places RECORD and CONTRIBUTION: whether each virtual processor (VP) stored a partial sum; a reader adds up the partial sums */
+    /* whether memory holds virtual processors' partial sums of the value, which readers add up */
     bool shares;
     /* 0: the operand has all rows of its value. Else it has only the rows that the virtual processor owns; vpps_dealt_rows finds them. */
     uint16_t dealt;
@@ -68,18 +68,18 @@ typedef struct vpps_program_step {
         uint32_t output; /* step GRADIENT: number of the output whose gradient the step sums up */
         struct {
             vpps_cell_run of;
-            /* how many operands are tensors, scalars, vectors of weights (t, s, v in isa.def), in this order; operands of letter *
-             * follow */
+            /* Numbers of operands of the letters t (tensor), s (scalar), v (vector of weights) in isa.def, which come
+             * in this order. If isa.def has a *, the remaining operands are tensors, too, as many as the step has. */
             uint8_t tensors, scalars, weights;
-            /* whether one call may compute many vertices (or list members) whose values are adjacent, as if they were one long vector:
-             * element e of the result needs only the operands' elements e, and the instruction's float and integer are equal for all */
+            /* Whether one call may compute many vertices (or list members) whose values are adjacent, as if they were
+             * one long vector: element e of the result needs only elements e, and constants are equal for all. */
             bool uniform;
             /* operand for the second result of MAX_OF and MIN_OF, the positions of the elements found */
             vpps_operand positions;
         } run;
         struct {
             bool transposed;    /* whether the product's matrices are transposed before they multiply */
-            uint32_t shares;    /* number of equal parts of the operands; each part has virtual processors of its own */
+            uint32_t shares;    /* number of equal parts of the multiplied vectors; each gives a partial sum */
             vpps_operand start; /* the bias vector or value that is added to the product; VPPS_PLACE_NONE: none */
         } product;
     };
@@ -104,7 +104,7 @@ typedef struct vpps_program {
     vpps_slots slots;
     /* true: each processor computes the rows that it owns, for all vertices; false: all rows, for the vertices that it owns */
     bool rows;
-    /* the numbers of rows that values with divided rows have, each number once */
+    /* the numbers of rows of vectors that virtual processors divide by rows; vpps_operand.dealt is 1 + an index here */
     uint32_t *dealt;
     uint32_t n_dealt;
 } vpps_program;
@@ -126,13 +126,14 @@ static inline bool vpps_goes_by_elements(const vpps_program_step *s) {
     return s->kind == VPPS_STEP_RUN && vpps_instructions[s->run.of.opcode].form == VPPS_FORM_EW && !s->run.weights;
 }
 
-/* Take and free a slot (buffer). A freed slot serves the next value of its size and axis (vertices, members). VPPS_NONE: no memory. */
+/* Take and free a slot: a buffer of `words` words for each vertex (axis 0), or for each node of list input axis - 1. A
+ * free slot is taken again for equal words, axis and dealt (vpps_operand). VPPS_NONE: out of memory. */
 uint32_t vpps_take_slot(vpps_slots *slots, uint8_t axis, uint16_t dealt, uint32_t words);
 static inline void vpps_release_slot(vpps_slots *slots, uint32_t slot) {
     if (slots->at) slots->at[slot].taken = false;
 }
 
-/* Returns the rows of a value that virtual processor m of a group owns. `dealt`: field of the value's operand, not 0. */
+/* Returns the rows that virtual processor m of a group owns of a vector with p->dealt[dealt - 1] rows. */
 static inline vpps_rows vpps_dealt_rows(const vpps_compiled_cell *c, const vpps_program *p, uint32_t dealt,
                                         uint32_t m) {
     return vpps_rows_of(p->dealt[dealt - 1], c->needs.rows.unit, c->needs.group, m);
@@ -149,12 +150,12 @@ static inline bool vpps_same_value(const vpps_operand *a, const vpps_operand *b)
     return a && b && a->value == b->value;
 }
 
-/* Returns an operand that reads value v in memory after all stages of a vertex have run. */
+/* Returns an operand that reads value v in memory when all of the vertex's work (all stages) is done. */
 vpps_operand vpps_finished_operand(const vpps_compiled_cell *c, uint32_t v);
 
 static inline uint32_t vpps_n_outers(const vpps_compiled_cell *c) { return c->programs[c->n_stages].n; }
 
-/* Return a cell's OUTER step number i (a gradient += dy x^T). vpps_outer_product_of is for steps that are known to have an x. */
+/* Return step i of parameters' gradients: a gradient += dy x^T, or dy if x is NULL. vpps_outer_product_of: x exists. */
 static inline vpps_outer vpps_outer_of(const vpps_compiled_cell *c, uint32_t i) {
     const vpps_program *p = &c->programs[c->n_stages];
     const vpps_operand *dy = &p->operands[p->steps[i].first];
@@ -168,8 +169,8 @@ static inline vpps_outer vpps_outer_product_of(const vpps_compiled_cell *c, uint
 
 static inline uint32_t vpps_operand_words(const vpps_operand *o) { return o->rows * o->cols; }
 
-/* Returns how many columns an instruction computes separately. ROW (form in isa.def): each column of the result; REDUCE: a column for each
- * element of the result; other forms: 1, all at once. */
+/* Returns how many columns of a matrix an instruction computes one by one. Form ROW (isa.def, like a softmax) makes a
+ * column from each column, REDUCE (like a dot product) an element from each; other forms: 1, all at once. */
 static inline uint32_t vpps_step_columns(const vpps_program_step *s) {
     const vpps_form form = vpps_instructions[s->run.of.opcode].form;
     return form == VPPS_FORM_ROW ? s->to.cols : form == VPPS_FORM_REDUCE ? vpps_operand_words(&s->to) : 1;
