@@ -6,7 +6,7 @@ typedef struct vpps_arguments {
     unsigned long long pool, script, counters;
     /* addresses of all matrices, row after row, and of their gradients and the optimiser's states in the same layout */
     unsigned long long matrices, gradients, states[2];
-    /* address of scratch memory: VPPS_MEMORY_WEIGHTS words of weights for each virtual processor, then scratch_words of buffers for each */
+    /* address of scratch memory: VPPS_MEMORY_WEIGHTS words of weights per CTA, then scratch_words of buffers per CTA */
     unsigned long long scratch;
     unsigned long long entries; /* address of the gradients of table entries, which the tasks NORM and UPDATE read */
     /* address of the packed vectors dy and x from which cuBLAS computes gradients of matrices */
@@ -14,17 +14,17 @@ typedef struct vpps_arguments {
     /* addresses of the vpps_failure (how a launch ended) of this launch, of the preceding one, and of the launch after the next */
     unsigned long long failure, before, later;
     unsigned long long stale; /* address of the preceding launch's barrier counters, which this launch zeroes */
-    unsigned long long end;   /* address of the launch's vpps_launch_end */
+    unsigned long long end;   /* address where the kernel writes times, loss, norm and failure for the host */
     unsigned long long watchdog_ns;
-    /* address of the descriptions of the script's blocks of vertices; set by the kernel, to a copy in shared memory if there are few */
+    /* address of the batch's blocks of vertices (vpps_block); set by the kernel, which copies few to shared memory */
     unsigned long long blocks;
-    unsigned norms; /* offset, in the pool, of an array with one sum of squared gradients for each virtual processor */
+    unsigned norms; /* offset in the pool (the batch's memory) of an array: each CTA's sum of squared gradients */
     unsigned scratch_words;
-    unsigned words; /* number of words of the script */
+    unsigned words; /* length of the script (the batch's program) in 32-bit words */
     unsigned stale_words;
     unsigned resumes; /* not 0: the launch only updates parameters; the preceding launch has summed the batch's loss */
     unsigned finite;  /* not 0: the launch does nothing unless the preceding launch's loss and norm are finite */
-    /* not 0: address, in the script, of an array that tells for each parameter whether earlier launches have computed a gradient */
+    /* not 0: address in the script (the batch's program) of flags: has a parameter a gradient of earlier launches? */
     unsigned touched;
 } vpps_arguments;
 

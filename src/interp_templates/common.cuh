@@ -39,14 +39,14 @@ struct __align__(8) vpps_pair {
 __shared__ vpps_task_header vpps_header;
 __shared__ __align__(16) vpps_failure vpps_before; /* how the launch before this one ended */
 __shared__ float vpps_parts[32];                   /* scratch memory for sums over the CTA */
-/* Indexed by parameter: whether this virtual processor has stored a gradient of the parameter in this batch. */
+/* For each parameter: whether this CTA has stored a gradient of it, to which further terms must be added. */
 __shared__ unsigned vpps_touched[VPPS_PARAMS + 1];
 
-/* If a script has at most this many descriptions of blocks of vertices (script/task.h), they are copied to shared memory. */
+/* Descriptions of a batch's blocks (vertices of one cell) are copied to shared memory if at most this many. */
 enum { VPPS_SHARED_BLOCKS = 64 };
 __shared__ vpps_block vpps_blocks[VPPS_SHARED_BLOCKS];
 
-/* An array of the script's words from word `at` on, each plus `shift`. A pointer instead would cost one more addition per access. */
+/* Words `at` and following of the script (the batch's program), each plus `shift`. A pointer would cost an addition. */
 struct vpps_array {
     const unsigned *script;
     unsigned at, shift;
@@ -57,7 +57,7 @@ struct vpps_array {
 struct vpps_kernel_task {
     unsigned kind, operands[3];
     unsigned wait, signals, signal;
-    const vpps_task *at; /* address of the task in the script */
+    const vpps_task *at; /* where the task is stored in the script (the batch's program) */
 };
 
 __device__ __forceinline__ vpps_kernel_task vpps_load_task(const vpps_task *t) {
@@ -67,7 +67,7 @@ __device__ __forceinline__ vpps_kernel_task vpps_load_task(const vpps_task *t) {
                             __float_as_uint(b.z), t};
 }
 
-/* Waits for the task's barrier. A stage computes all addresses before the wait, so that its loads begin right after the wait. */
+/* Waits for the CTAs whose results the task reads. Callers compute addresses before, so that loads can begin after. */
 __device__ __forceinline__ void vpps_await(const vpps_arguments &a, const vpps_kernel_task &t) {
     if (t.wait != VPPS_NO_BARRIER) vpps_wait(a.counters, a.failure, a.end, a.watchdog_ns, t.at, t.wait, t.signals);
 }

@@ -66,7 +66,7 @@ struct vpps_rows {
     unsigned first, end;
 };
 
-/* Returns the rows that virtual processor number `member` of `parts` VPs owns, the same rows as the host's vpps_rows_of (cell/cell.h). */
+/* Returns which of `rows` rows number `member` of `parts` CTAs owns, as vpps_rows_of (cell/cell.h) does on the host. */
 __device__ __forceinline__ vpps_rows vpps_rows_of(unsigned rows, unsigned parts, unsigned member) {
     const unsigned blocks = (rows + VPPS_ROW_BLOCK - 1) / VPPS_ROW_BLOCK;
     const bool narrow = (unsigned long long)blocks * parts < 1ull << 32; /* true: 32-bit products suffice */
@@ -137,7 +137,7 @@ __device__ __forceinline__ void vpps_wait(unsigned long long counters, unsigned 
     __syncthreads();
 }
 
-/* A CTA signals a barrier by incrementing the barrier's counter, in one thread. Address and thread are chosen before the CTA's own barrier. */
+/* A CTA's signal to others: after __syncthreads, one thread (is_sent) adds 1 to `counter`. Both are computed before. */
 struct vpps_signal {
     unsigned *counter;
     unsigned is_sent;

@@ -2,8 +2,8 @@
 #ifndef VPPS_FAILURE_CUH
 #define VPPS_FAILURE_CUH
 
-/* How a launch ended; zeroed before the launch. The first virtual processor that fails writes the reason. `norm` is the gradient's norm, if the
- * script computes it; `loss` is set if the kernel sums the loss itself. */
+/* How a launch, the kernel's run on one batch, ended; zeroed before the launch. The first CTA that fails writes why and
+ * where. norm: the gradient's norm, if the batch needs it; loss: set if the kernel sums the loss itself. */
 typedef struct vpps_failure {
     unsigned failed; /* kind of the failure, a vpps_failure_kind */
     unsigned vp, address, value, have, wanted;

@@ -7,13 +7,13 @@
  * lanes of a warp form BLOCKS blocks of lanes; each block loads other rows. */
 template <class MATRIX, unsigned ROWS, unsigned COLUMNS, unsigned RUN, unsigned BLOCKS> struct vpps_resident_matrix {
     vpps_rows own;
-    const float *from; /* address of the first row that the virtual processor owns */
+    const float *from; /* address, among all matrices, of the first row of MATRIX that this CTA owns */
 
     __device__ __forceinline__ vpps_resident_matrix(const vpps_arguments &a, unsigned member)
         : own(MATRIX(member).own), from((const float *)a.matrices + MATRIX(member).at +
                                         vpps_least(own.first, MATRIX::HEIGHT - 1) * MATRIX::ROW_WORDS) {}
 
-    /* Loads the thread's words to its registers from number AT on. */
+    /* Loads the weights that the thread keeps to its registers w[AT] and following. */
     template <unsigned AT> __device__ __forceinline__ void load(float (&w)[VPPS_WEIGHTS + 1]) const {
         each_run([&](unsigned i, const float *at, bool there, unsigned column) {
             float x[RUN];
@@ -53,7 +53,7 @@ template <class MATRIX, unsigned ROWS, unsigned COLUMNS, unsigned RUN, unsigned 
     }
 
   private:
-    /* LANES: lanes of a block; SPAN: elements of a row that one block of each warp loads at once, RUN in each thread */
+    /* LANES: lanes of a warp that load one row; SPAN: elements of the row that such lanes of all warps load at once */
     static constexpr unsigned LANES = 32 / BLOCKS, SPAN = VPPS_THREADS / BLOCKS * RUN;
 
     static __device__ __forceinline__ unsigned word_of(unsigned row, unsigned column) {
@@ -99,7 +99,7 @@ template <class FROM, class TO, unsigned LENGTH, unsigned STEPS> struct vpps_fra
         TO::store(words, step, weights);
     }
 
-    /* Runs all steps, for a fragment in scratch memory. AT_ONCE steps load before the first of them stores. */
+    /* Copies the warp's part of eight rows of weights to scratch memory, 16 columns a step, AT_ONCE steps at a time. */
     static __device__ __forceinline__ void run(const vpps_weights &weights, const vpps_weight_row *rows) {
         enum { AT_ONCE = 8 };
 #pragma unroll 1
@@ -125,7 +125,7 @@ template <class LOAD, unsigned STEP> struct vpps_fragment_step {
     }
 };
 
-/* Copies a thread's weights to registers or shared memory. STEPS: vpps_fragment_steps, of 16 columns each; all steps load before one stores. */
+/* Copies weights to registers or shared memory. Each type in STEPS copies 16 columns; all load before one stores. */
 template <class... STEPS>
 __device__ __forceinline__ void vpps_load_fragments(const vpps_weights &weights, const vpps_weight_row *rows) {
     const vpps_quad q[] = {STEPS::load(weights, rows)...};
@@ -134,17 +134,17 @@ __device__ __forceinline__ void vpps_load_fragments(const vpps_weights &weights,
 }
 #endif
 
-/* A bias vector (to which products are added) of HEIGHT elements, at word FROM of the memory pool. The elements that the virtual processor
- * owns are loaded to shared memory, from word AT on. */
+/* A bias vector (to which products are added) of HEIGHT elements, at word FROM of the memory pool. The CTAs of a group
+ * divide the elements, and each loads its own to shared memory, from word AT on. */
 template <unsigned HEIGHT, unsigned AT, unsigned FROM> struct vpps_resident_vector {
-    /* Sets `from` to the pool word to load as word i, if word i is an element of this vector that VP number `member` of a group owns. */
+    /* If word i of shared memory is for an element of this vector, sets `from` to its place in the memory pool. */
     static __device__ __forceinline__ void find(unsigned &from, unsigned i, unsigned member) {
         const vpps_rows own = vpps_rows_of(HEIGHT, VPPS_GROUP, member);
         if (i - AT < own.end - own.first) from = FROM + own.first + (i - AT);
     }
 };
 
-/* Loads the virtual processor's elements of bias vectors (VECTORS) to the first WORDS words of shared memory. Each thread loads some. */
+/* Loads the elements of bias vectors (VECTORS) that this CTA owns to the first WORDS words of its shared memory. */
 template <unsigned WORDS, class... VECTORS>
 __device__ __forceinline__ void vpps_load_vectors(const vpps_arguments &a, float *shared, unsigned member) {
 #pragma unroll 1

@@ -25,7 +25,7 @@ __device__ __forceinline__ void vpps_begin(const vpps_arguments &a) {
     if (threadIdx.x == 0) ((vpps_launch_end *)a.end)->begin_ns = VPPS_GLOBAL_TIMER();
 }
 
-/* Returns whether the launch must end before its first task. All virtual processors get the same answer. */
+/* Returns whether the launch must end before its first task. All CTAs get the same answer. */
 __device__ __forceinline__ bool vpps_ends_at_once(const vpps_arguments &a) {
     if (vpps_before.failed) return true;
     return a.finite && (!isfinite(vpps_before.loss) || !isfinite(vpps_before.norm));
@@ -51,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
     vpps_arguments a = arguments;
     vpps_begin(a);
     a.script = vpps_copy_script(a.script, a.words, vpps_dynamic);
-    const bool resumes = VPPS_PACKS && a.resumes; /* true: this launch only updates, and needs no weights */
+    const bool resumes = VPPS_PACKS && a.resumes; /* cuBLAS has made gradients: only the update is left */
     if (!resumes) vpps_load_weights(a, w, vpps_dynamic);
     vpps_close_copies();
     if (!resumes) vpps_load_late_weights(a, vpps_dynamic);

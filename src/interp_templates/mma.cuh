@@ -24,8 +24,8 @@ VPPS_PART unsigned vpps_rounded(float first, float second) {
     return pair;
 }
 
-/* Rounds two numbers to bf16, keeping finite numbers finite. Infinity becomes the greatest finite bf16 number; the remainder, from which
- * the low part is made, is then infinite. */
+/* Rounds two numbers to bf16, but infinity to the greatest finite bf16 number. A float x is split into two bf16 numbers
+ * whose sum it is: if x is infinite, the second (x minus the first) is then infinite, not NaN. */
 VPPS_PART unsigned vpps_rounded_finite(float first, float second) {
     unsigned pair;
     asm("cvt.rn.satfinite.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
@@ -58,8 +58,8 @@ VPPS_PART unsigned vpps_rounded_finite(float first, float second) {
 }
 __device__ __forceinline__ float vpps_rest(float x, float high) { return x - high; }
 
-/* Software SIMT: each lane stores its operands in shared memory for the other lanes. Two buffers alternate, so that
- * lanes that go on to the next product do not overwrite them. */
+/* On a CPU that runs the kernel's lanes in turn, a lane stores its operands here for its warp's other lanes. vpps_turn
+ * says which of two buffers a lane uses next: a lane already at the next product overwrites nothing. */
 __shared__ unsigned vpps_operands[VPPS_WARPS][2][32][6], vpps_turn[VPPS_WARPS][32];
 
 VPPS_PART void vpps_mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
@@ -106,8 +106,8 @@ VPPS_PART float vpps_multiply_add(float w, float x, float sum) {
     return fmaf(vpps_first_of(s.part[0]), vpps_second_of(s.part[0]), sum);
 }
 
-/* Packs a value's bf16 parts into one word, with the high part in the lower half and the low part in the upper. Values that
- * only products read are stored in this form. */
+/* Packs float x, as the one or two (VPPS_PARTS) bf16 numbers whose sum stands for x, into one word: the greater in the
+ * lower half. Values that only matrix products read are stored so. */
 VPPS_PART float vpps_in_parts(float x) {
     const vpps_split s = vpps_split_of(x, 0.0f);
 #if VPPS_PARTS == 2
@@ -116,7 +116,7 @@ VPPS_PART float vpps_in_parts(float x) {
     return __uint_as_float(s.part[0]);
 #endif
 }
-/* Returns the number whose bf16 parts are packed in this word. */
+/* Returns the sum of the bf16 numbers that vpps_in_parts has packed into this word. */
 VPPS_PART float vpps_whole_of(float kept) {
     const unsigned word = __float_as_uint(kept);
 #if VPPS_PARTS == 2
@@ -126,7 +126,7 @@ VPPS_PART float vpps_whole_of(float kept) {
 #endif
 }
 
-/* Splits two numbers into bf16 parts, or takes the parts of two packed numbers (IN_PARTS). */
+/* Splits x and y each into VPPS_PARTS bf16 numbers that sum up to it. IN_PARTS: both are packed numbers already. */
 template <bool IN_PARTS> VPPS_PART vpps_split vpps_parts_of(float x, float y) {
     if (!IN_PARTS) return vpps_split_of(x, y);
     const unsigned first = __float_as_uint(x), second = __float_as_uint(y);
@@ -169,8 +169,9 @@ struct vpps_weight_row {
     unsigned at, rows, number, row_words, element_words;
 };
 
-/* Loads four elements of row r of weights, with zeros after the row's end. If the virtual processor owns too few rows to have row r, another
- * row is loaded, whose products nobody reads. QUADS: rows begin and end at a multiple of four words. WHOLE: all four elements exist. */
+/* Loads four elements of row r.number of the rows of weights that the CTA owns, with zeros after its end. If the CTA
+ * has fewer rows, loads another one, whose products nobody reads. QUADS: rows begin and end at multiples of four words.
+ * WHOLE: all four elements exist. */
 template <bool QUADS, bool WHOLE, unsigned LENGTH>
 VPPS_PART vpps_quad vpps_four_weights(const vpps_arguments &a, const vpps_weight_row &r, vpps_rows own,
                                       unsigned element_words, unsigned element) {
@@ -200,8 +201,9 @@ __device__ __forceinline__ unsigned vpps_pair_mask(unsigned at, unsigned n) {
     return at + 1 < n ? 0xffffffffu : at < n ? 0xffffu : 0u;
 }
 
-/* Adds products dy x^T of 16 vectors: 32 columns of x (`left` and `right`, from vpps_turn_quads) times 8 rows of dy. Lane l passes in d the
- * elements of row l / 4 of the vectors dy number 4 (l % 4) to 4 (l % 4) + 3. The masks (vpps_pair_mask) clear vectors after the last. */
+/* Adds products dy x^T of 16 vectors dy and x: 8 rows of dy times 32 columns (elements of x, as vpps_turn_quads has put
+ * them in `left` and `right`). d: the lane's elements, row l / 4 of vectors dy 4 (l % 4) to 4 (l % 4) + 3 for lane l;
+ * IN_PARTS: in bf16 already. The masks (vpps_pair_mask) clear vectors after the last. */
 template <bool IN_PARTS>
 VPPS_PART void vpps_add_factors(float (&left_sums)[4], float (&right_sums)[4], const vpps_words &left,
                                 const vpps_words &right, const float (&d)[4], unsigned low_mask, unsigned high_mask) {
@@ -233,5 +235,5 @@ VPPS_PART void vpps_add_gradient(float *row, unsigned column, bool add, vpps_qua
 }
 #else
 __device__ __forceinline__ float vpps_multiply_add(float w, float x, float sum) { return sum + w * x; }
-__device__ __forceinline__ float vpps_whole_of(float kept) { return kept; } /* in fp32, `kept` is the value */
+__device__ __forceinline__ float vpps_whole_of(float kept) { return kept; } /* in fp32, values are stored as they are */
 #endif

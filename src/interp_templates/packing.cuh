@@ -10,7 +10,7 @@ enum { VPPS_PACKED_TIMES = VPPS_PARTS == 2 ? 3 : 1 };
 template <bool IS_X, bool IN_PARTS, bool QUADS, unsigned LENGTH>
 __device__ __forceinline__ void vpps_pack_four(float *to, const float *from, unsigned vector, unsigned element) {
 #if VPPS_PARTS
-    const unsigned words = (LENGTH + 7) / 8 * 4; /* words of one copy of a vector */
+    const unsigned words = (LENGTH + 7) / 8 * 4; /* words of a vector in bf16, two elements a word, padded */
     const vpps_quad q = vpps_four<QUADS, false, LENGTH>(from + element, element);
     const vpps_split low = vpps_parts_of<IN_PARTS>(q.x, q.y), high = vpps_parts_of<IN_PARTS>(q.z, q.w);
     float *const row = to + (unsigned long long)vector * VPPS_PACKED_TIMES * words + element / 2;
@@ -27,8 +27,8 @@ __device__ __forceinline__ void vpps_pack_four(float *to, const float *from, uns
 #endif
 }
 
-/* Copies the vectors of value V, each of 4 * FOURS elements, one after the other for cuBLAS. NUMBER, V's operand number in the cell
- * (codegen/packing.h), is even for a dy, odd for an x. All virtual processors share the copying. */
+/* Copies value V's vectors, of 4 * FOURS elements each, one after the other, for cuBLAS to compute gradients dy x^T of
+ * matrices. NUMBER, V's number among the cell's values dy and x, is even for a dy, odd for an x. All CTAs share in. */
 template <class V, unsigned NUMBER, unsigned FOURS, class SUM>
 __device__ __forceinline__ void vpps_pack(const SUM &sum) {
     const unsigned *const script = (const unsigned *)sum.a.script;

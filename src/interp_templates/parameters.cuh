@@ -31,12 +31,12 @@ __device__ __forceinline__ vpps_parameter vpps_parameter_of(const vpps_arguments
  * matrices, teams of VPs divide the columns of the gradient, in blocks of 32, and the VPs of a team divide the rows. */
 __device__ __forceinline__ constexpr bool vpps_is_low(unsigned rows) { return rows <= VPPS_LOW_ROWS; }
 
-/* Returns the rows of a matrix's gradient that a virtual processor computes. */
+/* Returns which rows of a matrix's gradient CTA number `vp` computes. rows: how many the matrix has. */
 __device__ __forceinline__ vpps_rows vpps_matrix_rows(unsigned rows, unsigned vp) {
     if (vpps_is_low(rows)) return vpps_rows{0, rows};
     return vpps_rows_of(rows, VPPS_VPS / VPPS_TEAMS, vp / VPPS_TEAMS);
 }
-/* Returns the columns of a matrix's gradient that a virtual processor computes. */
+/* Returns which columns of a matrix's gradient CTA number `vp` computes. CTAs may divide them, in blocks of 32. */
 __device__ __forceinline__ vpps_rows vpps_matrix_columns(unsigned rows, unsigned columns, unsigned vp) {
     if (VPPS_TEAMS == 1) return vpps_rows{0, columns};
     const bool low = vpps_is_low(rows);
@@ -49,8 +49,8 @@ __device__ __forceinline__ vpps_rows vpps_own_columns(const vpps_param_entry &p)
     return p.kind == VPPS_IS_MATRIX ? vpps_matrix_columns(p.rows, p.cols, blockIdx.x) : vpps_rows{0, p.cols};
 }
 
-/* Returns which of a table's n entries the virtual processor (VP) owns. VPs with columns of the widest "low" matrix (with few rows) own
- * none; VPPS_LOW_BLOCKS is their number. */
+/* Returns which of a lookup table's n trained rows CTA number `vp` owns: none if it has columns of the widest matrix of
+ * few rows (vpps_is_low), which VPPS_LOW_BLOCKS CTAs divide. */
 __device__ __forceinline__ vpps_rows vpps_own_entries(unsigned n, unsigned vp) {
     const vpps_rows low = vpps_share_of(VPPS_LOW_BLOCKS, VPPS_VPS, vp);
     if (low.first < low.end) return vpps_rows{0, 0};
@@ -76,16 +76,16 @@ struct vpps_span {
 enum { VPPS_QUADS, VPPS_SINGLES };
 __shared__ vpps_span vpps_spans[2][VPPS_PARAMS + 1];
 
-/* A matrix of which the CTA owns only some columns (VPPS_TEAMS > 1). first: the matrix's first number (vpps_span); columns: elements of a
- * row that the CTA owns; others: elements of a row that other CTAs own. inverse: 2^31 / columns, rounded up; the high word of 2 n inverse
- * is n / columns or one more, for any n < 2^31. */
+/* A matrix of which a CTA owns only some columns, since VPPS_TEAMS > 1 CTAs divide a row. first: number (vpps_span) of
+ * the CTA's first element; columns, others: elements of a row that are and that are not the CTA's. inverse: 2^31 /
+ * columns, rounded up; the high word of 2 n inverse is n / columns or one more, for any n < 2^31. */
 struct __align__(16) vpps_break {
     unsigned first, columns, others, inverse;
 };
 __shared__ vpps_break vpps_breaks[VPPS_TEAMS > 1 ? 2 : 1][VPPS_TEAMS > 1 ? VPPS_PARAMS + 1 : 1];
 
-/* Returns where number i (vpps_span) of parameter `span` lies: the first of four words in the buffer of matrices (VPPS_QUADS), or the index
- * of an element in the parameter (VPPS_SINGLES). */
+/* The CTA's elements are numbered through all parameters (vpps_span). Returns where number i, of parameter `span`, is:
+ * the first of four words in the buffer of matrices (VPPS_QUADS), or an element of the parameter (VPPS_SINGLES). */
 template <unsigned KIND> __device__ __forceinline__ unsigned vpps_spanned_at(unsigned span, unsigned i) {
     const unsigned words = KIND == VPPS_QUADS ? 4 : 1;
     unsigned at = vpps_spans[KIND][span].at + words * i;
@@ -99,7 +99,7 @@ template <unsigned KIND> __device__ __forceinline__ unsigned vpps_spanned_at(uns
     return at;
 }
 
-/* Numbers the elements that the CTA owns: fills in vpps_spans and vpps_breaks. All threads must call it; ends with a barrier. */
+/* Numbers the CTA's elements of all parameters (vpps_spans, vpps_breaks). All threads call it; a barrier ends it. */
 __device__ __forceinline__ void vpps_list_spans() {
 #pragma unroll 1
     for (unsigned p = threadIdx.x; p <= VPPS_PARAMS; p += VPPS_THREADS) {
@@ -117,7 +117,7 @@ __device__ __forceinline__ void vpps_list_spans() {
         }
     }
     __syncthreads();
-    if (VPPS_WARP < 2 || VPPS_WARPS < 2) { /* computes `end`: numbers of this and all preceding parameters */
+    if (VPPS_WARP < 2 || VPPS_WARPS < 2) { /* sums up, to `end`, the counts of elements of all parameters so far */
 #pragma unroll 1
         for (unsigned kind = VPPS_WARP; kind < 2; kind += VPPS_WARPS) {
             unsigned before = 0;
@@ -147,7 +147,7 @@ __device__ __forceinline__ void vpps_list_spans() {
 
 __device__ __forceinline__ unsigned vpps_spanned(unsigned kind) { return vpps_spans[kind][VPPS_PARAMS].end; }
 
-/* Returns the parameter to which number i (vpps_span) belongs, the same in all lanes of a warp; VPPS_PARAMS after the last number. */
+/* Returns the parameter to which number i of the CTA's elements (vpps_span) belongs; VPPS_PARAMS after the last one. */
 template <unsigned KIND> __device__ __forceinline__ unsigned vpps_span_of(unsigned i) {
     unsigned span = 0;
 #pragma unroll
@@ -188,7 +188,7 @@ __device__ __forceinline__ void vpps_entries(const vpps_arguments &a, unsigned n
     }
 }
 
-/* Adds n terms to the batch's loss; called by the first virtual processor only. */
+/* Adds n terms to the batch's loss; called by CTA 0 only. */
 __device__ __forceinline__ void vpps_add_loss(const vpps_arguments &a, unsigned address, unsigned n) {
     const unsigned *pairs = (const unsigned *)a.script + address;
     const float sum = vpps_over_cta(vpps_add_up<4>(0.0f, threadIdx.x, n, VPPS_THREADS, [&](unsigned i) {
@@ -222,14 +222,14 @@ __device__ __forceinline__ float vpps_other_squares(const vpps_arguments &a) {
     return sum;
 }
 
-/* Computes the norm and returns the factor that scales all gradients; negative: no update by this batch. All VPs get the same result. */
+/* Computes the norm of all gradients, in every CTA. Returns the factor that scales gradients; negative: no update. */
 __device__ __forceinline__ float vpps_scale(const vpps_arguments &a) {
     vpps_failure *out = (vpps_failure *)a.failure;
     const float loss = out->loss;
     float sum = 0.0f;
 #pragma unroll 4
     for (unsigned v = VPPS_LANE; v < VPPS_VPS; v += 32)
-        sum += ((const float *)a.pool)[a.norms + v]; /* each warp adds up all virtual processors' sums of squares */
+        sum += ((const float *)a.pool)[a.norms + v]; /* each warp adds up all CTAs' sums of squares */
     const float norm = sqrtf(vpps_warp_sum(sum));
     if (threadIdx.x == 0 && blockIdx.x == 0) ((vpps_launch_end *)a.end)->norm = out->norm = norm;
     if (vpps_header.guard && (!isfinite(loss) || !isfinite(norm))) return -1.0f;
@@ -271,7 +271,8 @@ struct vpps_quads {
     vpps_quad g, w, s0, s1;
 };
 
-/* Loads the gradients of the elements with numbers (vpps_span) `first` and following, and, if `all` is set, their parameters and states. */
+/* Loads those of the CTA's fours of matrix elements, from number `first` (vpps_span) on, that this thread updates:
+ * their gradients and, if `all` is set, the elements and their optimizer states. */
 __device__ __forceinline__ void vpps_load_quads(const vpps_arguments &a, unsigned first, bool all,
                                                 vpps_quads (&q)[VPPS_QUADS_AT_ONCE]) {
 #pragma unroll

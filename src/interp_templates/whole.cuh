@@ -35,7 +35,7 @@ template <int HEAD, unsigned TEAM> __device__ __forceinline__ float vpps_head(un
     return HEAD == VPPS_HEAD_GREATEST || fabsf(top) < __uint_as_float(0x7f800000u) ? top : 0.0f;
 }
 
-/* Computes the head of x (a number such as its maximum), then the sum of term(totals, k) over `length` elements; terms may use the head. */
+/* Returns x's totals: the head (such as a maximum), and the sum over k of term(totals, k), which may read the head. */
 template <int HEAD, unsigned TEAM, class TERM>
 __device__ __forceinline__ vpps_totals vpps_total(unsigned length, const float *x, const TERM &term) {
     vpps_totals totals = {vpps_head<HEAD, TEAM>(length, x), 0.0f, length};
@@ -43,7 +43,7 @@ __device__ __forceinline__ vpps_totals vpps_total(unsigned length, const float *
     return totals;
 }
 
-/* Computes an instruction's scalar result, finish(0), and stores it in totals.sum. `finish` may read totals and element 0 of a vector. */
+/* Replaces totals.sum by an instruction's last formula (whole.def). `finish` computes it from totals and scalars. */
 template <class FINISH> __device__ __forceinline__ void vpps_finish(vpps_totals &totals, const FINISH &finish) {
     totals.sum = finish(0);
 }
