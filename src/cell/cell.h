@@ -63,7 +63,6 @@ typedef enum vpps_pass {
     VPPS_PASSES
 } vpps_pass;
 
-/* Returns whether a pass of a cell's work runs level by level; other passes run once, over all vertices. */
 static inline bool vpps_by_levels(uint32_t pass) { return pass == VPPS_PASS_MAIN || pass == VPPS_PASS_BACK_MAIN; }
 
 /* An operand of an instruction: a value of the cell, or one element of a value where the instruction takes a scalar. */
@@ -79,7 +78,6 @@ typedef struct vpps_cell_count {
     uint32_t base, list[VPPS_AXES];
 } vpps_cell_count;
 
-/* Returns whether a count depends on the lengths of a vertex's list inputs. */
 static inline bool vpps_counts_members(const vpps_cell_count *count) {
     bool any = false;
     for (uint32_t d = 1; d < VPPS_AXES; d++) any |= count->list[d] != 0;
@@ -320,7 +318,6 @@ static inline uint32_t vpps_pass_record(const vpps_compiled_cell *c, uint32_t st
     return c->stages[stage].backward ? VPPS_RECORD_BACKWARD : VPPS_RECORD_FORWARD;
 }
 
-/* Returns whether the instruction with this opcode makes value v. */
 static inline bool vpps_is_run(const vpps_cell_value *v, uint32_t opcode) {
     return v->kind == VPPS_VALUE_RUN && v->run.opcode == opcode;
 }
@@ -367,7 +364,6 @@ static inline bool vpps_stage_may_skip(const vpps_compiled_cell *c, const vpps_c
     return c->condition.there && !c->needs.training && (s->pass == VPPS_PASS_MAIN || s->pass == VPPS_PASS_LAZY);
 }
 
-/* Returns whether a cell's condition holds if its scalar input is x. */
 static inline bool vpps_condition_holds(const vpps_condition_data *condition, float x) {
     if (!condition->is) return x > 0;
     const float off = x - condition->value;

@@ -116,7 +116,6 @@ static vpps_program_step *add_step(builder *b, vpps_step_kind kind, vpps_operand
     return &p->steps[p->n++];
 }
 
-/* Appends an operand to the latest step of the program. */
 static void add_operand(builder *b, vpps_operand o) {
     vpps_program *p = b->p;
     b->ok = b->ok && VPPS_RESERVE(p->operands, p->n_operands + 1u);

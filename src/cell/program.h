@@ -145,7 +145,6 @@ typedef struct vpps_outer {
     const vpps_operand *dy, *x;
 } vpps_outer;
 
-/* Returns whether both operands exist and are the same value of the cell. */
 static inline bool vpps_same_value(const vpps_operand *a, const vpps_operand *b) {
     return a && b && a->value == b->value;
 }

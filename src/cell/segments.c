@@ -11,7 +11,6 @@ typedef struct builder {
     uint32_t *read_in;
     /* the latest segment (list of steps) that takes further products; VPPS_NONE: there is none */
     uint32_t products;
-    /* whether all segments must be made again, because one more value must be loaded into a slot (buffer) */
     bool retry;
     bool ok;
 } builder;
@@ -34,7 +33,7 @@ uint32_t vpps_segment_width(const vpps_segments *s, uint32_t v) {
 
 static bool made_here(const builder *b, uint32_t v) { return b->c->values[v].stage == b->s->stage; }
 
-/* Returns whether the step computes a value of this stage; other steps load a value that another stage has made. */
+/* Returns whether the step computes a value, instead of copying one that another part of the cell (stage) computed. */
 static bool makes(const builder *b, const vpps_program_step *step) {
     return step->kind <= VPPS_STEP_PRODUCT && made_here(b, step->to.value);
 }
@@ -64,7 +63,6 @@ static void find_memory(builder *b) {
     }
 }
 
-/* Returns whether the program stores value v in memory, for other stages or as an input's gradient. */
 static bool stored(const builder *b, uint32_t v) {
     const vpps_program *p = b->s->p;
     for (uint32_t i = 0; i < p->n; i++)
@@ -152,8 +150,8 @@ static void note_read(builder *b, const vpps_program_step *step, const vpps_oper
     b->read_in[u] = segment;
 }
 
-/* Adds steps that load operands from memory to slots (buffers) where b->load says so. If a CTA owns rows of the matrices, the product reads
- * the vectors that it multiplies in memory, not in slots. */
+/* Adds steps that copy operands of `step` from memory to slots (buffers): those whose values b->load marks. A product
+ * by a CTA's own rows of a matrix reads vectors in memory, and needs no copy. */
 static void load_operands(builder *b, placing *to, const vpps_program_step *step) {
     const vpps_operand *o;
     for (uint32_t i = 0; (o = vpps_read_of(b->s, step, i)); i++) {
@@ -162,7 +160,7 @@ static void load_operands(builder *b, placing *to, const vpps_program_step *step
         if (made_here(b, u) || b->s->made_in[u] != VPPS_NONE) continue;
         if (kind_of(b, step) == VPPS_SEGMENT_LISTS && !b->load[u]) {
             b->load[u] = 1;
-            /* an earlier segment reads u in memory, not in a slot: make() repeats all segments */
+            /* an earlier step was to read u in memory, not in a slot (buffer): make() starts again */
             b->retry |= b->read_in[u] != VPPS_NONE;
         }
         if (!b->load[u]) continue;
@@ -171,7 +169,6 @@ static void load_operands(builder *b, placing *to, const vpps_program_step *step
     }
 }
 
-/* Returns whether an operand of the step is computed in a segment (list of steps) or after it. */
 static bool reads_later(const builder *b, const vpps_program_step *step, uint32_t segment) {
     const vpps_operand *o;
     for (uint32_t i = 0; (o = vpps_read_of(b->s, step, i)); i++)
@@ -179,7 +176,8 @@ static bool reads_later(const builder *b, const vpps_program_step *step, uint32_
     return false;
 }
 
-/* Adds a product to the segment b->products (list of steps), or to a new one if an operand is computed in that segment or later. */
+/* Adds a product to the latest segment of products (a list of steps that need no barrier in between), or to a new one
+ * if the product reads a value that is computed there or later. */
 static void place_product(builder *b, placing *to, const vpps_program_step *step) {
     const uint32_t v = step->to.value;
     load_operands(b, to, step);
@@ -244,7 +242,7 @@ static bool follows(const vpps_segments *s, uint32_t g, uint32_t h) {
     return any;
 }
 
-/* Assigns slots (buffers) to values. A slot becomes free at the barrier after the last segment that reads its value. */
+/* Gives values slots (buffers). A slot is reused after the barrier that follows the last step that reads its value. */
 static bool give_slots(builder *b) {
     vpps_segments *s = b->s;
     vpps_slots slots = {0};
@@ -286,14 +284,14 @@ static bool list_steps(vpps_segments *s, const placing *from) {
     return true;
 }
 
-/* Returns a segment's number. Segments run in the order of their numbers; elementwise segments with equal numbers become one. */
+/* Returns the sort key of a segment (a list of steps); elementwise segments with equal keys are joined into one. */
 static uint64_t number_of(const vpps_segment *g) {
     return (uint64_t)g->barriers << 40 | (uint64_t)g->kind << 36 | (uint64_t)g->axis << 32 | g->words;
 }
 
-/* Counts the barriers before each segment; sorts and joins segments accordingly. If processors divide rows, a barrier separates any two segments:
- * one may add up the products of the one before. If they divide vertices, only segments that must keep their order are separated, so that a
- * transformer's heads run side by side. Without lists, slots (buffers) lie in shared memory: the order stays, as early values need more of it. */
+/* Counts the barriers before each segment (list of steps), and sorts and joins segments accordingly. A segment waits
+ * for those whose values it reads or overwrites; if virtual processors divide rows, for all before it, since it may add
+ * up their products. Without lists no segment moves ahead: values made early fill shared memory longer. */
 static bool order_segments(builder *b, placing *to) {
     vpps_segments *s = b->s;
     uint32_t *order = calloc(s->n + 1u, sizeof *order), *number = calloc(s->n + 1u, sizeof *number), n = 0;

@@ -9,17 +9,17 @@
 #include "cell/program.h"
 
 typedef enum vpps_segment_kind {
-    VPPS_SEGMENT_ELEMENTS, /* elementwise steps: a thread computes one element of every value of the segment */
+    VPPS_SEGMENT_ELEMENTS, /* elementwise steps; a thread makes one element of each step's value, without a barrier */
     VPPS_SEGMENT_PRODUCTS, /* products of vectors with the matrix rows that the virtual processor owns */
-    /* instructions that sum over whole vectors (REDUCE, ROW), one warp per vertex or list member */
+    /* instructions on whole vectors (softmax, dot product): one warp for each vertex, or for each node of its list */
     VPPS_SEGMENT_WHOLE,
     VPPS_SEGMENT_LISTS,   /* instructions over all members of each vertex's list input, one warp per vertex */
-    VPPS_SEGMENT_MATRICES /* products of vectors with whole matrices; one virtual processor reads all of each matrix */
+    VPPS_SEGMENT_MATRICES /* products of vectors with whole matrices: a CTA makes all rows, for its own vertices */
 } vpps_segment_kind;
 
 typedef enum vpps_segment_step_kind {
     VPPS_SEGMENT_LOAD, /* copies a value from memory to a slot (buffer) */
-    /* computes a value; if the segment's kind is ELEMENTS or PRODUCTS, also stores the value in memory, if it is kept */
+    /* computes a value; in segments (lists of steps) of kind ELEMENTS or PRODUCTS also writes a kept value to memory */
     VPPS_SEGMENT_MAKE,
     VPPS_SEGMENT_STORE /* copies a value from a slot (buffer) to memory: kept values, or gradients for inputs */
 } vpps_segment_step_kind;
@@ -27,13 +27,13 @@ typedef enum vpps_segment_step_kind {
 typedef struct vpps_segment_step {
     uint8_t kind;
     uint32_t value;
-    const vpps_program_step *step; /* MAKE: the program's step that computes the value; else NULL */
+    const vpps_program_step *step; /* kind MAKE: the stage's step that computes `value`; other kinds: NULL */
 } vpps_segment_step;
 
 typedef struct vpps_segment {
     uint8_t kind, axis;
-    bool dealt;        /* ELEMENTS: whether the CTA computes only the rows of vectors that it owns */
-    uint32_t words;    /* ELEMENTS: number of elements of each value per item (vertex or list member) */
+    bool dealt;        /* kind ELEMENTS: whether the CTA computes only its own rows of the vectors */
+    uint32_t words;    /* kind ELEMENTS: elements of each value, for a vertex or for a node of its list */
     uint32_t first, n; /* the segment's steps: steps[first] to steps[first + n - 1] of vpps_segments */
     uint32_t barriers; /* barriers of the CTA before the segment; segments with equal numbers may run in any order */
 } vpps_segment;
@@ -53,7 +53,7 @@ typedef struct vpps_segments {
     uint32_t *last_read; /* for each value with a slot: 1 + number of the last segment that reads it */
     /* for each value: whether it is stored in memory only after the barrier that follows its computation */
     uint8_t *late;
-    /* number of floats that all slots (buffers) take: [0] per vertex, [d] per member of list d - 1 */
+    /* number of floats in all slots (buffers): [0] for a vertex, [d] for each node that its list input d - 1 reads */
     uint32_t floats[VPPS_AXES];
 } vpps_segments;
 
@@ -61,8 +61,8 @@ typedef struct vpps_segments {
  * SCRIPT if the compiler of cells has made an error. Call vpps_segments_free in any case. */
 vpps_status vpps_segments_make(vpps_segments *out, const vpps_compiled_cell *c, uint32_t stage);
 
-/* Checks that each segment's steps find the values that they read. A value in a slot must be made before the last barrier that precedes the
- * reader. No step may overwrite a value before it is read or while other threads read it. Fails with SCRIPT: an error of the compiler. */
+/* Checks that each segment (list of steps) finds the values that it reads: a barrier must lie between a step that puts
+ * a value in a slot (buffer) and its readers, and no step may overwrite what is still read. Fails with SCRIPT. */
 vpps_status vpps_segments_check(const vpps_segments *s);
 
 /* Returns whether a segment (list of steps), which also stores the results of a preceding products segment, overwrites value u in
@@ -73,17 +73,16 @@ void vpps_segments_free(vpps_segments *s);
 /* Returns whether only products in tiles (GEMM blocks) and parameters' gradients read a value that is kept in memory. */
 bool vpps_only_products_read(const vpps_compiled_cell *c, uint32_t v);
 
-/* Returns how many rows of a value with `rows` rows are owned by the virtual processor that owns most. */
+/* Returns how many of a vector's rows a virtual processor computes at most. `shares`: number of partial sums. */
 uint32_t vpps_most_rows(const vpps_cell_needs *needs, uint32_t rows, uint32_t shares);
 
-/* Returns how many elements of a value one virtual processor computes at most per vertex or list member (own rows, if rows are divided). */
+/* Returns how many elements of v a CTA computes for a vertex, or node of its list: at most, if rows are divided. */
 uint32_t vpps_segment_width(const vpps_segments *s, uint32_t v);
 
 static inline bool vpps_is_dealt(const vpps_segments *s, uint32_t v) {
     return s->p->rows && vpps_rows_dealt(&s->c->needs, s->c->values[v].rows);
 }
 
-/* Returns operand number i of a step. */
 static inline const vpps_operand *vpps_operand_of(const vpps_segments *s, const vpps_program_step *step, uint32_t i) {
     return &s->p->operands[step->first + i];
 }

@@ -1,5 +1,5 @@
-/* segments_check.c - checks that the steps of each segment find the values that they read. Barriers order the CTA's threads; inside a
- * segment, and in segments that have no barrier between them, the threads are not ordered. */
+/* segments_check.c - checks that a segment (list of steps of a CTA's threads) finds the values that it reads. Without a
+ * barrier between two steps, one thread may be at the second before another has done the first. */
 #include "cell/segments.h"
 
 static bool has_slot(const vpps_segments *s, uint32_t v) {
@@ -14,7 +14,7 @@ static const char *memory_wrong(const vpps_segments *s, uint32_t segment, uint32
     return alike || !vpps_segment_stores_over(s, segment, u) ? NULL : "reads what other threads store over";
 }
 
-/* Returns whether value u is made before the last barrier that comes before a segment (with `same`: before the next barrier). */
+/* Returns whether u is made before the barrier ahead of a segment (list of steps) or, with `same`, the one after it. */
 static bool made_before(const vpps_segments *s, uint32_t u, uint32_t segment, bool same) {
     return s->list[s->made_in[u]].barriers < s->list[segment].barriers + same;
 }

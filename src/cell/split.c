@@ -43,7 +43,8 @@ static void mark_recurrence(work *w) {
     }
 }
 
-/* Chooses each value's pass: eager for products that need no child vertex and for their operands, lazy if no parent needs the value. */
+/* Chooses when values are computed: once after all levels (lazy) if no parent vertex needs them; once before (eager) if
+ * they are products that need no child vertex, or such products' operands; else level by level (main). */
 static void choose_parts(work *w) {
     vpps_compiled_cell *c = w->c;
     const bool recurrent = c->needs.recurrent_in != 0;
@@ -138,13 +139,13 @@ bool vpps_reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *x, uin
     const char *types = vpps_instructions[x->run.opcode].operands;
     uint32_t at = 0;
     for (; *types; types++) {
-        if (*types == '*') return false; /* tensors of a list (letter * in isa.def): own rows suffice */
+        if (*types == '*') return false; /* of all further operands, a row of the result needs just the same row */
         if (strchr("tsv", *types) && at++ == i) return *types != 't';
     }
     return false;
 }
 
-/* Divides each value whose division is still undecided by `split` (rows or vertices), if an argument in the same pass is divided so. */
+/* Where it is open whether processors divide a value's rows or the vertices: takes `split` if an argument has it. */
 static void split_as_read(vpps_compiled_cell *c, vpps_split split) {
     for (uint32_t v = 0; v < c->n_values; v++) {
         vpps_cell_value *x = &c->values[v];
@@ -155,7 +156,6 @@ static void split_as_read(vpps_compiled_cell *c, vpps_split split) {
     }
 }
 
-/* Returns whether v has readers in its pass, and all of them compute each processor's own rows from the processor's own rows of v. */
 static bool read_by_rows(const vpps_compiled_cell *c, uint32_t v) {
     bool any = false;
     for (uint32_t u = v + 1; u < c->n_values; u++) {
@@ -184,7 +184,7 @@ static void choose_splits(work *w) {
     for (uint32_t v = c->n_values; v-- > 0;)
         if (c->values[v].split == VPPS_SPLIT_ANY && read_by_rows(c, v)) c->values[v].split = VPPS_SPLIT_ROWS;
     split_as_read(c, VPPS_SPLIT_VERTICES);
-    /* a value whose division is still undecided is divided like a value that is computed from it */
+    /* where it is open whether processors divide a value's rows or the vertices: as for a value computed from it */
     for (uint32_t v = c->n_values; v-- > 0;) {
         const vpps_cell_value *x = &c->values[v];
         for (uint32_t i = 0; i < x->n_args; i++) {
@@ -201,7 +201,8 @@ static void choose_splits(work *w) {
 
 /* ---------------------------------------------------------------- stages */
 
-/* Assigns each value to a stage of its pass (eager, main, lazy). Stages are numbered from 0 in each pass, which has at most one for each value. */
+/* Assigns each value to a stage of its pass (eager, main, lazy): a part in which no virtual processor needs what
+ * another one makes there. Stages are numbered from 0 in each pass. */
 static bool number_stages(work *w) {
     vpps_compiled_cell *c = w->c;
     /* split_of[p * n_values + s]: how processors divide stage s of pass p: by rows, or by vertices; 0: the stage is empty */
@@ -230,7 +231,7 @@ static bool number_stages(work *w) {
     return true;
 }
 
-/* Lists the stages of all passes in the order in which they run, and sets each value's stage to an index of this list. */
+/* Numbers the stages (parts of the cell) of all passes together, in running order, and makes c->stages and c->order. */
 static bool list_stages(work *w) {
     vpps_compiled_cell *c = w->c;
     uint32_t n_of[VPPS_PASSES] = {0};
@@ -306,10 +307,10 @@ static void choose_scaled(vpps_compiled_cell *c) {
     }
 }
 
-/* Returns whether all that stage s makes are transposed products for inputs, which processors can compute as partial sums: each multiplies one of
- * `shares` equal parts of all operands, and computes as many times more rows. */
+/* Returns whether stage s makes only products matrix^T x, as gradients for inputs, that can be `shares` partial sums: a
+ * virtual processor reads one of `shares` equal parts of each x, and computes `shares` times as many rows. */
 static bool fits_shares(const vpps_compiled_cell *c, const vpps_cell_stage *s, uint32_t shares) {
-    enum { MOST_ROWS = 16, QUAD = 4, LEAST = 2048 /* elements of all operands that a processor multiplies */ };
+    enum { MOST_ROWS = 16, QUAD = 4, LEAST = 2048 /* least number of elements in a part of the vectors */ };
     uint32_t rows = 0;
     for (const uint32_t *v = &c->order[s->first]; v < &c->order[s->first + s->n]; v++) {
         const vpps_cell_value *x = &c->values[*v];
@@ -323,7 +324,7 @@ static bool fits_shares(const vpps_compiled_cell *c, const vpps_cell_stage *s, u
     return rows <= MOST_ROWS && c->needs.group % shares == 0;
 }
 
-/* Every processor would read long operands, to compute few rows: lets processors divide the operands, too, if they own columns. */
+/* Cuts long vectors in up to 4 parts, for partial sums, if products matrix^T x have few rows for each processor. */
 static void choose_shares(vpps_compiled_cell *c) {
     for (uint32_t i = 0, shares; i < c->n_stages && c->needs.rows.columns; i++) {
         for (shares = 4; shares > 1 && !fits_shares(c, &c->stages[i], shares);) shares--;
@@ -366,8 +367,8 @@ static uint32_t place_in_stage(const vpps_compiled_cell *c, uint32_t v) {
     return i;
 }
 
-/* Returns whether v's stage has read all of u before v is stored in u's place. A product reads u while it runs; if processors own rows,
- * also rows of u that another processor may already have overwritten. All other instructions read u in a copy that the stage loads. */
+/* Returns whether v's stage (part of the cell) has read all of value u before v overwrites u. Products read u in
+ * memory, maybe rows that other processors overwrite; other instructions read a copy, which the stage loads once. */
 static bool read_before(const vpps_compiled_cell *c, uint32_t u, uint32_t v) {
     const vpps_cell_stage *s = &c->stages[c->values[v].stage];
     const uint32_t place = place_in_stage(c, v);
@@ -388,8 +389,8 @@ static bool read_before(const vpps_compiled_cell *c, uint32_t u, uint32_t v) {
     return true;
 }
 
-/* Returns whether value v may be stored in the place of the earlier value u. The last read of u must be in an earlier stage, or in v's
- * stage by the same virtual processor before it stores v. A VP owns the same words of two values if they have equally many rows. */
+/* Returns whether value v may overwrite value u in memory: u is last read in an earlier stage (part of the cell), or in
+ * v's stage, before v, by the same processor. A processor has the same rows of both if sizes are equal. */
 static bool may_follow(const work *w, uint32_t u, uint32_t v) {
     const vpps_compiled_cell *c = w->c;
     const vpps_cell_value *a = &c->values[u], *b = &c->values[v];
@@ -411,8 +412,8 @@ static void find_one_pass(work *w) {
     }
 }
 
-/* Finds kept values that can have the same place in memory, one after the other: place[v] becomes the first value with v's place. A place
- * is in the memory of one pass (pass record) if that suits all its values. */
+/* Lets values overwrite earlier ones in memory: place[v] becomes the first value in v's place, follower[u] the value
+ * that overwrites u. one_pass[place] remains set if all values in a place are for forward alone, or backward alone. */
 static void find_places(work *w, uint32_t *place, uint32_t *follower) {
     vpps_compiled_cell *c = w->c;
     for (uint32_t i = 0; i < c->n_stages; i++) {
@@ -457,7 +458,7 @@ static void place_in_records(work *w, const uint32_t *place) {
     for (uint32_t r = 0; r < VPPS_RECORDS; r++) c->kept_words[r] = (c->kept_words[r] + 15) & ~15u;
 }
 
-/* Notes which stages read values in memory that is used in forward only or in backward only (pass record). */
+/* Notes which stages (parts of the cell) read memory that is for values of forward alone, or of backward alone. */
 static void mark_readers(work *w) {
     vpps_compiled_cell *c = w->c;
     for (uint32_t v = 0; v < c->n_values; v++) {
