@@ -18,19 +18,19 @@ struct vpps_sum {
     unsigned n, vp;
 };
 
-/* Where the values of a task's items lie. Index 0 of an array is for the task's vertices, index d for the members of their list input d -
- * 1. Vertices and members are numbered within their block (script/task.h). first: number of the task's first item; n: number of its items;
- * kept: pool word where the values begin that item number 0 keeps for backward. arrays: where inputs and table entries lie. */
+/* Where a task's values lie in the pool (the batch's memory). [0]: of the task's vertices; [d]: of the nodes (members)
+ * that their list input d - 1 reads; both are numbered within a block of vertices. first, n: number of the task's first
+ * one, and how many; kept: place of the values that number 0 keeps for backward; arrays: places of inputs. */
 template <unsigned AXES, unsigned ARRAYS> struct vpps_sum_task {
     float *pool;
     unsigned first[AXES], n[AXES], kept[AXES];
     vpps_array arrays[ARRAYS + 1];
 };
 
-/* Where the vectors of a value lie: COLUMNS vectors of LENGTH elements for each item (vertex or list member). QUADS: vectors begin
- * and end at a multiple of four words. IN_PARTS: elements are stored in bf16 (vpps_in_parts). ARRAY: index of the task's array that
- * has the items' places; VPPS_NONE: an item has STRIDE words of kept values; if STRIDE is 0, all items share one vector. item() and
- * vector() return a pool word, to which the caller adds OFFSET last: OFFSET then becomes part of the load instruction. */
+/* Where a value's vectors lie in the pool: COLUMNS vectors of LENGTH elements for each item (vertex or list member).
+ * ARRAY: which of the task's arrays has their places; VPPS_NONE: they are among STRIDE words that an item keeps for
+ * backward (0: all items share one vector). QUADS: vectors begin and end at multiples of four words. IN_PARTS: they are
+ * in bf16 (vpps_in_parts). item() and vector() leave out OFFSET, which becomes part of the load instruction. */
 template <unsigned VALUE_AXIS, unsigned ROWS, unsigned COLS, bool AT_QUADS, bool AS_PARTS, unsigned ARRAY,
           unsigned STRIDE, unsigned WORD>
 struct vpps_vectors {
@@ -56,7 +56,7 @@ __device__ __forceinline__ bool vpps_is_begun(unsigned param) { return param == 
 /* Notes that a parameter has a gradient. Several threads may do so at once, with the same value. */
 VPPS_SIMT_UNWATCHED __device__ __forceinline__ void vpps_begin_gradient(unsigned param) { vpps_touched[param] = 1; }
 
-/* Notes that the parameters with numbers PARAMS have gradients, if any task of the sum has vertices. */
+/* Notes that parameters number PARAMS have gradients, if any task whose products dy x^T are summed has vertices. */
 template <unsigned... PARAMS> __device__ __forceinline__ void vpps_begin_gradients(const vpps_sum &sum) {
     VPPS_READ_PLACE;
     __syncthreads();
@@ -66,8 +66,8 @@ template <unsigned... PARAMS> __device__ __forceinline__ void vpps_begin_gradien
 
 /* ---------------------------------------------------------------- of vectors, and of matrices that are values */
 
-/* The gradient of a vector parameter, at word GRADIENT of the memory pool: the sum of the values dy with numbers BEGIN to END - 1
- * (vpps_sum_vectors). The sum is added to an earlier gradient of parameter PARAM, if there is one (vpps_is_begun). */
+/* The gradient of a vector parameter, at word GRADIENT_AT of the memory pool: the sum of the values dy number FIRST to
+ * LAST - 1 (vpps_sum_vectors), and of the gradient already there, if any (vpps_is_begun(ADDED_TO)). */
 template <unsigned GRADIENT_AT, unsigned ADDED_TO, unsigned FIRST, unsigned LAST> struct vpps_vector_sum {
     static constexpr unsigned GRADIENT = GRADIENT_AT, PARAM = ADDED_TO, BEGIN = FIRST, END = LAST;
 };
@@ -81,8 +81,8 @@ template <unsigned... CONSTANTS> struct vpps_constants {
 };
 
 /* Computes gradients of vectors (SUMS), which are sums of values dy over all vertices. All values dy have equal layouts; value i lies
- * WORDS::get(i) words after DY. A warp computes one row of one gradient, and its lanes share the vertices. MOST: most rows of a virtual
- * processor. BEFORE: number of rows that other calls compute, on preceding warps. ADDS: some sums are added to those of other calls. */
+ * WORDS::get(i) words after DY. A warp computes one row of one gradient, and its lanes share the vertices. MOST: most rows of a
+ * CTA. BEFORE: number of rows that other calls compute, on preceding warps. ADDS: some sums are added to those of other calls. */
 template <class DY, unsigned MOST, unsigned BEFORE, bool ADDS, class WORDS, class... SUMS, class SUM>
 __device__ __forceinline__ void vpps_sum_vectors(const SUM &sum) {
     enum { AT_ONCE = 8 }; /* vectors whose elements a lane loads before it adds up the first of them */
@@ -120,8 +120,8 @@ __device__ __forceinline__ void vpps_sum_vectors(const SUM &sum) {
     }
 }
 
-/* Computes the gradient of a matrix that cells read as a value: the sum of value DY over the task's vertices, or over all members of their
- * lists, stored at word MATRIX of the gradients. Each thread computes one element; adjacent threads have elements of one column. */
+/* Computes the gradient, at word MATRIX of all gradients, of a matrix that a cell reads as a value, not as W in W x:
+ * the sum, over vertices or list members, of the value's gradient DY. Adjacent threads compute one column. */
 template <class DY, unsigned MATRIX, unsigned PARAM, class SUM>
 __device__ __forceinline__ void vpps_sum_values(const SUM &sum) {
     VPPS_READ_PLACE;
@@ -155,8 +155,8 @@ enum { VPPS_LONG_SUM = 4096 };
 struct vpps_runs {
     unsigned task, from, done;
 
-    /* Takes the next vectors of task t, up to `most`. The task has COLUMNS vectors for each of its vertices (AXIS is 0) or of their list
-     * members. Sets `first` to the number of the first vector taken, and returns the number after the last. */
+    /* Takes up to `most` of the vectors of task t that are not summed yet: sets `first` to the number of the first, and
+     * returns the number after the last. COLUMNS: vectors of each vertex (AXIS is 0) or list member. */
     template <unsigned AXIS, unsigned COLUMNS, class TASK>
     __device__ __forceinline__ unsigned take(const TASK &t, unsigned most, unsigned &first) {
         const unsigned n = t.n[AXIS] * COLUMNS, end = n - from < most ? n : from + most;
@@ -174,7 +174,7 @@ struct vpps_runs {
         return true;
     }
 
-    /* Calls body(task, first, end) for successive ranges of vectors, until these have VPPS_LONG_SUM vectors or more, or none is left. */
+    /* Calls body(task, first, end) for the next ranges of vectors: VPPS_LONG_SUM or more in all, or the rest. */
     template <unsigned AXIS, unsigned COLUMNS, class SUM, class BODY>
     __device__ __forceinline__ void add_run(const SUM &sum, const BODY &body) {
 #pragma unroll 1
@@ -261,15 +261,15 @@ __device__ __forceinline__ void vpps_sum_blocks(const SUM &sum) {
  *
  * codegen/generate_outer_tiles.c says what units of work and slots are. */
 
-/* A unit of work: some columns of a vector x, four for each of a few adjacent lanes, times some rows of vectors dy. A vertex's vectors are
- * copied to one area of shared memory; x_at and d_at are the words of the area where the unit's columns and rows begin. length: number of
- * elements of x. before: number of the virtual processor's columns that precede the unit's. */
+/* A unit of work: columns (elements of a vector x), four for each of a few adjacent lanes, times some rows of vectors
+ * dy. A vertex's x and dy are copied to an area of shared memory; x_at, d_at: words of the area where the unit's
+ * columns and rows begin. length: elements of x. before: number of this CTA's columns that precede the unit's. */
 struct vpps_unit {
     unsigned x_at, d_at, length, before;
 };
 
-/* A row of a vector dy that a unit of work multiplies with columns of x. matrix: where the gradient of the row's matrix begins; row: number
- * of the row among those of the virtual processor; height: number of rows of the matrix (0: padding); param: argument of vpps_is_begun. */
+/* A row of vectors dy that a unit of work multiplies with columns of x. matrix: word where the matrix's gradient
+ * begins; row: which of this CTA's rows; height: the matrix's rows (0: padding); param: number of the matrix. */
 struct vpps_unit_slot {
     unsigned matrix, row, height, param;
 };
@@ -312,8 +312,8 @@ VPPS_PART void vpps_add_outers(const float *vectors, unsigned x_at, unsigned d_a
     }
 }
 
-/* Stores the thread's sums q, four columns of SLOTS rows of gradients, or adds them to the gradients. LANES adjacent lanes have columns of
- * the same SLOTS rows. Lane s of them passes the arguments of row s: to_row, where the row begins, and `add`. All threads must call it. */
+/* Stores q, the thread's sums for four columns (from `column` on) of SLOTS rows of gradients, or adds them. LANES
+ * adjacent lanes have the same rows; lane s passes where row s begins (to_row) and whether to add. */
 template <unsigned SLOTS, unsigned LANES, bool QUADS>
 VPPS_PART void vpps_store_slots(float *gradients, unsigned to_row, bool add, unsigned column, unsigned columns,
                                 float (&q)[4 * SLOTS]) {
@@ -349,8 +349,8 @@ struct vpps_staging {
     unsigned from, there, vp, thread;
 };
 
-/* Copies columns of the vectors X of a task to shared memory, where each vector has an area of WORDS words. The virtual processor's columns
- * from number BEFORE on, four for each of LANES lanes, go to word AT of the area and following. LANES lanes copy one vector at a time. */
+/* Copies columns of vectors X, the elements from number BEFORE on of those that this CTA owns, to shared memory. LANES
+ * lanes copy a vector of a task's vertex or list member, four elements each, to word AT of its area of WORDS words. */
 template <class X, unsigned BEFORE, unsigned AT> struct vpps_staged_columns {
     template <unsigned LANES, unsigned WORDS, class TASK>
     static __device__ __forceinline__ void copy(const vpps_staging &s, const TASK &t) {
@@ -373,9 +373,9 @@ template <class X, unsigned BEFORE, unsigned AT> struct vpps_staged_columns {
     }
 };
 
-/* Copies rows of the vectors DY of a task to shared memory, where each vector has an area: ROWS of the virtual processor's rows, from
- * number BASE on. From word AT on the area has groups of SLOTS rows, each at a multiple of four words; row r lies in them as row FIRST + r.
- * Missing rows are zeros. A lane copies one row, and WARPS warps from number WARP on share vectors; if ROWS > 32, a thread copies some. */
+/* Copies ROWS of this CTA's rows of vectors DY, from number BASE on, to shared memory. From word AT of a vector's area
+ * on, rows form groups of SLOTS, padded to multiples of four words; row r is number FIRST + r in them. Missing rows are
+ * zeros. A lane copies one row, WARPS warps from WARP on share the vectors; if ROWS > 32, a thread copies some. */
 template <class DY, unsigned ROWS, unsigned AT, unsigned FIRST, unsigned SLOTS, unsigned WARP, unsigned WARPS,
           unsigned BASE>
 struct vpps_staged_rows {
@@ -390,7 +390,6 @@ struct vpps_staged_rows {
     }
 
   private:
-    /* Copies one row of the vectors number k, k + step, ... */
     template <unsigned WORDS, class TASK>
     static __device__ __forceinline__ void copy(const vpps_staging &s, const TASK &t, unsigned row, unsigned k,
                                                 unsigned step) {
@@ -405,19 +404,19 @@ struct vpps_staged_rows {
     }
 };
 
-/* Computes gradients dy x^T by units of work: LANES lanes multiply columns of x, four each, with SLOTS rows of dy. Types STAGED copy
- * VECTORS vectors (WORDS words each) to shared memory while the ones copied before are multiplied, AT_ONCE in each turn of a loop.
- * WITH_VECTORS: gradients of vectors are computed during the first copies. PARTS parts of the CTA share the vectors and add their sums. */
+/* Computes gradients dy x^T by units of work: LANES lanes, with four columns of x each, times SLOTS rows of dy. The
+ * types STAGED copy vectors of VECTORS vertices, WORDS words each, to shared memory, while the preceding ones are
+ * multiplied, AT_ONCE at a time. WITH_VECTORS: gradients of vectors first. PARTS parts of the CTA share vertices. */
 template <unsigned SLOTS, unsigned LANES, unsigned WORDS, unsigned VECTORS, unsigned AT_ONCE, unsigned PARTS,
           bool QUADS, bool WITH_VECTORS, unsigned AXIS, class... STAGED>
 struct vpps_unit_sums {
-    /* Computes the gradients of the rows and columns that UNITS units and their slots describe. All threads of the CTA must call it. */
+    /* Computes the gradients of UNITS units (columns of x), each with SLOTS rows of dy (slots). All threads call it. */
     template <unsigned UNITS, class SUM>
     static __device__ __forceinline__ void run(const SUM &sum, const vpps_unit *units, const vpps_unit_slot *slots) {
         const unsigned thread = vpps_thread(), number = thread / LANES, lane = thread % LANES;
         const vpps_unit &unit = units[number % UNITS];
         const unsigned part = number / UNITS, x_at = unit.x_at + lane * 4, d_at = unit.d_at;
-        /* to_row: where row number `lane` of the unit's rows of gradients begins */
+        /* to_row: word of the gradients where row `lane` of the unit's SLOTS rows begins, at the unit's first column */
         unsigned columns = 0, to_row = VPPS_NONE;
         bool add = false;
         if (number < UNITS) {
@@ -517,11 +516,10 @@ struct vpps_tile_gradient {
     unsigned matrix, param;
 };
 
-/* A tile: eight of the virtual processor's rows of the vectors DY, from row 8 NUMBER + skip on; `skip` is an argument of the functions. */
+/* A tile: eight rows of vectors DY, of those rows that this CTA owns: from row 8 NUMBER + skip (an argument) on. */
 template <class DY, unsigned NUMBER> struct vpps_row_tile {
     using V = DY;
 
-    /* Returns whether the virtual processor owns rows of the tile. */
     static __device__ __forceinline__ bool is_there(unsigned vp, unsigned skip) {
         const vpps_rows own = vpps_matrix_rows(DY::LENGTH, vp);
         return own.first + NUMBER * 8 + skip < own.end;
@@ -554,13 +552,13 @@ template <class DY, unsigned NUMBER> struct vpps_row_tile {
     }
 };
 
-/* A strip is a part of the gradients (sums of dy x^T): the rows of some tiles (eight rows of dy each) that one x gives, whose type is
- * VALUE. Its columns (elements of x) form SLOTS blocks of 32; a warp computes one block. The blocks of all strips are numbered, those of
- * this strip from FIRST on. GRADIENTS: two numbers for each tile, the members of its vpps_tile_gradient. */
+/* A strip: the gradients (sums of dy x^T) that one vector x, described by VALUE, makes with some tiles (eight rows of
+ * dy each). Its columns (elements of x) form SLOTS blocks of 32, one for a warp. Blocks are numbered through all
+ * strips, from FIRST on in this one. GRADIENTS: two numbers for each tile, the members of its vpps_tile_gradient. */
 template <class VALUE, unsigned FIRST, unsigned SLOTS, unsigned... GRADIENTS> struct vpps_strip {
     using X = VALUE;
 
-    /* Finds the first column of block number `slot`, which a warp computes. Returns false if the block does not belong to this strip. */
+    /* Sets `column` to the first of the 32 columns of block number `slot`. False: the block is not of this strip. */
     static __device__ __forceinline__ bool find(unsigned slot, unsigned first, unsigned &column) {
         if (slot < FIRST || slot >= FIRST + SLOTS) return false;
         column = first + (slot - FIRST) * 32;
@@ -581,7 +579,7 @@ template <class VALUE, unsigned FIRST, unsigned SLOTS, unsigned... GRADIENTS> st
 /* vpps_row_tiles: a list of tiles (eight rows of dy each). vpps_strips_alike: strips that multiply these tiles with different vectors x, so
  * that one loop computes them all. */
 template <class TILE, class... OTHERS> struct vpps_row_tiles {
-    static constexpr unsigned HEIGHT = TILE::V::LENGTH; /* either all tiles' matrices are low (few rows), or none */
+    static constexpr unsigned HEIGHT = TILE::V::LENGTH; /* stands for all tiles: all matrices have few rows, or none */
 };
 template <class TILES, class STRIP, class... OTHERS> struct vpps_strips_alike;
 template <class... TILES, class STRIP, class... OTHERS>
@@ -596,7 +594,7 @@ struct vpps_strips_alike<vpps_row_tiles<TILES...>, STRIP, OTHERS...> {
         return own.first < own.end && (TILES::is_there(vp, skip) || ...);
     }
 
-    /* Adds the products dy x^T of 16 vertices (or list members) to the lane's sums q, for block number `slot` of 32 columns. */
+    /* Adds dy x^T of 16 vertices (or list members) to the lane's sums q: all tiles, 32 columns of block `slot`. */
     template <int SUMS, class TASK>
     static __device__ __forceinline__ void add(float (&q)[SUMS][4], const TASK &t, const vpps_four_vectors &v,
                                                unsigned slot, unsigned vp, unsigned skip) {
@@ -638,11 +636,11 @@ struct vpps_strips_alike<vpps_row_tiles<TILES...>, STRIP, OTHERS...> {
     }
 };
 
-/* Computes gradients dy x^T by strips (vectors x times TILES tiles, of eight rows of dy each), whose columns form blocks of 32. This call
- * computes SLOTS blocks, from number FIRST on, with PARTS warps for each block, which share the vectors. ALIKE: vpps_strips_alike. */
+/* Computes gradients dy x^T by strips: a vector x times TILES tiles of eight rows of dy, in blocks of 32 columns. One
+ * call computes blocks FIRST to FIRST + SLOTS - 1, PARTS warps each, which share the vertices. ALIKE: strips. */
 template <unsigned TILES, unsigned FIRST, unsigned SLOTS, unsigned PARTS, unsigned AXIS, class... ALIKE>
 struct vpps_strip_sums {
-    /* Computes the gradients of all tiles of the strips in ALIKE, or of those `skip` rows further down. All threads of the CTA must call it. */
+    /* Computes the gradients of all tiles (eight rows), or of those `skip` rows further down. All threads call it. */
     template <class SUM> static __device__ __forceinline__ void run(const SUM &sum, unsigned skip = 0) {
         VPPS_READ_PLACE;
         if (!(ALIKE::is_there(sum.vp, skip) || ...)) return;

@@ -1,5 +1,5 @@
-/* stage.cuh - what a generated stage's function calls: where values lie; loops over tiles of vertices, over items (vertices or list
- * members) and over elements, which call a function for each; steps over lists; sums of gradients. */
+/* stage.cuh - what the code of a stage (a part of a cell without a barrier between CTAs inside) calls: where values
+ * lie; loops over tiles of vertices, over items (vertices or list members), elements and lists; sums of gradients. */
 
 #define VPPS_STAGE_PARAMETERS                                                                                          \
     const vpps_arguments &a, float(&w)[VPPS_WEIGHTS + 1], float *shared, const vpps_kernel_task &t
@@ -24,8 +24,8 @@
     const vpps_array name = {script, script[array], script[array + 1]};                                                \
     array += 2;                                                                                                        \
     (void)name, (void)array
-/* Declares arrays for the gradient of an output, which is a sum of terms, one from each vertex that reads the output: where each vertex's list of
- * terms begins, the lists, and, if the script has terms stored as two factors, those terms' arrays. */
+/* Declares arrays for the gradient of an output, a sum of terms, one from each vertex that reads the output. starts:
+ * each vertex's first index in `lists`, the terms' places. factors: the same for terms scalar times vector. */
 #define VPPS_GRADIENT_ARRAYS(starts, lists, factors)                                                                   \
     const vpps_array starts = {script, array, 0}, lists = {script, array + b->n + 1, 0};                               \
     const vpps_array factors = {script, lists.at + starts[b->n], 0};                                                   \
@@ -37,8 +37,8 @@ template <unsigned WIDTH> __device__ __forceinline__ float &vpps_slot(float *slo
     return slot[item * WIDTH + element];
 }
 
-/* Returns an element of a value that an item (vertex or list member) keeps. Each item has STRIDE words of kept values, the value from word
- * OFFSET on. `records`: pool word where words of item 0 would begin. OFFSET is added last, to become part of the load instruction. */
+/* Returns an element of a value that an item (vertex or list member) keeps in the pool (the batch's memory). Item 0's
+ * STRIDE words would begin at `records`, its value at OFFSET, which is added last to become part of the load. */
 template <unsigned STRIDE, unsigned OFFSET>
 __device__ __forceinline__ float &vpps_kept(float *pool, unsigned records, unsigned item, unsigned element) {
     return (pool + (records + item * STRIDE) + element)[OFFSET];
@@ -48,28 +48,27 @@ __device__ __forceinline__ float &vpps_at(float *pool, unsigned place, unsigned 
     return (pool + place + element)[0];
 }
 
-/* Returns an element of the gradient that an item (vertex or list member) computes for an input. Each item's gradient has WORDS words; the
- * pool word `contributions` is where the gradient of item 0 lies, or would lie if the task had this item. */
+/* Returns an element of the gradient that an item (vertex or list member) computes for an input. Of the pool (the
+ * batch's memory) each item has WORDS words; item 0's would begin at `contributions`, though a task may begin later. */
 template <unsigned WORDS>
 __device__ __forceinline__ float &vpps_contributed(float *pool, unsigned contributions, unsigned item,
                                                    unsigned element) {
     return pool[contributions + item * WORDS + element];
 }
 
-/* Returns an element of an input's data in the script. */
 __device__ __forceinline__ float vpps_datum(const unsigned *script, unsigned address, unsigned element) {
     return __uint_as_float(script[address + element]);
 }
 
-/* Returns the virtual processor's scratch memory, for slots (buffers of values) that do not fit into shared memory. Scratch memory lies
- * after the weights of all virtual processors (vpps_fragment). */
+/* Returns this CTA's scratch memory (device memory), for values of a stage that do not fit into shared memory, after
+ * the weights of all CTAs. */
 __device__ __forceinline__ float *vpps_scratch_of(const vpps_arguments &a, unsigned vp) {
     return (float *)a.scratch + VPPS_MEMORY_WEIGHTS * 1ull * VPPS_VPS + (unsigned long long)vp * a.scratch_words;
 }
 
-/* Reserves pool words from `next` on, and moves `next` past them: WORDS words for the gradient that each of a task's n items (vertices or
- * list members, from number `first` on) computes for one input, or for each of its SHARES partial sums. Returns where the gradient of item
- * 0, or the virtual processor's partial sum of it, would lie (vpps_contributed). */
+/* Reserves words from `next` on in the pool (the batch's memory): WORDS for the gradient that each of a task's n items,
+ * from number `first` on, computes for an input, or for each of its SHARES partial sums, one for each CTA that adds to
+ * it. Returns where the gradient of item 0, or this CTA's partial sum of it, would be (vpps_contributed). */
 template <unsigned WORDS, unsigned SHARES>
 __device__ __forceinline__ unsigned vpps_next_contribution(unsigned &next, unsigned first, unsigned n) {
     const unsigned words = (n * WORDS + 15) & ~15u, at = next + vpps_vp() % VPPS_GROUP % SHARES * words - first * WORDS;
@@ -179,8 +178,8 @@ template <bool (*BEATS)(float x, float a)> struct vpps_found {
     }
 };
 
-/* Adds to a vertex's gradient the terms that are stored as two factors, a scalar and a vector. A list's element is the factors' offsets
- * (two words) or a run of terms at equal distances (five words, a vpps_pair_run). The lists begin after the block's n + 1 starts. */
+/* Adds to a vertex's gradient its terms that are stored as two factors, a scalar and a vector. starts[item]: number of
+ * the vertex's first list element: the factors' places (two words) or a run of such terms (vpps_pair_run). */
 __device__ __forceinline__ float vpps_add_pairs(float sum, const float *pool, const vpps_array &starts, unsigned n,
                                                 unsigned item, unsigned element) {
     const unsigned *const lists = starts.script + starts.at + n + 1;
