@@ -43,8 +43,8 @@ static bool lies_in_order(const uint32_t *place, const uint32_t *values, uint32_
     return true;
 }
 
-/* Returns the operand in whose values' order in memory the operations of a batch (run as one) should run: most operands
- * have that order, and at a tie it is the batch's own. NONE: no operand's values are adjacent. */
+/* An operand of a batch (operations run as one) is one value for each operation. Returns the operand in whose values'
+ * order in memory the operations should run: most operands have this order. NONE: no operand's values are adjacent. */
 static uint32_t leader(const uint32_t *place, const vpps_layout_batch *b) {
     uint32_t best = NONE, most = 0;
     for (uint32_t o = 0; o < b->n_operands; o++) {

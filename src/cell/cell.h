@@ -131,7 +131,7 @@ typedef struct vpps_cell_value {
     uint8_t split; /* vpps_split */
     uint8_t pass;  /* vpps_pass */
     bool kept;     /* whether the value is kept in memory for another stage (part of the program), vertex or the host */
-    uint8_t record; /* a kept value's memory area: `axis`, or VPPS_RECORD_FORWARD or _BACKWARD: used in one only */
+    uint8_t record; /* a kept value's memory area: `axis`, or _RECORD_FORWARD, _BACKWARD: for that pass alone */
     uint32_t rows, cols;
     uint32_t first_arg, n_args; /* the operands: args[first_arg] to args[first_arg + n_args - 1] of the cell */
     uint32_t stage;             /* number of the stage (part of the program) that makes the value; VPPS_NONE: none */
@@ -207,14 +207,14 @@ typedef struct vpps_row_rule {
     uint32_t unit; /* number of rows in a block; each virtual processor owns whole blocks */
     /* If `least` is not 0: a matrix is divided among processors if it has at least `least` rows. */
     uint32_t least;
-    /* if `least` is 0: a matrix is divided among n processors if it has n * unit rows or `enough` rows (if not 0) */
+    /* if `least` is 0: n processors divide matrices with n * unit rows or, unless this is 0, with `enough` rows */
     uint32_t enough;
     /* whether each processor owns columns, too, to compute rows of products matrix^T x instead of partial sums */
     uint32_t columns;
     /* if all matrices of a cell together have fewer elements than this, processors divide the vertices instead of the rows of matrices */
     uint32_t split_elems;
-    /* wide_elems replaces split_elems if a cell has on average `wide` or more vertices (but not 0) per processor and
-     * level of the graph (vertices that can be computed at once) */
+    /* If `wide` is not 0 and a cell has on average at least `wide` vertices per processor and level (vertices that can
+     * be computed at once), wide_elems replaces split_elems. */
     uint32_t wide, wide_elems;
 } vpps_row_rule;
 
@@ -282,7 +282,7 @@ typedef struct vpps_compiled_cell {
     vpps_cell_output outputs[VPPS_CELL_MOST];
     vpps_cell_lookup lookups[VPPS_CELL_MOST];
     vpps_cell_word words[VPPS_CELL_MOST];
-    /* the inputs; of a cell made from one op: its arguments, numbered in `child`, `pulled` (given by the caller) */
+    /* the inputs; of a cell made from one op: the op's arguments, numbered in `child`, `pulled` (from the caller) */
     vpps_cell_input inputs[VPPS_CELL_MOST];
     uint8_t input_axis[VPPS_CELL_MOST];
     /* for each output: number of the value that is its gradient; VPPS_NONE: the host does not read the gradient */
@@ -290,7 +290,7 @@ typedef struct vpps_compiled_cell {
     uint32_t n_outputs, n_inputs, n_lookups, n_words;
     uint32_t n_lists;
     vpps_condition_data condition;
-    uint32_t holds; /* number of the value > 0 that makes a vertex run (vpps_condition); valid until simplify.c runs */
+    uint32_t holds; /* number of the value that is > 0 at vertices that run (vpps_condition); valid until simplify.c */
     /* for each axis (0: single inputs; d: inputs of list d - 1): number of inputs */
     uint32_t inputs_of[VPPS_AXES];
     bool is_data; /* whether the cell is an input op, whose value is data that the batch brings */
