@@ -90,9 +90,9 @@ struct vpps_weights {
  * codegen/resident.h says which thread holds which weights. A pass makes some outputs of every item; an output is a row of a product. A
  * thread multiplies its columns, and a block of lanes adds up its sums. */
 
-/* A matrix or its transpose: ROWS rows. A row begins TO_ROW words after the row before, an element lies TO_ELEMENT words after the element before.
- * Virtual processor number `member` of a group multiplies COLUMNS elements of its rows, `own`: equal part number member % SHARES of a row. The
- * first element of row 0 that it multiplies is word number `at` of the memory with all matrices. */
+/* A matrix or its transpose: ROWS rows. Rows begin TO_ROW words apart, elements of a row TO_ELEMENT words apart; the
+ * matrix begins at word FROM of all matrices. The CTAs of a group divide the rows (`own`: this CTA's) and each row, in
+ * SHARES parts of COLUMNS elements; `at`: word of the first element of this CTA's part of row 0. */
 template <unsigned ROWS, unsigned COLUMNS, unsigned FROM, unsigned TO_ROW, unsigned TO_ELEMENT, unsigned SHARES>
 struct vpps_matrix {
     static constexpr unsigned HEIGHT = ROWS, LENGTH = COLUMNS, ROW_WORDS = TO_ROW, WORDS = TO_ELEMENT;
@@ -127,12 +127,12 @@ __device__ __forceinline__ unsigned vpps_column(unsigned thread, unsigned round)
     return (thread / 32 * LANES + thread % 32 % LANES) * RUN + round * SPAN;
 }
 
-/* ROWS rows of a matrix in registers or shared memory. They compute the outputs (rows of products) number FIRST, FIRST + 1, ... of
- * a vpps_pass. AT is the number of the first register, or shared-memory word, in which the thread has weights of these rows. */
+/* ROWS of a CTA's rows of a matrix, in registers or shared memory. Times a vector they make the results (outputs) FIRST,
+ * FIRST + 1, ... of a vpps_pass. AT: the thread's first register, or word of shared memory, with their weights. */
 template <unsigned FIRST, unsigned ROWS, unsigned AT, bool IN_SHARED> struct vpps_matrix_part {
     static constexpr bool LOADED = IN_SHARED; /* weights are loaded at each use */
 
-    /* Adds products with RUN columns of ITEMS vectors. The sum of output o (row of a product) of vector i is sums[i * OUTPUTS + o]. */
+    /* Adds products with RUN elements of each of ITEMS vectors. sums[i * OUTPUTS + o]: vector i, result row o. */
     template <unsigned OUTPUTS, unsigned ROUNDS, unsigned ITEMS, unsigned RUN, int SUMS>
     static __device__ __forceinline__ void add(float (&sums)[SUMS], const float (&x)[ITEMS][RUN], unsigned round,
                                                const vpps_weights &weights) {
@@ -151,8 +151,8 @@ template <unsigned FIRST, unsigned ROWS, unsigned AT, bool IN_SHARED> struct vpp
     }
 };
 
-/* Rows of MATRIX (a vpps_matrix) that are read from memory at each use: the thread's row number ROW and the following
- * ones. A VP without such a row multiplies another one, whose sums are not read. */
+/* Rows of MATRIX (a vpps_matrix) that are read from device memory at each use: the thread's rows from number ROW on. If
+ * the CTA owns too few rows, another row of the matrix is multiplied instead, and its sums are not read. */
 template <class MATRIX, unsigned FIRST, unsigned ROWS, unsigned ROW, unsigned BLOCKS> struct vpps_streamed_part {
     static constexpr bool LOADED = true;
 
@@ -195,13 +195,13 @@ struct vpps_operand {
     static constexpr bool COPIED = COPY_AT != VPPS_NONE;
     /* Whether the columns are multiplied in a loop. Without a loop the compiler would load all weights first, for which registers do not suffice. */
     static constexpr bool LOOPED = ROUNDS > 1 && (MATRICES::LOADED && ...);
-    /* Registers for loading an item's columns ahead; 256, more than a thread has, if they cannot be loaded ahead. */
+    /* Registers for loading a vector's elements while the preceding one is multiplied; 256, too many, if LOOPED. */
     static constexpr unsigned WORDS = LOOPED ? 256 : ROUNDS * RUN;
 
     /* The elements of ITEMS vectors that the thread multiplies. */
     template <unsigned ITEMS> struct columns { float x[ROUNDS][ITEMS][RUN]; };
 
-    /* Starts to copy the vectors of ITEMS items from `first` on to shared memory, ITEM_WORDS words per item. */
+    /* Starts to copy the vectors of ITEMS items (vertices, list members) to shared memory, ITEM_WORDS words each. */
     template <unsigned ITEMS, unsigned ITEM_WORDS>
     __device__ __forceinline__ void copy(float *to, unsigned first, unsigned n, unsigned thread) const {
         if constexpr (COPIED) {
@@ -216,7 +216,7 @@ struct vpps_operand {
         }
     }
 
-    /* Sets x to the addresses of the vectors of items `first` and following. Copied vectors lie at `copies`, which begins with those of item `first`. */
+    /* Sets x to where the vectors of items (vertices, list members) `first` and on are; copied ones are at `copies`. */
     template <unsigned ITEM_WORDS, unsigned ITEMS>
     __device__ __forceinline__ void find(const float *(&x)[ITEMS], unsigned first, unsigned n,
                                          const float *copies) const {
@@ -272,7 +272,7 @@ struct vpps_operand {
                                              const vpps_weights &weights) const {
         if constexpr (LOOPED) {
             constexpr unsigned LOADS =
-                ITEMS * RUN < 32 ? 32 / (ITEMS * RUN) : 1; /* number of rounds whose loads are in flight at once */
+                ITEMS * RUN < 32 ? 32 / (ITEMS * RUN) : 1; /* unrolls the loop, so that 32 loads are in flight */
             const float *x[ITEMS];
             find<ITEM_WORDS>(x, first, n, copies);
             constexpr unsigned WHOLE = LENGTH / SPAN; /* rounds in which all threads have columns */
@@ -323,13 +323,13 @@ struct vpps_pass {
         enum {
             MOST_SUMS = 32,
             MOST_COLUMNS = 64,
-            MOST_WORDS = 136 /* registers: MOST_SUMS for sums, MOST_COLUMNS for columns, MOST_WORDS also for weights */
+            MOST_WORDS = 136 /* most registers of a thread: for sums; for vectors' elements; for these and weights */
         };
         constexpr unsigned ITEMS = OUTPUTS > MOST_SUMS / 2 ? 1 : OUTPUTS > MOST_SUMS / 4 ? 2 : 4; /* items per turn */
         constexpr unsigned WORDS = (0 + ... + OPERANDS::WORDS) * ITEMS;
         constexpr bool COPIED = (OPERANDS::COPIED || ...);
-        if constexpr (COPIED && AT) __syncthreads(); /* until here, threads read copies of the preceding vpps_pass */
-        if (ITEMS > 1 && n <= ITEMS / 2) {           /* few items: half as many per turn */
+        if constexpr (COPIED && AT) __syncthreads(); /* other threads may still read what the preceding pass copied */
+        if (ITEMS > 1 && n <= ITEMS / 2) {           /* few vertices or list members: half as many at once */
             run_few<(ITEMS + 1) / 2>(operands...);
         } else if constexpr (COPIED) {
             run_copied<ITEMS>(operands...);
@@ -342,7 +342,6 @@ struct vpps_pass {
     }
 
   private:
-    /* Computes the outputs of all n items at once; n is at most ITEMS. */
     template <unsigned ITEMS, class... OPERANDS>
     __device__ __forceinline__ void run_few(const OPERANDS &...operands) const {
         if constexpr ((OPERANDS::COPIED || ...)) {
@@ -405,7 +404,6 @@ struct vpps_pass {
         }
     }
 
-    /* Computes the outputs of ITEMS items from `first` on. copies: where the copied vectors of item `first` begin. */
     template <unsigned ITEMS, class... OPERANDS>
     __device__ __forceinline__ void multiply(unsigned first, const float *copies, const OPERANDS &...operands) const {
         sums<ITEMS> q;
@@ -422,8 +420,8 @@ struct vpps_pass {
         __syncthreads();
     }
 
-    /* A thread's sums of ITEMS items. After the lanes of a block have added up their sums, each of HOLDERS lanes has HAS final sums, and
-     * EACH adjacent lanes have equal sums. */
+    /* A thread's sums for ITEMS items (vertices or list members). When LANES lanes have added up theirs, HOLDERS of
+     * them have HAS final sums each, and EACH adjacent lanes have the same. */
     template <unsigned ITEMS> struct sums {
         static constexpr unsigned LANES = 32 / BLOCKS, N = ITEMS * OUTPUTS, HOLDERS = vpps_power_up(N, LANES),
                                   HAS = (N + HOLDERS - 1) / HOLDERS, EACH = LANES / HOLDERS;
@@ -458,7 +456,7 @@ struct vpps_pass {
 /* ---------------------------------------------------------------- in bf16 */
 #if VPPS_PARTS
 
-/* A warp's lanes share eight rows of 16 weights. A lane has four weights: two words for each of the VPPS_PARTS parts of a weight. */
+/* A lane's words of 8 x 16 weights that its warp multiplies at once: four weights, each VPPS_PARTS bf16 numbers. */
 enum { VPPS_STEP_WORDS = 2 * VPPS_PARTS };
 
 __device__ __forceinline__ void vpps_split_weights(unsigned (&words)[VPPS_STEP_WORDS], vpps_quad q) {
@@ -467,7 +465,7 @@ __device__ __forceinline__ void vpps_split_weights(unsigned (&words)[VPPS_STEP_W
     for (unsigned p = 0; p < VPPS_PARTS; p++) words[2 * p] = low.part[p], words[2 * p + 1] = high.part[p];
 }
 
-/* Returns the arguments with a scratch address that is `words` words of each thread further on, where later fragments of weights lie. */
+/* Returns `a` with scratch memory moved past weights that were put there first: `words` words of each thread. */
 __device__ __forceinline__ vpps_arguments vpps_later(vpps_arguments a, unsigned words) {
     a.scratch += words * 4ull * VPPS_VPS * VPPS_THREADS;
     return a;
@@ -476,13 +474,12 @@ __device__ __forceinline__ vpps_arguments vpps_later(vpps_arguments a, unsigned 
 /* Where the words of a fragment (eight rows of weights) are: in registers, in shared memory, or in scratch memory. */
 enum { VPPS_IN_REGISTERS, VPPS_IN_SHARED, VPPS_IN_MEMORY };
 
-/* A thread's words of a fragment (eight rows of weights): VPPS_STEP_WORDS for each of STEPS blocks of 16 columns, from word number
- * AT on of the memory LEVEL. The fragment's products with a vector belong to tile TILE, eight rows of the pass's results. */
+/* A thread's words of a fragment, which is eight rows of weights: VPPS_STEP_WORDS for each of STEPS steps of 16
+ * columns, from word AT on of LEVEL: registers, shared or scratch memory. TILE: which eight rows of results. */
 template <unsigned AT, unsigned LEVEL, unsigned STEPS, unsigned TILE = 0> struct vpps_fragment {
-    /* Whether a loop multiplies the steps, and loads each ahead: straight-line code for many steps would load all before it multiplies. */
+    /* Whether steps of 16 columns form a loop. Without it, all steps' weights would be loaded before any product. */
     static constexpr bool LOOPED = LEVEL == VPPS_IN_MEMORY || (LEVEL == VPPS_IN_SHARED && STEPS > 16);
 
-    /* Adds products of the eight rows of weights with 16 elements of BLOCKS times 16 vectors to the sums. */
     template <int BLOCKS, int TILES>
     static __device__ __forceinline__ void add(float (&sums)[BLOCKS][TILES][4], const vpps_words (&x)[BLOCKS],
                                                const unsigned (&words)[VPPS_STEP_WORDS]) {
@@ -516,11 +513,10 @@ template <unsigned AT, unsigned LEVEL, unsigned STEPS, unsigned TILE = 0> struct
     }
 };
 
-/* The eight rows of weights of fragment NUMBER, in memory. HEIGHT: number of rows of a row's matrix; WORDS: words from one element of a
- * row to the next; 0 for a number that differs between the rows' matrices. ALIGNED: rows begin and end at a multiple of four words. The virtual
- * processor multiplies one of SHARES equal parts of a row. */
+/* The weights in memory, of one or several matrices, from which fragment NUMBER (eight rows) is loaded. HEIGHT: rows of
+ * the matrix; WORDS: words from one element of a row to the next; 0 for either: it differs between the eight rows.
+ * ALIGNED: rows begin and end at multiples of four words. SHARES: CTAs that divide a row's columns. */
 template <unsigned NUMBER, unsigned HEIGHT, unsigned WORDS, bool ALIGNED, unsigned SHARES> struct vpps_fragment_rows {
-    /* Loads four elements, from number `element` of the part on, of the lane's row. */
     template <bool WHOLE, unsigned LENGTH>
     static __device__ __forceinline__ vpps_quad load(unsigned element, const vpps_weights &weights,
                                                      const vpps_weight_row *rows) {
@@ -539,14 +535,13 @@ template <int BLOCKS, int N> struct vpps_step_operands {
     unsigned weights[N][VPPS_STEP_WORDS];
 };
 
-/* A vector of LENGTH words of each item (vertex or list member), which FRAGMENTS (eight rows of weights each) multiply; place(item) returns the
- * vector's address. A warp multiplies STEPS times 16 elements. IN_PARTS: an element is stored as the bf16 numbers whose sum it is. ALIGNED: vectors
- * begin at a multiple of four words. Either all FRAGMENTS are in memory, or none is. */
+/* A vector of LENGTH words of each item (vertex or list member); place(item) returns its address. FRAGMENTS, eight rows
+ * of weights each, multiply it; all are in memory, or all in registers or shared memory. A warp multiplies STEPS times
+ * 16 elements. IN_PARTS: an element is packed bf16 numbers. ALIGNED: vectors begin at multiples of four words. */
 template <unsigned LENGTH, unsigned STEPS, bool IN_PARTS, bool ALIGNED, class PLACE, class... FRAGMENTS>
 struct vpps_tile_operand {
     PLACE place;
 
-    /* Multiplies the vectors of BLOCKS times 16 items, from number `first` on, by all fragments, and adds the products to the sums. */
     template <int BLOCKS, int TILES>
     __device__ __forceinline__ void multiply(float (&sums)[BLOCKS][TILES][4], unsigned first, unsigned n,
                                              const vpps_weights &weights) const {
@@ -599,8 +594,8 @@ vpps_tile_operand_at(const PLACE &place) {
     return {place};
 }
 
-/* Stores the thread's sums number k and k + 1 of each tile (eight rows of products), which belong to one item. `to`: the item's words,
- * VPPS_SUM_WORDS for each row, with one warp's sum in each word. */
+/* Stores, for one item (vertex or list member), the thread's sums of two rows of each tile (eight rows of products):
+ * sums k and k + 1. `to`: words for the item, VPPS_SUM_WORDS for each row, of which each warp fills one. */
 template <int TILES>
 __device__ __forceinline__ void vpps_store_sums(float *to, const float (&sums)[TILES][4], unsigned k, unsigned thread) {
     to += thread % 4 * 2 * VPPS_SUM_WORDS + thread / 32;
@@ -615,7 +610,7 @@ __device__ __forceinline__ void vpps_store_sums(float *to, const float (&sums)[T
  * rows' sums are stored from word AT on. */
 template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_tile_pass {
     vpps_weights weights;
-    float *part; /* shared memory for the sums of all items */
+    float *part; /* shared memory for products: of each item (vertex or list member), partial sums of all warps */
     unsigned n;
 
     template <class... OPERANDS> __device__ __forceinline__ void run(const OPERANDS &...operands) const {
@@ -631,7 +626,6 @@ template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_tile_pas
     }
 
   private:
-    /* Stores the lane's sums number k and k + 1 of each tile, which belong to one item, if the item's number is less than n. */
     __device__ __forceinline__ void store(const float (&sums)[TILES][4], unsigned first, unsigned k) const {
         const unsigned item = first + weights.thread % 32 / 4;
         if (item < n) vpps_store_sums(part + item * ITEM_WORDS + AT, sums, k, weights.thread);

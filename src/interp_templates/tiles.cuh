@@ -7,15 +7,15 @@
  * Each warp reads its columns of weights and of vectors from memory, and multiplies a weight with up to 32 vectors. Sums are added in the order of
  * products.cuh. */
 
-/* Computes TILES times eight rows of products for n items. An item has ITEM_WORDS words of shared memory for sums; the rows' sums are stored from
- * word AT on. */
+/* Computes TILES times eight rows of products, weights times the vectors of n items (vertices or list members). An item
+ * has ITEM_WORDS words of shared memory for sums; these rows' sums are stored from word AT on. */
 template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_wide_pass {
     vpps_weights weights;
-    /* in shared memory: the items' sums, and VPPS_WIDE_WORDS for each warp's own sums of eight items */
+    /* in shared memory: sums of all items (vertices, list members); VPPS_WIDE_WORDS for sums of single warps */
     float *part, *buffer;
     unsigned n;
 
-    /* Computes the rows. All threads must call it. */
+    /* operands: vectors, with the weights that multiply them (vpps_tile_operand). All threads must call it. */
     template <class... OPERANDS> __device__ __forceinline__ void run(const OPERANDS &...operands) const {
         unsigned first = 0;
 #pragma unroll 1
@@ -26,7 +26,6 @@ template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_wide_pas
   private:
     static_assert(TILES * 64 * VPPS_SUM_WORDS <= VPPS_WIDE_WORDS, "buffer of a wide pass");
 
-    /* Computes the rows for BLOCKS times 16 items, from number `first` on. */
     template <unsigned BLOCKS, class... OPERANDS>
     __device__ __forceinline__ void multiply(unsigned first, const OPERANDS &...operands) const {
         float sums[BLOCKS][TILES][4];
@@ -38,7 +37,7 @@ template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_wide_pas
             if (first + k * 8 < n) store(sums[k / 2], first + k * 8, k % 2 * 2);
     }
 
-    /* Adds up the warps' sums of eight items. A lane has sums number k and k + 1 of each tile, which belong to one item. */
+    /* Adds up all warps' sums of eight items. A lane has two rows of each tile, of one item: its sums k, k + 1. */
     __device__ __forceinline__ void store(const float (&sums)[TILES][4], unsigned first, unsigned k) const {
         constexpr unsigned ROWS = TILES * 8;
         vpps_store_sums(buffer + weights.thread % 32 / 4 * ROWS * VPPS_SUM_WORDS, sums, k, weights.thread);
@@ -57,11 +56,11 @@ template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_wide_pas
  *
  * A pass copies blocks of columns of the VP's rows, and of many vectors, to shared memory. A CTA reads each weight once for up to 64 items. */
 
-/* ROWS of the rows of MATRIX (a vpps_matrix) that the virtual processor owns, from its own row number ROW on. They compute the
- * outputs number FIRST, FIRST + 1, ... of a vpps_wide_pass. */
+/* ROWS of the rows of MATRIX (a vpps_matrix) that this CTA owns, from number ROW of these on. Times an item's vector,
+ * they make the results (outputs) number FIRST, FIRST + 1, ... of a vpps_wide_pass. */
 template <class MATRIX, unsigned FIRST, unsigned ROWS, unsigned ROW> struct vpps_wide_rows {
-    /* If one of the rows computes output o, adds the row's offset in memory to `at`, sets `words` to the words from one element of the row to the next,
-     * and returns true. */
+    /* Returns whether one of these rows makes output o (a row of the result). If so, adds the row's offset in memory to
+     * `at`, and sets `words` to the distance of two elements of the row. */
     static __device__ __forceinline__ bool find(const float *&at, unsigned &words, unsigned o) {
         if (o - FIRST >= ROWS) return false;
         const MATRIX matrix(blockIdx.x % VPPS_GROUP);
@@ -71,15 +70,14 @@ template <class MATRIX, unsigned FIRST, unsigned ROWS, unsigned ROW> struct vpps
     }
 };
 
-/* A vector of LENGTH words of each item (vertex or list member), which the rows of ROWS (vpps_wide_rows) multiply; place(item) returns the vector's
- * address. IN_QUADS: vectors begin and end at a multiple of four words. */
+/* A vector of LENGTH words of each item (vertex or list member); place(item) returns its address. ROWS: types
+ * vpps_wide_rows, the rows of weights that multiply it. IN_QUADS: vectors begin and end at multiples of four words. */
 template <unsigned LENGTH, bool IN_QUADS, class PLACE, class... ROWS> struct vpps_wide_operand {
     PLACE place;
 
     static constexpr unsigned COLUMNS = LENGTH;
     static constexpr bool ALIGNED = IN_QUADS;
 
-    /* If one of all rows of ROWS computes output o, sets `at` and `words` as vpps_wide_rows::find does, and returns true. */
     static __device__ __forceinline__ bool row(const float *&at, unsigned &words, unsigned o) {
         return (ROWS::find(at, words, o) || ...);
     }
@@ -107,12 +105,12 @@ __device__ __forceinline__ unsigned vpps_opaque(unsigned x) {
     return x;
 }
 
-/* Copies blocks of columns of some vectors, and of all rows that compute OUTPUTS outputs, to a buffer; each thread copies a share. Four adjacent words
- * are copied at once; of TRANSPOSED matrices, whose rows have no adjacent elements, one word. ALIGNED: all vectors begin and end at a multiple of four
- * words. */
+/* Copies blocks of columns of several vectors, and of all rows of weights that make OUTPUTS outputs, to a buffer in
+ * shared memory; each thread copies a share, four adjacent words at once. TRANSPOSED: rows of weights have no adjacent
+ * elements, and are copied word by word. ALIGNED: vectors begin and end at multiples of four words. */
 template <unsigned OUTPUTS, bool TRANSPOSED, bool ALIGNED> struct vpps_wide_copies {
     enum {
-        AT_ONCE = VPPS_THREADS / VPPS_WIDE_QUADS, /* items, or rows, that all threads copy at once */
+        AT_ONCE = VPPS_THREADS / VPPS_WIDE_QUADS, /* vectors, or rows of weights, that all threads copy at once */
         ROWS = vpps_up(OUTPUTS, 4) * 4,
         /* with transposed matrices: number of threads that together copy one column of all rows */
         LANES = vpps_power_up(ROWS, 64),
@@ -127,7 +125,7 @@ template <unsigned OUTPUTS, bool TRANSPOSED, bool ALIGNED> struct vpps_wide_copi
     unsigned at, end; /* at: index of the next column to copy; end: number of columns */
     bool aligned;
 
-    /* Prepares copies for an operand: finds the addresses of its n vectors, and of the rows for outputs from number `first` on. */
+    /* Finds where the thread copies from: n vectors of the operand, and rows of weights for outputs from `first` on. */
     template <class OPERAND>
     __device__ __forceinline__ void begin(const OPERAND &operand, unsigned n, const float *matrices, unsigned first) {
         const unsigned thread = vpps_opaque(threadIdx.x), quad = thread % VPPS_WIDE_QUADS * 4,
@@ -187,14 +185,14 @@ template <unsigned OUTPUTS, bool TRANSPOSED, bool ALIGNED> struct vpps_wide_copi
     }
 };
 
-/* Computes OUTPUTS outputs (rows of products), from number `before` on, of n items, at most VPPS_WIDE_ITEMS. An item has ITEM_WORDS words of shared
- * memory for sums; the outputs' sums are stored from word AT on. A block of columns is multiplied while the next ones are copied. */
+/* Computes outputs (a row of weights times an item's vector) number `before` to `before` + OUTPUTS - 1 of n items, at
+ * most VPPS_WIDE_ITEMS. An item has ITEM_WORDS words of shared memory for sums; these begin at AT. */
 template <unsigned OUTPUTS, unsigned AT, unsigned ITEM_WORDS, bool TRANSPOSED> struct vpps_wide_pass {
     const float *matrices;
-    float *part, *buffers; /* in shared memory: the items' sums, and VPPS_WIDE_WORDS for copied blocks */
+    float *part, *buffers; /* in shared memory: sums of all items; VPPS_WIDE_WORDS for copies of vectors and weights */
     unsigned n, before = 0;
 
-    /* Computes the outputs. All threads must call it. */
+    /* operands: vectors, with the rows of weights that multiply them (vpps_wide_operand). All threads must call it. */
     template <class... OPERANDS> __device__ __forceinline__ void run(const OPERANDS &...operands) const {
         unsigned bits = 0; /* 2^bits threads share the items */
         while (K << bits < n) bits++;
@@ -240,7 +238,6 @@ template <unsigned OUTPUTS, unsigned AT, unsigned ITEM_WORDS, bool TRANSPOSED> s
     static_assert(STAGES * WORDS <= VPPS_WIDE_WORDS && VPPS_THREADS * (K * ROWS) <= VPPS_WIDE_WORDS,
                   "buffers of a wide pass");
 
-    /* Prepares the copies of operand number `number` of the given operands. */
     template <class COPIES, class OPERAND, class... OTHERS>
     __device__ __forceinline__ void begin(COPIES &copies, unsigned number, const OPERAND &operand,
                                           const OTHERS &...others) const {
