@@ -92,9 +92,9 @@ __device__ __forceinline__ float vpps_warp_max(float x, unsigned lanes = 32) {
     return x;
 }
 
-/* Reports a failure; only the first one is kept. A virtual processor that has failed, or learns of a failure, continues without waiting, computes
- * with whatever it finds, and still signals. Since writes before a signal are visible after the wait for it, every VP that reaches the update sees
- * the failure and updates nothing. */
+/* Reports a failure; only the first one is kept. A CTA that has failed, or learns of a failure, continues without
+ * waiting, computes with whatever it finds, and still signals. Since writes before a signal are visible after the wait
+ * for it, every CTA that reaches the update sees the failure and updates nothing. */
 __device__ __forceinline__ void vpps_report(unsigned long long failure, unsigned long long launch_end, unsigned kind,
                                             unsigned address, unsigned value, unsigned have, unsigned wanted) {
     vpps_failure *f = (vpps_failure *)failure;
@@ -111,7 +111,7 @@ __device__ __forceinline__ bool vpps_has_failed(unsigned long long failure) {
     return ((const vpps_failure *)failure)->failed;
 }
 
-/* Waits until the counter is at least `wanted`, or until a virtual processor has failed. One thread polls. */
+/* Waits until the barrier's counter is at least `wanted`, or until a CTA has failed. One thread polls. */
 __device__ __forceinline__ void vpps_wait(unsigned long long counters, unsigned long long failure,
                                           unsigned long long launch_end, unsigned long long watchdog_ns,
                                           const vpps_task *task, unsigned barrier, unsigned wanted) {

@@ -13,7 +13,7 @@ typedef struct vpps_failure {
 /* BEFORE: the launch did nothing, because the preceding one failed, or because its loss or norm had to be finite and was not. */
 enum vpps_failure_kind { VPPS_FAILURE_NONE, VPPS_FAILURE_STALL, VPPS_FAILURE_OPCODE, VPPS_FAILURE_BEFORE };
 
-/* Results that the kernel writes to host memory; zeroed before the launch. Times are the first virtual processor's, by the GPU's clock. */
+/* Results that the kernel writes to host memory; zeroed before the launch. Times are CTA 0's, by the GPU's clock. */
 typedef struct vpps_launch_end {
     unsigned long long begin_ns, end_ns;
     unsigned failed;

@@ -1,5 +1,5 @@
 /* loads.cuh - loads weights to registers and shared memory when a launch begins. codegen/resident.h and codegen/fragments.h say which
- * thread has which weights. Where a virtual processor owns fewer rows than others, zeros are loaded. */
+ * thread has which weights. Where a CTA owns fewer rows than others, zeros are loaded. */
 
 /* ---------------------------------------------------------------- in fp32 */
 
@@ -99,7 +99,7 @@ template <class FROM, class TO, unsigned LENGTH, unsigned STEPS> struct vpps_fra
         TO::store(words, step, weights);
     }
 
-    /* Copies the warp's part of eight rows of weights to scratch memory, 16 columns a step, AT_ONCE steps at a time. */
+    /* Copies this warp's part of eight rows of weights to scratch memory, 16 columns a step, AT_ONCE steps at once. */
     static __device__ __forceinline__ void run(const vpps_weights &weights, const vpps_weight_row *rows) {
         enum { AT_ONCE = 8 };
 #pragma unroll 1
@@ -125,7 +125,7 @@ template <class LOAD, unsigned STEP> struct vpps_fragment_step {
     }
 };
 
-/* Copies weights to registers or shared memory. Each type in STEPS copies 16 columns; all load before one stores. */
+/* Copies weights to registers or shared memory: each type of STEPS 8 rows x 16 columns. All load before one stores. */
 template <class... STEPS>
 __device__ __forceinline__ void vpps_load_fragments(const vpps_weights &weights, const vpps_weight_row *rows) {
     const vpps_quad q[] = {STEPS::load(weights, rows)...};

@@ -162,9 +162,9 @@ VPPS_PART void vpps_add_products(float (&sums)[4], const vpps_words &x, const un
     vpps_mma(sums, x.part[0], b[0], b[1]);
 }
 
-/* A row of weights of a matrix whose rows are divided among virtual processors. at: where the matrix begins; rows: number of its
- * rows; number: the row's number among those of this processor; row_words, element_words: distances in words of two rows, and of
- * two elements of a row. All zero: padding, whose products nobody reads. */
+/* A row of weights of a matrix whose rows are divided among CTAs. at: where the matrix begins; rows: number of its
+ * rows; number: which of this CTA's rows; row_words, element_words: distances in words of two rows, and of two elements
+ * of a row. All zero: padding, whose products nobody reads. */
 struct vpps_weight_row {
     unsigned at, rows, number, row_words, element_words;
 };

@@ -1,4 +1,4 @@
-/* parameters.cuh - tasks on parameters: gradients of table entries, norm, update, loss. Each virtual processor owns rows and entries. */
+/* parameters.cuh - tasks on parameters: gradients of lookup tables, norm, update, loss. Each CTA owns some rows. */
 
 /* Describes a parameter, in the model's order. values, gradient, states: offsets into the pool or, for a matrix, into the matrices' buffers. */
 struct vpps_param_entry {
@@ -27,8 +27,8 @@ __device__ __forceinline__ vpps_parameter vpps_parameter_of(const vpps_arguments
                            vpps_state_at(matrix ? a.states[1] : a.pool, p.states[1])}};
 }
 
-/* Returns whether a matrix with so many rows is "low": has so few that virtual processors (VPs) divide its columns, not its rows. For other
- * matrices, teams of VPs divide the columns of the gradient, in blocks of 32, and the VPs of a team divide the rows. */
+/* Returns whether a matrix with so many rows is "low": has so few that CTAs divide its columns, not its rows. For other
+ * matrices, teams of CTAs divide the columns of the gradient, in blocks of 32; the CTAs of a team divide the rows. */
 __device__ __forceinline__ constexpr bool vpps_is_low(unsigned rows) { return rows <= VPPS_LOW_ROWS; }
 
 /* Returns which rows of a matrix's gradient CTA number `vp` computes. rows: how many the matrix has. */
@@ -99,7 +99,7 @@ template <unsigned KIND> __device__ __forceinline__ unsigned vpps_spanned_at(uns
     return at;
 }
 
-/* Numbers the CTA's elements of all parameters (vpps_spans, vpps_breaks). All threads call it; a barrier ends it. */
+/* Numbers the elements of all parameters that this CTA owns (vpps_spans, vpps_breaks). All threads must call it. */
 __device__ __forceinline__ void vpps_list_spans() {
 #pragma unroll 1
     for (unsigned p = threadIdx.x; p <= VPPS_PARAMS; p += VPPS_THREADS) {
@@ -147,7 +147,7 @@ __device__ __forceinline__ void vpps_list_spans() {
 
 __device__ __forceinline__ unsigned vpps_spanned(unsigned kind) { return vpps_spans[kind][VPPS_PARAMS].end; }
 
-/* Returns the parameter to which number i of the CTA's elements (vpps_span) belongs; VPPS_PARAMS after the last one. */
+/* The CTA's elements of all parameters are numbered. Returns the parameter of number i; VPPS_PARAMS: there is none. */
 template <unsigned KIND> __device__ __forceinline__ unsigned vpps_span_of(unsigned i) {
     unsigned span = 0;
 #pragma unroll
@@ -271,8 +271,8 @@ struct vpps_quads {
     vpps_quad g, w, s0, s1;
 };
 
-/* Loads those of the CTA's fours of matrix elements, from number `first` (vpps_span) on, that this thread updates:
- * their gradients and, if `all` is set, the elements and their optimizer states. */
+/* Of the CTA's elements of matrices, numbered four by four from `first` on, loads those that this thread updates: the
+ * gradients and, if `all` is set, the elements and their optimizer states. */
 __device__ __forceinline__ void vpps_load_quads(const vpps_arguments &a, unsigned first, bool all,
                                                 vpps_quads (&q)[VPPS_QUADS_AT_ONCE]) {
 #pragma unroll

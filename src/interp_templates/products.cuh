@@ -1,6 +1,6 @@
 /* products.cuh - products of matrices with vectors. */
 
-/* ---------------------------------------------------------------- products of one VP, of matrices in memory */
+/* ---------------------------------------------------------------- products of one CTA, of matrices in memory */
 
 /* Adds this thread's share of a row times x to `sum`. The row's elements lie WORDS words apart, and LANES threads share them. */
 template <unsigned LENGTH, unsigned WORDS, unsigned LANES>
@@ -127,7 +127,7 @@ __device__ __forceinline__ unsigned vpps_column(unsigned thread, unsigned round)
     return (thread / 32 * LANES + thread % 32 % LANES) * RUN + round * SPAN;
 }
 
-/* ROWS of a CTA's rows of a matrix, in registers or shared memory. Times a vector they make the results (outputs) FIRST,
+/* ROWS of a CTA's rows of a matrix, in registers or shared memory. Times a vector they make results (outputs) FIRST,
  * FIRST + 1, ... of a vpps_pass. AT: the thread's first register, or word of shared memory, with their weights. */
 template <unsigned FIRST, unsigned ROWS, unsigned AT, bool IN_SHARED> struct vpps_matrix_part {
     static constexpr bool LOADED = IN_SHARED; /* weights are loaded at each use */
