@@ -26,7 +26,8 @@ typedef struct act_net {
 
 #define EPSILON 0.01f
 
-/* Records the cell of a word. Its outputs are W x + b for all turns on the word but the first, and W x + b + w_1 for the first turn. */
+/* Records the cell that makes the recurrent cell's input for a word, which the recurrent cell reads several times.
+ * Outputs: W x + b for every reading but the first; W x + b + w_1 for the first, which tells that the word is new. */
 static vpps_status record_input(act_net *n, vpps_model *model) {
     vpps_graph *g;
     PART_TRY(vpps_cell_begin(model, "act word", &g));
@@ -41,7 +42,8 @@ static vpps_status record_input(act_net *n, vpps_model *model) {
  * remainders so far, for the loss. */
 enum { LEFT, STATE, MEAN, REST, COST, VALUES };
 
-/* Records the cell of a turn (one reading of a word). Inputs: W x + b of the word, and a number, 2 in the last permitted turn, else 0. */
+/* Records the recurrent cell, applied once for each reading (turn) of a word. Inputs: W x + b of the word, and a number
+ * that is subtracted from the halting probability left: 0, but 2 in the last permitted turn, which ends the word. */
 static vpps_status record_turn(act_net *n, vpps_model *model) {
     const uint32_t d = n->base.config.hidden;
     vpps_graph *g;
@@ -82,7 +84,6 @@ static vpps_status build(void *net, vpps_model *model) {
     return part_classifier_make(&n->base.classifier, model, c, c->hidden, 0);
 }
 
-/* Constant nodes that all words of a sentence share. */
 typedef struct beginning {
     vpps_node zero, one, two, zeros;
 } beginning;

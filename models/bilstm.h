@@ -24,8 +24,9 @@ typedef struct bilstm_shape {
     uint32_t layers;                                  /* 0: one */
 } bilstm_shape;
 
-/* Declares the parameters of LSTMs that read `inputs` elements (FORWARD.W_i, BACKWARD.W_i, ..., in layer 2 FORWARD2.W_i, ...), and records
- * their cells NAME FORWARD and NAME BACKWARD; if `join` is not NULL, also the cell `join` with the network's dropout, named NAME JOIN. */
+/* Adds the LSTMs to `model`: parameters FORWARD.W_i, BACKWARD.W_i, ... (in layer 2 FORWARD2.W_i, ...), cells NAME
+ * FORWARD, NAME BACKWARD and, unless shape.join is NULL, NAME JOIN (b->join, which concatenates both LSTMs' states).
+ * FORWARD, BACKWARD and JOIN stand for the strings in `shape`, NAME for the network's name. */
 vpps_status bilstm_make(bilstm *b, const part_net *net, vpps_model *model, bilstm_shape shape);
 
 /* Makes room for n entries of x, forward_at and backward_at in `memory`; the caller then fills x. Fails with MEMORY. */

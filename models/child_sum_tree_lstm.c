@@ -61,10 +61,12 @@ static vpps_status build(void *net, vpps_model *model) {
 typedef struct tree_order {
     /* words: the n words' numbers, heads before dependents; children: word numbers, all dependents of a word together */
     uint32_t *words, *children;
-    uint32_t *first; /* n + 2 entries: index of the first element of each list in `children` */
+    /* where in `children` the roots begin, the dependents of each of the n words begin, and the last dependents end */
+    uint32_t *first;
 } tree_order;
 
-/* Orders a sentence's n words by their heads. `memory` has room for 3 n + 2 numbers, which the arrays of the result are. */
+/* Orders a sentence's n words so that heads come before their dependents. heads[k]: number of word k's head, from 1; 0:
+ * word k is a root. The result's arrays lie in `memory`, which must have room for 3 n + 2 numbers. */
 static tree_order order_words(uint32_t *memory, const uint32_t *heads, uint32_t n) {
     uint32_t *words = memory, *children = words + n, *first = children + n, n_words = 0;
     memset(first, 0, (n + 2) * sizeof *first);

@@ -27,7 +27,9 @@ enum { FORWARD, BACKWARD, DIRECTIONS };
 
 typedef struct gat_round {
     vpps_param types[DIRECTIONS], W_q, b_q, W_v, a, W_o, W_h, b_o;
-    vpps_cell type[DIRECTIONS]; /* cell that outputs an edge type's vector in pieces, one for each head */
+    /* cells that output the vector t of an edge's type, in a piece for each attention head; one cell for each
+     * direction */
+    vpps_cell type[DIRECTIONS];
     /* The cell of a node. Its children are the node, then its neighbours. For each attention head it also reads a list: that head's pieces of the
      * edge types' vectors, one for each neighbour. */
     vpps_cell node;
@@ -160,18 +162,20 @@ static vpps_status build_classifier(void *net, vpps_model *model) {
 
 /* ---------------------------------------------------------------- a graph */
 
-/* The vertices of an example, and the neighbours of each node. */
+/* The nodes of an example's graph with their neighbours, and the vertices (applications of cells) that compute the
+ * nodes' vectors h, round by round (layer by layer). */
 typedef struct linked {
     uint32_t n;       /* number of nodes */
-    vpps_vertex *at;  /* for each node: its vertex after the preceding rounds */
-    vpps_vertex *now; /* for each node: its vertex in the current round */
+    vpps_vertex *at;  /* for each node: the vertex that has computed its vector in the preceding round */
+    vpps_vertex *now; /* for each node: the vertex that computes its vector in the current round */
     uint32_t *first;  /* node i has the neighbours near[first[i]] to near[first[i + 1] - 1] */
     uint32_t *near;   /* neighbouring nodes */
     uint32_t *type;   /* type[k]: DIRECTIONS * edge type + direction of neighbour near[k] */
-    /* of_type[DIRECTIONS * edge type + direction]: the vertex with this type's vector in the current round; VPPS_NO_VERTEX: not made yet */
+    /* of_type[DIRECTIONS * edge type + direction]: the vertex that outputs this type's vector t of the current round;
+     * VPPS_NO_VERTEX: not made yet in this round */
     vpps_vertex *of_type;
     vpps_vertex *children; /* memory for the children of one node */
-    vpps_node *pulls;      /* memory for the vectors that one node's cell pulls, head after head */
+    vpps_node *pulls;      /* memory for the pieces of t that one node's cell reads, head after head */
 } linked;
 
 static void list_neighbours(linked *l, const net_example *x) {

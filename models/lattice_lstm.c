@@ -49,8 +49,8 @@ static vpps_status scatter_share(vpps_graph *g, vpps_node gate, vpps_node cell) 
     return s == VPPS_OK ? vpps_scatter(g, vpps_mul(g, weight, cell)) : s;
 }
 
-/* Records the cell of a character at which words end: the paper's eq. (11) without the forget gate and the preceding cell state. The cell
- * `join` reads the output gate of this cell. */
+/* Records the cell of a character at which words end: eq. (11) of Zhang and Yang (2018) without the forget gate and the
+ * preceding cell state. Its output gate goes to the cell that combines the character with the words (record_join). */
 static vpps_status record_character(lattice_lstm_net *t, vpps_model *model) {
     const part_recurrent *p = &t->step;
     vpps_graph *g;
@@ -119,7 +119,8 @@ static vpps_status build(void *net, vpps_model *model) {
 
 /* ---------------------------------------------------------------- a lattice */
 
-/* Adds node k after all earlier nodes, whose vertices are at[]. `shares` has room for a vertex for each arc into the node. */
+/* Adds the vertices (applications of cells) of node k; at[] has those of all earlier nodes. `shares` has room for a
+ * vertex for each arc into node k: arc 0 is the character's, the others are words'. */
 static vpps_vertex add_node(const lattice_lstm_net *t, vpps_graph *g, const vpps_lattice *lattice, uint32_t k,
                             const vpps_vertex *at, vpps_vertex *shares) {
     const vpps_lattice_arc *arcs = lattice->arcs + lattice->first_arc[k];
@@ -129,7 +130,8 @@ static vpps_vertex add_node(const lattice_lstm_net *t, vpps_graph *g, const vpps
 
     shares[0] = vpps_apply(
         g, VPPS_APPLICATION(.cell = t->character, .n_children = 1, .children = &at[k - 1], .n_pulls = 1, .pulls = &x));
-    /* an arc starts one node before its word's first character; a word has at least two characters */
+    /* arcs 1 to n - 1 are words of at least two characters; a word's first character is at the node after
+     * arcs[a].from */
     for (uint32_t a = 1; a < n; a++) {
         shares[a] = vpps_apply(g, VPPS_APPLICATION(.cell = t->word, .n_children = 1, .children = &at[arcs[a].from + 1],
                                                    .n_pulls = 1, .pulls = &x, .n_indices = 1, .indices = &arcs[a].id));

@@ -13,7 +13,7 @@
 typedef enum net_kind {
     NET_TREES,     /* a labelled binary tree; predicts a label at each node (position) */
     NET_TAGGING,   /* a sentence with a tag for every word; predicts a tag at each word (position) */
-    NET_SENTENCES, /* a sentence with a label; predicts the label, at a single position */
+    NET_SENTENCES, /* a sentence with one label; predicts the label: the whole sentence is one position */
     NET_TEXT,      /* a sentence; predicts each word but the first (positions) from the preceding words */
     NET_LATTICES,  /* a lattice with a tag for every character; predicts a tag at each node (position) but node 0 */
     /* a sentence and its translation; predicts each word of the translation (position) but the first */
@@ -22,7 +22,8 @@ typedef enum net_kind {
     /* a dependency tree: a sentence with heads, and tags of all or some words; predicts each word's tag */
     NET_DEPENDENCIES,
     NET_NODES, /* a graph with typed edges, and tags of all or some nodes; predicts each node's tag */
-    NET_GRAPHS /* a graph with typed edges and a label; predicts the label, at a single position */
+    /* a graph with one label, and edges of several types; predicts the label: the whole graph is one position */
+    NET_GRAPHS
 } net_kind;
 
 /* The spelling of a word: the ids of its n characters. */
@@ -45,7 +46,7 @@ typedef struct net_example {
     uint32_t label;                /* the label of a whole sentence or graph (kinds NET_SENTENCES, NET_GRAPHS) */
     const net_spelling *spellings; /* taggers: each word's characters; none for a word that has an embedding */
     const vpps_lattice *lattice;   /* networks on lattices; ids of characters are less than net_config.characters */
-    /* networks that translate: the translation with an end word before and after it; ids are classes */
+    /* networks that translate: the translation between two end words; a word's id is its class in the output layer */
     vpps_sentence target;
     /* networks on graphs: the graph's edges, at least one; `sentence` holds the nodes' words and tags */
     const net_edge *edges;
@@ -55,9 +56,9 @@ typedef struct net_example {
 
 /* The positions (words, nodes or whole examples) for which a network computes losses or predictions. */
 typedef enum net_heads {
-    NET_HEADS_LABELLED, /* positions with a known label */
-    NET_HEADS_ROOT,     /* in trees only the root, if it has a label; in other data the positions with a known label */
-    NET_HEADS_ALL       /* all positions, with or without a label: for prediction */
+    NET_HEADS_LABELLED, /* losses and predictions at all positions whose label is known */
+    NET_HEADS_ROOT,     /* in trees only at the root, if its label is known; in other data as NET_HEADS_LABELLED */
+    NET_HEADS_ALL       /* at all positions, with or without a label: for prediction */
 } net_heads;
 
 struct net_decoding;
@@ -69,8 +70,8 @@ typedef struct net_scores {
     /* May be NULL. Receives one node: a scalar that is added to the example's training loss, or VPPS_NO_NODE. */
     vpps_node *cost;
     uint32_t *labels; /* may be NULL; each position's label, VPPS_NO_WORD if it has no nll */
-    /* May be NULL. Language models: the recurrent states before the first word (zeros if n_states is 0). `add` replaces them by the states
-     * after the last word. */
+    /* May be NULL. Language models: the recurrent states with which the example begins (zeros if n_states is 0). The
+     * network's function `add` replaces them by the states after the example's last word. */
     struct net_decoding *carry;
     bool training; /* whether nll is the training loss, with net_config's class weights and label smoothing */
 } net_scores;
@@ -176,10 +177,12 @@ typedef struct network {
     vpps_status (*build)(void *net, vpps_model *model);
     /* Adds an example to a graph of the model. */
     vpps_status (*add)(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores);
-    /* Generation of words, for NET_PAIRS and NET_LATTICE_PAIRS, else NULL. `encode` adds the encoder, and sets d's states and memory, which
-     * live until the next encode. `decode` adds one decoder step: it reads `word` (first the end word) and d's states and memory, nodes of
-     * g, replaces the states, and sets the next word's logits. NET_TEXT may have `decode` alone; d then begins all zero. */
+    /* NULL unless the network translates (NET_PAIRS, NET_LATTICE_PAIRS). Adds the encoder of a sentence or lattice to
+     * g. Sets d's first states and d's memory (the vectors for attention), which live until the next encode. */
     vpps_status (*encode)(void *net, vpps_graph *g, const net_example *x, net_decoding *d);
+    /* NULL unless the network translates or (NET_TEXT) writes text; d is all zero when a text begins. Adds a decoder
+     * step to g: reads `word` (at first the end word), d's states and memory, replaces the states, sets d's logits of
+     * the next word. */
     vpps_status (*decode)(void *net, vpps_graph *g, uint32_t word, net_decoding *d);
     /* Only networks that translate may have `greedy`; else NULL. Called after `encode` on the same graph; adds greedy search without
      * dropout, for vpps_forward on devices that can choose words themselves (vpps_stats.decides). */

@@ -124,7 +124,8 @@ vpps_status part_classifier_make(part_classifier *c, vpps_model *model, const ne
 /* Returns whether the label is one of the classifier's classes; false for no label and for a label that training has not seen. */
 static bool knows(const part_classifier *c, uint32_t label) { return label < c->config->classes; }
 
-/* Sets entry k of the scores to the logits and the loss that vertex v outputs, if the label is known or `heads` selects all positions. */
+/* Sets entry k of the arrays in `scores` to the logits and the loss that vertex v (an application of a cell with the
+ * classifier) outputs. Without a known label there is no loss, and logits only if `heads` is NET_HEADS_ALL. */
 static void take_scores(const part_classifier *c, vpps_graph *g, uint32_t k, vpps_vertex v, uint32_t label,
                         net_heads heads, const net_scores *scores) {
     const bool labelled = knows(c, label);

@@ -60,9 +60,10 @@ vpps_node part_dropout(const net_config *c, vpps_graph *g, vpps_node x);
 
 /* ---------------------------------------------------------------- the classifier */
 
-/* A classifier p(y | position) = softmax(W_s h + b_s): logits and -log p(label). With mlp > 0 a hidden layer of mlp units comes first, h' =
- * tanh(W_h h + b_h). Dropout applies to the input of each layer. The classifier is a part of other cells, or a cell of its own, which is
- * applied at the selected positions and pulls h as one vector or as several to concatenate. */
+/* A classifier of a vector h: logits W_s h + b_s, p(label) = softmax(logits), and the loss -log p(label). With mlp > 0
+ * a hidden layer of mlp units comes first, h' = tanh(W_h h + b_h). Dropout applies to the input of each layer. It is a
+ * part of other cells, or a cell of its own, which is applied to one word or node and reads h as one vector or in
+ * n_pulls pieces. */
 typedef struct part_classifier {
     const net_config *config;
     /* elements of the input h (all its vectors together), and of the hidden layer h' */
@@ -87,8 +88,8 @@ vpps_node part_logits(const part_classifier *c, vpps_graph *recorder, vpps_node 
  * (pushed) are logits and -log p(label); the third is the training loss, if label smoothing or class weights make it another loss. */
 void part_classifier_add(const part_classifier *c, vpps_graph *recorder, vpps_node h);
 
-/* Classifies position k if `heads` selects the position: applies the classifier's cell to h, the position's n_pulls vectors, and fills in
- * entry k of `scores`. */
+/* Classifies position (word or node) k from h[], its n_pulls vectors: applies the classifier's cell and sets entry k of
+ * the arrays in `scores`. Without a known label, does so only if `heads` is NET_HEADS_ALL (prediction). */
 void part_classify(const part_classifier *c, vpps_graph *g, uint32_t k, const vpps_node *h, uint32_t label,
                    net_heads heads, const net_scores *scores);
 
@@ -110,7 +111,7 @@ net_heads part_crf_heads(const part_crf *c, net_heads heads);
  * losses if a word's tag is unknown. */
 void part_crf_add(const part_crf *c, vpps_graph *g, uint32_t n, const uint32_t *tags, const net_scores *scores);
 
-/* A tagger's function `chain` (models.h). */
+/* Sets chain[] to the random field's scores of pairs of tags, first tags and last tags (network.chain of taggers). */
 void part_crf_chain(void *net, vpps_graph *g, vpps_node chain[NET_CHAIN]);
 
 /* ---------------------------------------------------------------- a network */
@@ -129,8 +130,10 @@ typedef struct part_net {
     net_config config;
     part_classifier classifier;
     part_crf crf;
-    vpps_cell leaf, inner[2]; /* networks on trees: cells of leaves and of inner nodes */
-    /* networks on trees: returns which inner cell a node has; NULL: all have the first */
+    /* networks on trees: the cell of leaves; one or two cells of inner nodes, of which `choose` takes one for each
+     * node */
+    vpps_cell leaf, inner[2];
+    /* networks on trees: returns the index in inner[] of a node's cell; NULL: 0 for all nodes */
     uint32_t (*choose)(const vpps_tree *tree, uint32_t node);
     part_memory scratch[2];
 } part_net;
@@ -143,7 +146,8 @@ vpps_status part_classify_words(const part_net *net, vpps_graph *g, uint32_t n, 
 
 /* ---------------------------------------------------------------- a tree */
 
-/* Ends a cell of a tree: scatters h, the cell's first output, and adds the classifier of h. */
+/* Completes a tree node's cell: makes its state h output 0, which the parent node's cell reads, and adds the
+ * classifier. */
 vpps_status part_tree_end(const part_net *net, vpps_graph *recorder, vpps_node h, vpps_cell *cell);
 
 /* A network's `add`: adds a tree's vertices to a graph, bottom-up, with cells that contain the classifier: leaf(word, label) at leaves,
@@ -161,7 +165,7 @@ vpps_status part_pyramid_add(void *net, vpps_graph *g, const net_example *x, net
 extern const option_row part_options[];
 extern const option_row part_root_options[]; /* options of networks on whole sentences: hidden, embed, dropout */
 
-/* Rows of command-line options for the tables of several networks. */
+/* The greatest --hidden. The macros below are rows of option tables, shared by several networks. */
 #define PART_MOST_HIDDEN 65536
 #define PART_HIDDEN(help)                                                                                              \
     { "hidden", "N", help, OPTION_U32, offsetof(net_config, hidden), 1, PART_MOST_HIDDEN, true }

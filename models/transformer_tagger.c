@@ -24,7 +24,6 @@
 #include <math.h>
 #include <string.h>
 
-/* The parameters of a layer normalisation. */
 typedef struct norm {
     vpps_param gain, bias;
 } norm;

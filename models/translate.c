@@ -47,8 +47,9 @@ static vpps_status record_attention(translate_net *t, vpps_model *model) {
     return vpps_cell_end(g, &t->attention);
 }
 
-/* Records a step of all layers, which reads x, and returns the last layer's h. With input feeding the step also reads s~, the attention's
- * output in the preceding step, which is the last of the vectors `handed`. */
+/* Records a decoder step of all layers, which reads x, and returns the last layer's h. handed[]: the layers' states,
+ * which the step replaces; with input feeding also, as the last one, the preceding attention's output s~, which the
+ * step reads with x. */
 static vpps_node next_top(const translate_net *t, vpps_graph *g, bool dropout, vpps_node x, vpps_node *handed) {
     if (t->base.config.input_feeding) x = vpps_concat(g, 2, (vpps_node[]){x, handed[n_handed(t) - 1]});
     return part_stack_next(&t->decoder, g, dropout, x, handed);
@@ -132,7 +133,6 @@ vpps_status translate_encoded(translate_net *t, vpps_graph *g, const vpps_vertex
 
 /* ---------------------------------------------------------------- words of the target */
 
-/* The decoder's state between two words. */
 typedef struct place {
     /* vertices that output the decoder's states, one per layer; with input feeding at[0] outputs all states and the attention's output */
     vpps_vertex at[NET_LAYERS];

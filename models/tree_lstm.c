@@ -51,11 +51,11 @@ vpps_status tree_lstm_record_leaf(const tree_lstm_leaf *p, const net_config *con
     PART_TRY(vpps_cell_begin(model, name, &g));
     vpps_node x = part_dropout(config, g, vpps_lookup(g, p->embedding, vpps_pull_index(g)));
 
-    vpps_node i = vpps_sigmoid(g, vpps_affine1(g, p->b_i, p->W_i, x)); /*  (9) i = sigmoid(W_i x + b_i) */
-    vpps_node o = vpps_sigmoid(g, vpps_affine1(g, p->b_o, p->W_o, x)); /* (11) o = sigmoid(W_o x + b_o) */
-    vpps_node u = vpps_tanh(g, vpps_affine1(g, p->b_u, p->W_u, x));    /* (12) u = tanh(W_u x + b_u)    */
-    vpps_node c = vpps_mul(g, i, u);                                   /* (13) c = i * u                */
-    vpps_node h = vpps_mul(g, o, vpps_tanh(g, c));                     /* (14) h = o * tanh(c)          */
+    vpps_node i = vpps_sigmoid(g, vpps_affine1(g, p->b_i, p->W_i, x));
+    vpps_node o = vpps_sigmoid(g, vpps_affine1(g, p->b_o, p->W_o, x));
+    vpps_node u = vpps_tanh(g, vpps_affine1(g, p->b_u, p->W_u, x));
+    vpps_node c = vpps_mul(g, i, u);
+    vpps_node h = vpps_mul(g, o, vpps_tanh(g, c));
 
     vpps_scatter(g, h);
     vpps_scatter(g, c);
@@ -88,10 +88,9 @@ vpps_status tree_lstm_record_inner(const tree_lstm_inner *p, const net_config *c
     vpps_node f_r = vpps_sigmoid(g, gate(p, g, TREE_F_R, h_l, h_r));
     vpps_node u = vpps_tanh(g, gate(p, g, TREE_U, h_l, h_r));
 
-    /* (13) c = i * u + f_l * c_l + f_r * c_r */
     const vpps_node products[] = {vpps_mul(g, i, u), vpps_mul(g, f_l, c_l), vpps_mul(g, f_r, c_r)};
     vpps_node c = vpps_sum(g, 3, products);
-    vpps_node h = vpps_mul(g, o, vpps_tanh(g, c)); /* (14) h = o * tanh(c) */
+    vpps_node h = vpps_mul(g, o, vpps_tanh(g, c));
 
     vpps_scatter(g, h);
     vpps_scatter(g, c);

@@ -31,7 +31,7 @@ static uint32_t kind_of(const vpps_tree *tree, uint32_t node) {
     return (uint32_t)(mix(mix(tree->n_nodes) + place) >> 63);
 }
 
-/* The names of parameters of inner cells end with the kind's number: U_i_l_1 and U_i_l_2. */
+/* Inner nodes have one of two kinds of cell. The names of a kind's parameters end with its number: U_i_l_1, U_i_l_2. */
 static vpps_status build(void *net, vpps_model *model) {
     static const char *const suffixes[KINDS] = {"_1", "_2"}, *const names[KINDS] = {"tree-lstm inner, kind 1",
                                                                                     "tree-lstm inner, kind 2"};

@@ -1,5 +1,5 @@
-/* cell.c - `vpps cell` prints the cells of the first training batch as compiled for the device's virtual processors, `vpps script` the batch's
- * script. */
+/* cell.c - `vpps cell` prints the cells of the first training batch as compiled for one virtual processor (a CTA; on a
+ * CPU a thread); `vpps script` prints what each virtual processor runs, in order (the batch's script). */
 #include "base/base.h"
 #include "cell/arrange.h"
 #include "cell/flops.h"
@@ -14,14 +14,12 @@
 
 /* ---------------------------------------------------------------- as JSON */
 
-/* Makes a JSON string of a text, and frees the text. NULL: out of memory. */
 static json_t *text_json(char *text) {
     json_t *o = text ? json_string(text) : NULL;
     free(text);
     return o;
 }
 
-/* The model and the cell that functions of this file print as JSON. */
 typedef struct subject {
     const vpps_model *model;
     const vpps_compiled_cell *c;
@@ -43,7 +41,7 @@ static json_t *input_json(const subject *s, uint32_t i) {
 }
 
 static json_t *lookup_json(const subject *s, uint32_t i) {
-    const vpps_param p = s->c->lookups[i].table; /* VPPS_NO_PARAM: kept values, not a table with rows and columns */
+    const vpps_param p = s->c->lookups[i].table;
     const vpps_parameter_data *table = p == VPPS_NO_PARAM ? NULL : &s->model->params[p];
     return json_pack("{ss so* so*}", "table", vpps_table_name(s->model, p), "rows",
                      table ? json_integer(table->rows) : NULL, "cols", table ? json_integer(table->cols) : NULL);
@@ -90,7 +88,8 @@ static json_t *stage_json(const subject *s, uint32_t i) {
                      "operations", operations);
 }
 
-/* Returns a kept value as JSON, else NULL. "pass": "forward" or "backward" if the value is kept during that pass only, else null. */
+/* Returns value v as JSON if it is kept, i.e. stored in memory for another stage (part of the cell's program); else
+ * NULL. "pass": "forward" or "backward" if only stages of that pass use the memory, else null. */
 static json_t *kept_value_json(const subject *s, uint32_t v) {
     const vpps_cell_value *x = &s->c->values[v];
     if (!x->kept) return NULL;

@@ -5,7 +5,6 @@
 
 /* ---------------------------------------------------------------- words, a line each: WORD, or WORD, a tab and a help text */
 
-/* Asks the shell for names of files. */
 static void put_files(void) { puts("\t"); }
 
 /* Prints the words of "a|b|FILE"; FILE stands for names of files. */

@@ -15,7 +15,6 @@ typedef struct made {
     size_t bytes;
 } made;
 
-/* Frees the texts of an export's three files. */
 static void drop(made files[3]) {
     for (int i = 0; i < 3; i++) {
         if (files[i].file) fclose(files[i].file);

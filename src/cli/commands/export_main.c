@@ -15,13 +15,13 @@ extern const char main_lines[], main_forms[], main_records[], main_values[], mai
     main_json_types[], main_json[], main_chunks[], main_chain_types[], main_chain[], main_tokens[], main_csv_types[],
     main_csv[], main_lists[];
 
-/* Tells whether the network has numbered layers, and of which kind. */
 typedef enum layer_kind { NO_LAYERS, LSTM_LAYERS, ATTENTION_LAYERS } layer_kind;
 
 typedef struct program {
     const network *of;
-    const char *names;  /* #defines for src/cli/main's files, e.g. LEAF: the function of a leaf's cell */
-    const char *scores; /* text of the file that computes the scores; NULL: trees.h computes them */
+    const char *names; /* #defines for src/cli/main's files, e.g. LEAF: the function of a leaf's cell */
+    /* text of the C file that computes the network's scores; NULL: main/trees.h does */
+    const char *scores;
     layer_kind layers;
 } program;
 

@@ -14,7 +14,6 @@
 
 enum { DEFAULT_WORDS = 100 };
 
-/* A sentence under construction. */
 typedef struct sentence {
     uint64_t random;
     uint32_t *words; /* the prompt's words, then those drawn */

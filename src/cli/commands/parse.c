@@ -17,7 +17,6 @@ enum { KEY_HELP = 'h', KEY_HELP_ENGINE = 0x1000 };
 
 /* ---------------------------------------------------------------- mistakes */
 
-/* Prints what is wrong, and ends the process. */
 __attribute__((format(printf, 3, 4))) static _Noreturn void refuse(const settings *s, const command *c,
                                                                    const char *format, ...) {
     char name[96], message[512];
@@ -106,7 +105,6 @@ static _Noreturn void show(const settings *s, const command *c, int key) {
     exit(exit_code(flush_stdout()));
 }
 
-/* The arguments of getopt_long. */
 typedef struct getopt_table {
     char letters[2 * OPTIONS_MAX + 8];
     struct option list[OPTIONS_MAX + OPTION_ALIASES + 4];
@@ -217,7 +215,8 @@ void options_parse(settings *s, const command *c, int argc, char **argv) {
     bool line[OPTIONS_MAX];
     parse_line(s, c, argc, argv);
     memcpy(line, s->given, sizeof line);
-    /* a log's option counts as given if its value differs from the value in s; no log has --examples 0. The default is set last. */
+    /* a log's option counts as given (config_read) where its value differs from s: from 0 for every --examples in a
+     * log */
     if (!options_given(s, "examples")) s->examples = 0;
     const vpps_status status = s->config ? config_read(s, s->config) : VPPS_OK;
     if (status == VPPS_IO) exit(exit_code(status));

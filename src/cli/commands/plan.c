@@ -22,7 +22,6 @@ typedef struct planner {
     vpps_gpu_layout layout;
 } planner;
 
-/* Opens the network and builds its first batch. */
 static vpps_status planner_open(planner *x, settings *s) {
     const uint32_t groups = s->groups;
     x->settings = s;
@@ -53,9 +52,9 @@ static vpps_status compile_nothing(void *context, const vpps_kernel_plan *plan, 
     return VPPS_OK;
 }
 
-/* Makes the kernel for x->machine with rpw rows per warp and `threads` threads per CTA (0: the profile's first choice). The caller sets
- * s->compile (NULL: the source is made, but not compiled), s->log and s->context; the inputs in *s are set here. Free the plan with
- * vpps_kernel_plan_free also after a failure. */
+/* Makes the kernel for x->machine with rpw matrix rows per warp and `threads` threads per CTA; 0: what a device without
+ * tuning takes. The caller sets s->compile (NULL: the source is made, but not compiled), s->log and s->context; this
+ * function sets the other members. Free the plan with vpps_kernel_plan_free also after a failure. */
 static vpps_status planner_specialise(planner *x, uint32_t rpw, uint32_t threads, vpps_specialiser *s,
                                       vpps_kernel_plan *plan, char **source, vpps_cubin_report *report) {
     vpps_options o = session_options(x->settings);
@@ -115,7 +114,8 @@ static json_t *fragments_json(const planner *x, const vpps_kernel_plan *p) {
 static json_t *plan_json(const planner *x, const vpps_kernel_plan *p) {
     char arch[16];
     snprintf(arch, sizeof arch, "sm_%u", x->machine.arch);
-    json_t *fragments = p->parts ? fragments_json(x, p) : NULL; /* NULL leaves "fragments" out: fp32 has none */
+    /* NULL leaves the member out: fp32 kernels have no fragments (weights as tensor cores read them) */
+    json_t *fragments = p->parts ? fragments_json(x, p) : NULL;
     return json_pack("{ss ss ss sI sI sI sI sI sI sI sI so sI sI sI sI so so*}", "machine", x->machine.name,
                      "precision", vpps_precision_names[x->layout.precision], "arch", arch, "sms",
                      (json_int_t)x->machine.sms, "vps", (json_int_t)p->n_vps, "group", (json_int_t)p->group, "rpw",
@@ -251,14 +251,13 @@ static void print_outcome(const outcome *o, vpps_status status) {
 
 static bool all_architectures(const settings *s) { return s->arch && strcmp(s->arch, "all") == 0; }
 
-/* Makes the kernel for x->machine. Prints the outcome as text, or adds it to `kernels`. After a failure without --arch all, prints only why
- * kernels were rejected. */
+/* Makes the kernel for x->machine. Prints the outcome as text, or adds it to the list `kernels`. If no kernel could be
+ * made, and --arch is not `all`, prints only why each tried kernel was rejected. */
 static vpps_status report_machine(planner *x, json_t *kernels) {
     outcome o = {.planner = x, .rejected = json_array()};
     const settings *s = x->settings;
     size_t i;
     json_t *line;
-    /* if --rpw and --threads are 0, the kernel has the profile's first choice of both, as on a device without tuning */
     vpps_specialiser specialiser = {.compile = compile, .log = note_rejected, .context = &o};
     const vpps_status status = planner_specialise(x, s->rpw, s->threads, &specialiser, &o.plan, NULL, &o.report);
     if (status != VPPS_OK && !all_architectures(s))

@@ -104,7 +104,8 @@ static void *read_nothing(const vpps_graph_kind *kind, size_t *bytes) {
 
 static void free_counts(counts *n) { vpps_arena_free(&n->arena); }
 
-/* Adds the counts of a recurrence of several cells (cells that read each other's results) to `list`, or prints them if `list` is NULL. */
+/* Counts the batches that each policy needs for a recurrence, component number `scc`: cells that read each other's
+ * results. Adds the counts to `list`, or prints them if `list` is NULL. Skips components of one cell. */
 static vpps_status show_recurrence(session *x, const vpps_batch *b, uint32_t scc, json_t *list) {
     VPPS_CLOSED_BY(free_counts) counts n = {0};
     if (vpps_types_of_scc(&b->schedule->needs, scc) < 2) return VPPS_OK;
@@ -116,7 +117,8 @@ static vpps_status show_recurrence(session *x, const vpps_batch *b, uint32_t scc
     return VPPS_OK;
 }
 
-/* Prints how many batches and steps each policy needs for the graph of the first examples, unshuffled. */
+/* Prints how many batches and steps each batching policy (rule for which vertices run together next) needs for the
+ * first training examples. */
 static vpps_status show(session *x, settings *s, corpus *c) {
     static vpps_policy_store learns_anew;
     vpps_node loss;
@@ -135,7 +137,8 @@ static vpps_status show(session *x, settings *s, corpus *c) {
     }
     json_auto_t *recurrences = s->json ? json_array() : NULL, *o = s->json ? counts_json(b, &all) : NULL;
     for (uint32_t scc = 0; scc < b->schedule->needs.n_sccs; scc++) VPPS_TRY(show_recurrence(x, b, scc, recurrences));
-    uint32_t steps[MAX_POLICIES], phases[MAX_POLICIES]; /* per policy: steps and phases of the engine's whole batch */
+    /* for each policy: the batch's forward steps (of one cell's vertices) and phases (times between barriers) */
+    uint32_t steps[MAX_POLICIES], phases[MAX_POLICIES];
     for (uint32_t i = 0; vpps_policies[i].name && i < MAX_POLICIES; i++) {
         x->handle->policy = &vpps_policies[i];
         VPPS_TRY(vpps_handle_batch(x->handle, x->graph, loss, &b));

@@ -150,7 +150,6 @@ static vpps_status answer_all(predictor *p) {
     return is_of_line(status) ? answer_each(p) : status;
 }
 
-/* Answers the collected lines as one batch. */
 static vpps_status run_batch(predictor *p) {
     vpps_status status = p->n_lines ? answer_all(p) : VPPS_OK;
     const vpps_status printed = print_answers(p, status == VPPS_OK ? p->n_lines : 0);
@@ -214,7 +213,6 @@ static char *column_text(const predictor *p, const record *r, size_t *len) {
     return text;
 }
 
-/* Copies n bytes; the caller frees the copy. NULL: out of memory. */
 static char *copy_bytes(const char *bytes, size_t n) {
     char *copy = malloc(n + 1);
     if (copy && n) memcpy(copy, bytes, n);
@@ -422,7 +420,7 @@ static vpps_status predict_file(predictor *p, const char *path) {
     const bool own = task_for(p->s)->own_form != NULL;
     const size_t limit = p->s->line_bytes && !whole && !own ? (size_t)p->s->line_bytes : SIZE_MAX / 4;
     vpps_status status = records_open(&p->reader, path, limit);
-    if (status == VPPS_OK && own) { /* CoNLL-U and lists of edges, one sentence or graph at a time */
+    if (status == VPPS_OK && own) { /* reads CoNLL-U or lists of edges, one sentence or graph at a time */
         p->reader.form = p->s->network->kind == NET_DEPENDENCIES ? INPUT_COLUMNS : INPUT_GRAPHS;
         status = answers_set_form(&p->answers, &p->printer, p->s, INPUT_TEXT);
         p->printer.lines = false;

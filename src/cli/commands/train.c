@@ -44,7 +44,7 @@ typedef struct trainer {
     carry carry;        /* --carry: recurrent states after the latest piece of each stream (part of the text) */
     char *options;      /* the options that must be equal in all processes */
     bool stop;          /* whether the processes have agreed to stop */
-    clock_mark started; /* when the first batch, which compiles the engine and measures products, had ended */
+    clock_mark started; /* when the first batch ended, in which kernels are compiled or matrix products timed */
     bool measured;      /* whether the network has been evaluated since its latest update */
     bool saved;         /* whether --save has written the network since its latest update */
     double counts[2];   /* of words or nodes in this process's part of the batch: [0] classified right, [1] labelled */
@@ -210,7 +210,6 @@ static double mean_loss(const trainer *t) {
     return t->position.n_losses ? t->position.loss_sum / t->position.n_losses : NAN;
 }
 
-/* Adds a finished batch's loss to the mean, the log and the plot. */
 static vpps_status take_loss(trainer *t, float loss) {
     const uint32_t batch = t->flight_batch;
     t->in_flight = false;
@@ -299,7 +298,6 @@ static vpps_status set_rates(trainer *t, float *rate) {
     return VPPS_OK;
 }
 
-/* Adds the trained graph's statistics to the run's. */
 static vpps_status count_graph(trainer *t) {
     vpps_stats stats = {.size = sizeof stats};
     VPPS_TRY(vpps_handle_stats(t->session.handle, &stats));
@@ -350,7 +348,6 @@ static vpps_status train_batch(trainer *t) {
     return VPPS_OK;
 }
 
-/* Shuffles the order of examples for an epoch. */
 static vpps_status begin_epoch(trainer *t) {
     const corpus_split *train = &t->corpus.split[SPLIT_TRAIN];
     if (!t->s->net.carry) return corpus_shuffle(train, t->s->seed, t->position.epoch, t->order), VPPS_OK;
@@ -406,7 +403,7 @@ static vpps_status evaluate(trainer *t) {
     for (int i = SPLIT_DEV; i <= SPLIT_TEST && known; i++) {
         if (!t->corpus.split[i].present) continue;
         VPPS_TRY(measure_part(&t->session, &t->corpus, &t->corpus.split[i], &interrupted, &t->summary.split[i]));
-        known = t->summary.split[i].known; /* known: was it measured? Equal in all processes, so that all stop */
+        known = t->summary.split[i].known; /* false: interrupted before the end, in all processes alike */
     }
     VPPS_TRY(vpps_trace_end(t->session.handle));
     t->eval_ns += vpps_now_ns() - begin;

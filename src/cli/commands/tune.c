@@ -1,5 +1,6 @@
-/* tune.c - `vpps tune`: trains on batches of the training data until the fastest choices are found. It tries the number of groups of
- * virtual processors and the batching policy last. Later runs use all stored choices; these two are not stored. */
+/* tune.c - `vpps tune`: trains on batches of the training data until the fastest choices are found. All are stored for
+ * later runs but the last: the batching policy, and the number of groups (sets of CTAs or threads that hold all
+ * weights). */
 #include "base/base.h"
 #include "cli/commands/commands.h"
 #include "cli/common/failure.h"
