@@ -5,7 +5,7 @@
 
 /* The key of a cache entry. All members are hashed; the entry also keeps the strings as readable text. */
 typedef struct vpps_cache_key {
-    const char *kind;        /* kind of artifact: "cubin", "simt" or "tuning" */
+    const char *kind;        /* "cubin": GPU code; "simt": kernel as CPU code; "tuning": choices measured as fastest */
     const char *description; /* one readable line that describes the kernel */
     const char *toolchain;   /* compiler, version, architecture, options */
     const void *source;

@@ -1,4 +1,4 @@
-/* compile.h - compiles kernel source to a CUBIN with NVRTC, which is loaded at run time. */
+/* compile.h - compiles kernels to GPU code (CUBIN) with NVIDIA's library NVRTC, which is opened at its first use. */
 #pragma once
 
 #include "base/base.h"

@@ -62,7 +62,7 @@ static uint32_t low_blocks(const vpps_generation *g) {
     return blocks <= g->plan->n_vps / FEW ? blocks : 0;
 }
 
-/* Returns whether scripts for the kernel may have terms of gradients that are stored as two factors. */
+/* Returns whether the kernel may have to add terms of gradients that are stored as factors, a scalar and a vector. */
 static bool has_pairs(const vpps_kernel_plan *p) {
     bool pairs = false;
     for (uint32_t i = 0; i < p->n_cells; i++) pairs |= vpps_has_scaled(p->cells[i]);
@@ -166,7 +166,7 @@ static void put_copy_to_shared(const vpps_generation *g, const vpps_resident *m)
     fprintf(g->out, ".copy_to(shared + %uu);\n", m->at * g->plan->threads);
 }
 
-/* Writes code that loads the virtual processor's elements of bias vectors (added to products). */
+/* Writes code that copies a CTA's elements of bias vectors (which are added to products) to shared memory. */
 static void put_vector_loads(const vpps_generation *g) {
     const vpps_residents *r = &g->plan->residents;
     if (!r->n_vectors) return;
@@ -183,7 +183,7 @@ static void put_vector_loads(const vpps_generation *g) {
 
 /* Writes a table that tells for each fragment (eight rows of weights) where its rows lie in memory. */
 static void put_weight_rows(const vpps_generation *g) {
-    enum { MOST_IN_CONSTANTS = 256 /* most fragments for a table in constant memory, where 409 would fit */ };
+    enum { MOST_IN_CONSTANTS = 256 /* larger tables lie in device memory; constant memory has room for 409 entries */ };
     const vpps_residents *r = &g->plan->residents;
     fprintf(g->out, "\n__%s__ const vpps_weight_row vpps_weight_rows[] = {\n",
             r->n_fragments > MOST_IN_CONSTANTS ? "device" : "constant");
@@ -207,7 +207,8 @@ static void put_weight_rows(const vpps_generation *g) {
 /* Writes the C++ type of a fragment in memory (eight rows of weights, an operand of the instruction mma), as fp32. */
 static void put_fragment_rows(const vpps_generation *g, const vpps_fragment *f) {
     enum { QUAD = 4 };
-    /* height: rows of each of the fragment's matrices; words: distance of adjacent elements of a row. 0: the matrices differ. */
+    /* Of the matrices that have the eight rows: their height, and the words from an element of a row to the next.
+     * VPPS_NONE: no matrix was seen yet; 0: matrices differ. */
     uint32_t height = VPPS_NONE, words = VPPS_NONE;
     bool quads = f->length % QUAD == 0;
     for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS; k++) {
@@ -237,8 +238,8 @@ static bool is_streamed_of(const vpps_fragment *f, const vpps_weight_row *x) {
            last->matrix == x->matrix && last->transposed == x->transposed;
 }
 
-/* Writes code that rounds all weights to bf16, and stores a thread's words of all fragments. One call of that code loads AT_ONCE
- * blocks of 16 columns of fragments in registers or shared memory, or a whole fragment in device memory. */
+/* Writes code by which a thread reads its part of all weights, rounds it to bf16 and stores it. A call handles
+ * AT_ONCE blocks of eight rows and 16 columns or, if they are stored in device memory, eight rows (a fragment). */
 static void put_fragments(const vpps_generation *g) {
     enum { AT_ONCE = 8, LEAST_TURNS = 16 };
     const vpps_residents *r = &g->plan->residents;
@@ -291,9 +292,9 @@ static void put_loads(const vpps_generation *g) {
     fprintf(g->out, "(void)member, (void)w, (void)shared;\n}\n");
 }
 
-/* Writes code that loads weights which only backward needs (transposed matrices). Columns lie far apart in memory, so most of each memory
- * sector that is read belongs to other VPs, and loading takes long. Therefore the weights are copied to shared memory while forward begins,
- * and vpps_take_late_weights moves them to registers. */
+/* Writes code that loads weights which only backward needs: transposed matrices. A CTA (thread block) needs some
+ * columns of each, which lie far apart in memory, so loading is slow. Therefore the weights are copied to shared memory
+ * while forward begins; the function vpps_take_late_weights moves them to registers later, if they have registers. */
 static void put_late_loads(const vpps_generation *g) {
     const vpps_residents *r = &g->plan->residents;
     uint32_t at = 0;

@@ -1,4 +1,4 @@
-/* generate_elements.c - writes the elementwise steps of a stage, one line per step. See generate_stage.h. */
+/* generate_elements.c - writes kernel code for the elementwise steps of a stage (part of a cell), a line per step. */
 #include "codegen/generate_stage.h"
 
 typedef vpps_stage_work work;
@@ -45,7 +45,7 @@ static void end_listed(const work *w, const vpps_program_step *s, uint32_t i) {
 
 /* ---------------------------------------------------------------- steps */
 
-/* Writes the call of an instruction's formula, with its arguments x, y, z, s, f, u and random. */
+/* Writes a call with elements of three vectors, a scalar, a real, an integer and a random number; 0 for unused ones. */
 static void make_formula(const work *w, const vpps_program_step *s) {
     const char *letters = vpps_instructions[s->run.of.opcode].operands;
     uint32_t i = 0;
@@ -158,7 +158,7 @@ static void make_selected(const work *w, const vpps_program_step *s) {
     fprintf(w->out, "; });\n");
 }
 
-/* Writes code for an element of a slice: consecutive rows of an operand or, if that is a stack of a list's members, one member. */
+/* Writes code for an element of a slice: consecutive rows of an operand, such as one of the vectors stacked in it. */
 static void make_slice(const work *w, const vpps_program_step *s) {
     const vpps_operand *o = vpps_operand_of(&w->s, s, 0);
     const bool list = s->run.of.over_list;
@@ -201,7 +201,7 @@ static void make_element(const work *w, const vpps_program_step *s) {
     if (s->kind == VPPS_STEP_GRADIENT) {
         fprintf(w->out, "const float v%u = g%u.total(pool, ge%u, gp%u, b->n, f0 + item, element);\n", s->to.value,
                 s->to.value, s->output, s->output);
-    } else if (s->kind == VPPS_STEP_LOAD) { /* an element of an input op's numbers, which the script has */
+    } else if (s->kind == VPPS_STEP_LOAD) { /* a number that the caller gave for the vertex, in the batch's program */
         fprintf(w->out, "const float v%u = ", s->to.value);
         vpps_put_memory(w, s->to.value, "item", "element");
         fprintf(w->out, ";\n");

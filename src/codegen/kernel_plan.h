@@ -19,7 +19,7 @@ typedef struct vpps_stage_room {
 
 typedef struct vpps_kernel_plan {
     uint32_t n_vps, group, threads;
-    uint32_t row_unit; /* number of consecutive rows of a matrix that a virtual processor gets as one block */
+    uint32_t row_unit; /* virtual processors (CTAs) get a matrix's rows in blocks of this many adjacent rows */
     /* number of teams of CTAs; each team computes some columns of matrices' gradients; CTA v belongs to team v % teams */
     uint32_t teams;
     vpps_optimizer_kind optimizer;
@@ -31,10 +31,10 @@ typedef struct vpps_kernel_plan {
     const vpps_compiled_cell *const *cells;
     uint32_t n_cells;
     vpps_residents residents;
-    uint32_t *first_stage; /* n_cells + 1 entries: the number of each cell's first stage */
+    uint32_t *first_stage; /* n_cells + 1 entries: number of each cell's first stage (part between two barriers) */
     vpps_stage_room *rooms;
     uint32_t tile_words;   /* words of shared memory for a tile (vertices processed together) of any stage */
-    uint32_t script_words; /* words of shared memory for a copy of the script; longer scripts are not copied */
+    uint32_t script_words; /* words of shared memory for a copy of the batch's program (script), if it is no longer */
     /* Whether weights that only backward needs are loaded while forward begins; a separate task then moves some of them to registers. */
     bool late;
     uint32_t staged_words; /* words of shared memory for weights that are copied to registers later */

@@ -5,11 +5,11 @@
 
 #include "cell/program.h"
 
-/* Step OUTER number i of a cell (a sum of dy x^T) has two operand numbers: 2 i for its dy and 2 i + 1 for its x. Returns the number under
- * which its dy or x is packed: the number of the first step with an equal operand. Returns VPPS_NONE for the gradient of a vector. */
+/* Vectors dy and x of gradients dy x^T are copied for cuBLAS. Gradient i's dy has number 2 i, its x 2 i + 1; a vector
+ * of several gradients is copied under its lowest number. Returns this number; VPPS_NONE: a vector's gradient. */
 uint32_t vpps_packed_number(const vpps_compiled_cell *c, uint32_t outer, bool is_x);
 
-/* Returns the operand (a dy or x) whose vectors are packed under this number; NULL: none, or they are packed under a lower number. */
+/* Returns the vector dy or x (of gradients dy x^T) that is copied for cuBLAS under this number; NULL: none is. */
 const vpps_operand *vpps_packed_operand(const vpps_compiled_cell *c, uint32_t number);
 
 static inline uint32_t vpps_packed_operands(const vpps_compiled_cell *c) { return 2 * vpps_n_outers(c); }
@@ -24,7 +24,7 @@ static inline uint32_t vpps_packed_stride(uint32_t rows, uint32_t parts) {
     const uint32_t elements = ALIGNED / (parts ? 2 : 4);
     return (rows + elements - 1) / elements * elements;
 }
-/* Returns how many words of memory a packed vector takes: vpps_packed_times copies. */
+/* Returns the words of a vector copied for cuBLAS: one copy, or three if an element is the sum of two bf16 numbers. */
 static inline uint32_t vpps_packed_words(uint32_t rows, uint32_t parts) {
     return vpps_packed_times(parts) * vpps_packed_stride(rows, parts) / (parts ? 2 : 1);
 }

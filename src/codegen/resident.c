@@ -31,8 +31,8 @@ bool vpps_product_is_short(const vpps_program *p, const vpps_program_step *produ
  * block add up their sums of each row. With more blocks, a thread has fewer rows to add up but more columns, and more rows are padding. */
 uint32_t vpps_blocks_of_rows(uint32_t rows, bool transposed, uint32_t threads) {
     enum {
-        COLUMNS = 2 /* columns of a row per thread if a warp is one block, assuming 512 columns and 256 threads */,
-        SUMS = 4 /* instructions that sum one row over a block's lanes */,
+        COLUMNS = 2 /* columns of a row per thread if all lanes share it: 512 columns over 256 threads are assumed */,
+        SUMS = 4 /* cost of adding up a row's sums of the lanes that share it, in instructions */,
         MANY = 8
     };
     uint32_t best = 1, least = UINT32_MAX;
@@ -79,7 +79,7 @@ static bool add_fragment(vpps_residents *r, const vpps_fragment *f) {
     return true;
 }
 
-/* Adds the fragments of weights (fragments.h) that the products of a segment (list of steps) need. */
+/* Adds to r (weights that a kernel keeps) the fragments (eight rows each) by which the products in g multiply. */
 static bool add_segment(vpps_residents *r, const vpps_segments *s, const vpps_segment *g, uint32_t threads) {
     uint32_t n;
     vpps_product_tile *tiles = vpps_tile_products(s, g, &n);
@@ -209,7 +209,7 @@ void vpps_residents_place(vpps_residents *r, const vpps_kernel_room *room) {
     if (!place_weights(r, room, vectors) || vectors + words > room->shared_words || room->threads <= WARP ||
         room->threads > MOST_THREADS)
         return;
-    vpps_kernel_room rest = *room; /* the room that wide products leave for weights */
+    vpps_kernel_room rest = *room; /* what buffers for products of many vertices at once leave for weights */
     rest.registers = r->parts ? vpps_min_u32(room->registers, VPPS_WIDE_REGISTERS) : 0;
     rest.shared_words = r->parts ? room->shared_words - words : 0;
     place_weights(r, &rest, vectors);

@@ -13,8 +13,8 @@
 
 #include "codegen/fragments.h"
 
-/* Limits of wide products (vpps_residents.wide_words). ITEMS: vertices or list members at once. WORDS: shared memory for buffers in fp32.
- * TILES: tiles of eight rows at once in bf16. REGISTERS: registers of a thread for weights in bf16. */
+/* Limits of wide products, which use each weight read from memory for many vertices. ITEMS: most vertices at once.
+ * WORDS: of shared memory, in fp32. In bf16, TILES: most groups of eight rows; REGISTERS: of a thread, for weights. */
 enum { VPPS_WIDE_ITEMS = 64, VPPS_WIDE_WORDS = 24576, VPPS_WIDE_TILES = 6, VPPS_WIDE_REGISTERS = 40 };
 
 typedef enum vpps_resident_level {
@@ -26,16 +26,16 @@ typedef enum vpps_resident_level {
 typedef struct vpps_resident {
     vpps_param matrix;
     bool transposed;
-    uint32_t shares; /* number of virtual processors that divide a row's columns (vpps_program_step.product.shares) */
+    uint32_t shares; /* number of CTAs among which a row's columns are divided; each computes a partial sum */
     bool is_short; /* whether the matrix multiplies only short vectors; its weights are then read from device memory */
     uint8_t level;
     /* rows: the most rows that any virtual processor owns; columns: how many columns of each row a thread holds */
     uint32_t rows, columns;
-    uint32_t blocks, run; /* blocks: number of blocks of lanes in a warp; run: adjacent columns that one load reads */
+    uint32_t blocks, run; /* blocks: groups of a warp's lanes, for different rows; run: columns that one load reads */
     uint32_t at;          /* number of a thread's first register, or shared-memory word, with weights of the matrix */
 } vpps_resident;
 
-/* The rows that the VP owns of a bias vector to which products are added, stored at the beginning of shared memory. */
+/* The elements of a bias vector (added to products) that a CTA owns, stored at the beginning of its shared memory. */
 typedef struct vpps_resident_vector {
     vpps_param vector;
     uint32_t rows, at;
@@ -46,7 +46,7 @@ typedef struct vpps_kernel_room {
     uint32_t threads;      /* threads of a CTA */
     uint32_t registers;    /* registers of a thread that weights may take */
     uint32_t shared_words; /* words of shared memory of a CTA that weights may take */
-    uint32_t script_words; /* most words of shared memory for a copy of the script, if weights leave room */
+    uint32_t script_words; /* most words of shared memory for a copy of the batch's program, if weights leave room */
 } vpps_kernel_room;
 
 typedef struct vpps_residents {
@@ -76,23 +76,23 @@ static inline uint32_t vpps_sum_words(uint32_t threads) {
  * the matrix's rows that a virtual processor owns. */
 uint32_t vpps_blocks_of_rows(uint32_t rows, bool transposed, uint32_t threads);
 
-/* Returns the layout of a matrix over a CTA's threads, before registers or memory are assigned. `rows`: most rows that any VP has. */
+/* Returns how a CTA's threads divide its rows of a matrix (`rows`: at most), before these get registers or memory. */
 vpps_resident vpps_lay_out_rows(uint32_t rows, uint32_t columns, bool transposed, uint32_t threads);
 
 static inline uint32_t vpps_rows_of_thread(const vpps_resident *m) { return (m->rows + m->blocks - 1) / m->blocks; }
 
 static inline uint32_t vpps_words_of_thread(const vpps_resident *m) { return vpps_rows_of_thread(m) * m->columns; }
 
-/* Adds all matrices of the cell whose rows virtual processors divide, and the bias vectors of their products. Fails with MEMORY. */
+/* Adds to r the cell's matrices whose rows are divided among CTAs, and products' bias vectors. Fails with MEMORY. */
 vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const vpps_compiled_cell *c,
                                uint32_t threads);
 
-/* Assigns registers to the matrices in the order in which they were added, then shared memory to the rest. If more than half of the weights
- * fit in neither, products are wide (wide_words is set) and, in fp32, no weights are resident. */
+/* Assigns registers, else shared memory, to each matrix in the order of adding. If over half the weights fit in
+ * neither, sets wide_words: products use each weight read from memory for many vertices; in fp32 none is kept. */
 void vpps_residents_place(vpps_residents *r, const vpps_kernel_room *room);
 
 const vpps_resident_vector *vpps_resident_vector_of(const vpps_residents *r, vpps_param vector);
-/* Returns the kernel's fragment (eight rows of weights) with the same rows as `weights`, or NULL. */
+/* Returns the fragment in r (eight rows of weights, and their place) with the same rows as `weights`, or NULL. */
 const vpps_fragment *vpps_resident_fragment(const vpps_residents *r, const vpps_fragment *weights);
 vpps_resident *vpps_resident_of(const vpps_residents *r, vpps_param matrix, bool transposed, uint32_t shares);
 void vpps_residents_free(vpps_residents *r);

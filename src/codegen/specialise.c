@@ -33,7 +33,7 @@ static void tell(const vpps_specialiser *s, const char *description, const vpps_
 
 /* Returns how many words of a CTA's shared memory the kernel's static variables leave. */
 static uint32_t dynamic_words(const vpps_machine *machine, size_t n_params) {
-    /* PARAM_WORDS: words per parameter in vpps_spans, vpps_breaks and vpps_touched; OTHER_WORDS: words of all other static variables. */
+    /* Words of static shared variables: PARAM_WORDS per parameter, OTHER_WORDS for all else, at least LEAST_WORDS. */
     enum { LEAST_WORDS = 2048, PARAM_WORDS = 15, OTHER_WORDS = 1024 };
     const uint64_t own = OTHER_WORDS + PARAM_WORDS * ((uint64_t)n_params + 1);
     const uint64_t cta_words = machine->cta_shared_bytes / 4, other = own > LEAST_WORDS ? own : LEAST_WORDS;
@@ -100,7 +100,7 @@ vpps_status vpps_specialise(const vpps_specialiser *s, vpps_kernel_plan *plan, u
         vpps_status status = generate(s, &asked, plan, wanted, &text, description, sizeof description);
         if (status == VPPS_OK) status = s->compile(s->context, plan, text, description, report);
         if (report->frame_bytes) tell(s, description, report);
-        /* a kernel with wide products (tiles.cuh) in fp32 has no weights in registers: a lower limit of registers for weights changes nothing */
+        /* accepted: no spills, or fewer registers for weights are impossible, or useless (all weights in memory) */
         const bool taken =
             !report->frame_bytes || (plan->residents.wide_words && !plan->parts) || (s->spills && wanted == 1);
         if (status == VPPS_OK && taken && source)

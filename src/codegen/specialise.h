@@ -11,7 +11,7 @@ typedef struct vpps_specialiser {
     const vpps_pool_plan *pool; /* offsets of vectors and lookup tables in the pool of device memory */
     const uint32_t *matrix_at;  /* for each parameter that is a matrix: its first word in the buffer of matrices */
     const vpps_machine *machine;
-    /* Compiles a source, keeps the binary, and fills in the report. */
+    /* Compiles a kernel's source, keeps the binary in `context`, and fills in *report: registers, stack, time. */
     vpps_status (*compile)(void *context, const vpps_kernel_plan *plan, const char *source, const char *description,
                            vpps_cubin_report *report);
     void (*log)(void *context, const char *line); /* may be NULL; gets a line that says why a kernel was rejected */
