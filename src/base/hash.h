@@ -21,5 +21,5 @@ void vpps_hash_add(vpps_hash *h, const void *bytes, size_t n);
 /* Returns a 64-bit hash of all bytes so far. Numbers 0 and 1 give two independent hashes, together 128 bits. */
 uint64_t vpps_hash_digest(const vpps_hash *h, unsigned number);
 
-/* Returns a 64-bit hash of n bytes, number 0 of vpps_hash_digest. */
+/* Returns the hash of n bytes that vpps_hash_begin with this seed, vpps_hash_add and vpps_hash_digest(h, 0) give. */
 uint64_t vpps_hash_bytes(const void *bytes, size_t n, uint64_t seed);

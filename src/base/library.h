@@ -23,9 +23,10 @@ typedef struct vpps_library {
  * own version and for earlier ones (CUDA Compatibility, "Minor Version Compatibility"). Thread-safe. */
 void vpps_library_prefer(int major);
 
-/* Opens the library file that the environment variable names, else one that the dynamic loader finds, or one in lib64 of $CUDA_HOME,
- * $CUDA_PATH or /usr/local/cuda. vpps_library_prefer chooses among several. The library stays open; later calls return the first call's
- * result. Thread-safe. Fails with DEVICE (the message names the library), or as library->take fails. */
+/* Opens one of CUDA's libraries and calls library->take, which looks up its functions. Opens the file that the
+ * environment variable library->variable names, else a file that the dynamic loader finds, or one in lib64 of
+ * $CUDA_HOME, $CUDA_PATH or /usr/local/cuda. Later calls return the first call's result. Thread-safe. Fails with DEVICE
+ * (the message names the library), or with the status of library->take. */
 vpps_status vpps_library_open(vpps_library *library);
 
 /* Sets *function to the function `name` of an open library. Fails with DEVICE if it is missing. `title`: the library's name in messages. */

@@ -204,7 +204,6 @@ static vpps_status read_number(const vpps_safetensors *file, const char *path, c
 /* Largest credible number of batches. A file that claims more is rejected. */
 #define MOST_BATCHES (UINT64_C(1) << 53)
 
-/* Reads how often the parameter's optimiser state in the file was updated. */
 static vpps_status read_updates(const vpps_safetensors *file, const char *path, const vpps_parameter_data *p,
                                 uint64_t batches, contents *c) {
     const char *line = vpps_safetensors_metadata(file, "vpps.updates");
@@ -223,7 +222,7 @@ static vpps_status read_updates(const vpps_safetensors *file, const char *path, 
     return vpps_fail(VPPS_FORMAT, "%s: metadata vpps.updates has no number of parameter %s", path, p->name);
 }
 
-/* Adopts the measured choices of the run that wrote the file, if that run's machine was like this one. */
+/* Makes the device multiply matrices as the file's writer did (instructions, precision), if their processors match. */
 static vpps_status take_choice(const vpps_safetensors *file, vpps_handle *h) {
     const char *products = vpps_safetensors_metadata(file, "vpps.products");
     if (!products || !h->device->table->take_choice || h->options.no_tuning) return VPPS_OK;

@@ -41,10 +41,9 @@ typedef struct vpps_pool_copy {
     float *array;           /* NULL: the copy fills the range with zeros */
 } vpps_pool_copy;
 
-/* Tells in which memory the caller's arrays are. */
 typedef struct vpps_pointers {
-    bool on_device; /* whether the arrays are in the device's memory, not in the host's */
-    void *stream;   /* CUstream in which the caller's own work on the arrays runs */
+    bool on_device; /* whether the arrays that callers pass are in the device's memory, not in the host's */
+    void *stream;   /* CUDA stream (CUstream) in which the caller's own work writes and reads these arrays */
 } vpps_pointers;
 
 typedef struct vpps_device_table {
@@ -66,10 +65,10 @@ typedef struct vpps_device_table {
                           vpps_pool_plan *plan);
     void (*destroy)(vpps_device *d);
 
-    /* Starts a batch's script (tasks), which must not change until the batch is finished. If the calling thread works as a virtual
-     * processor, the batch is finished on return. A failed launch has started nothing and changed no parameter in three cases: status
-     * MEMORY; status POOL on a device that compiles kernels (host_vps false), where `tune` then takes another kernel if a profile goes on;
-     * member `unstarted` is true. */
+    /* Starts a batch's program (script: a list of tasks), which must not change until the batch is finished. If the
+     * calling thread runs tasks, too, the batch is finished on return. After a failure, nothing was started and no
+     * parameter changed in three cases: member `unstarted` is true; status MEMORY; status POOL on a device that
+     * compiles kernels (host_vps false), whose `tune` then takes another kernel if kernels are still being timed. */
     vpps_status (*launch)(vpps_device *d, const vpps_batch *batch);
     /* Compiles a kernel for the cells of `batch`, which need not have tasks yet, while other batches run. Called only if target->ahead. */
     void (*compile_ahead)(vpps_device *d, const vpps_batch *batch, bool training);
@@ -96,8 +95,8 @@ typedef struct vpps_device_table {
     /* Checks that a caller's array, called `what` in the message, is in the device's memory. Fails with ARGUMENT. check_array, trade and
      * lend are NULL if the device has no memory of its own. */
     vpps_status (*check_array)(vpps_device *d, const void *array, size_t bytes, const char *what);
-    /* Copies n arrays in the device's memory to the pool (if `in`) or from the pool, without waiting. The copies run after the earlier work
-     * in the caller's CUDA stream, and before later work there. */
+    /* Copies n of the caller's arrays in device memory to the pool (the engine's device memory) if `in`, else from the
+     * pool. Does not wait: the copies run after earlier work in the caller's CUDA stream and before later work. */
     vpps_status (*trade)(vpps_device *d, bool in, uint32_t n, const vpps_pool_copy *copies, void *stream);
     vpps_status (*lend)(vpps_device *d, uint64_t words, vpps_array **out, float **address); /* vpps_array_create */
     /* answers other processes that ask for entries of divided tables, until all processes call vpps_forward_end; NULL: not needed */
@@ -117,13 +116,15 @@ typedef struct vpps_device_table {
     /* Writes, for checkpoints, the device's measured choices that affect a batch's bits, as text of at most VPPS_CHOICE_TEXT bytes.
      * `choice` and `take_choice` are NULL if bits do not depend on measurements. */
     void (*choice)(const vpps_device *d, char *text);
-    /* Applies the choices in `text`, which `choice` wrote, if the text is from this kind of machine and the options allow the choices. The
-     * caller must then write all parameters to the device. Fails with MEMORY, changing nothing. */
+    /* Applies what `choice` wrote in another run: how products are computed, e.g. in which precision. Does nothing if
+     * that machine was of another kind or the options forbid it. The caller must then write all parameters to the
+     * device, which stores them to suit. Fails with MEMORY, changing nothing. */
     vpps_status (*take_choice)(vpps_device *d, const char *text);
 
     /* Takes the next setting that the profile measures, such as a variant of the kernel. Parameters stay. NULL: nothing is measured. */
     vpps_status (*tune)(vpps_device *d);
-    /* Writes to *out the i-th measurement that the device made before the first batch. False: there is none. NULL: there are none. */
+    /* Writes to *out the i-th kind of matrix product that the device timed before the first batch, and its time. False:
+     * there is none. NULL: the device times no products. */
     bool (*measured)(const vpps_device *d, uint32_t i, vpps_trial *out);
 } vpps_device_table;
 
@@ -159,13 +160,11 @@ vpps_status vpps_device_read_parameters(vpps_device *d, vpps_model *model, bool 
 /* Copies parameters and states of the optimiser `kind` to the device; states of another optimiser become zeros. */
 vpps_status vpps_device_write_parameters(vpps_device *d, const vpps_model *model, vpps_optimizer_kind kind);
 
-/* Names of precisions, indexed by vpps_precision. */
 extern const char *const vpps_precision_names[];
 
 /* Names of the methods that compute the gradients of matrices, indexed by vpps_gradients; NULL where no batch uses the setting. */
 extern const char *const vpps_gradient_makers[];
 
-/* Returns whether cuBLAS computes the gradients of matrices. */
 static inline bool vpps_by_cublas(vpps_gradients g) {
     return g == VPPS_GRADIENTS_CUBLAS || g == VPPS_GRADIENTS_CUBLAS_TF32;
 }

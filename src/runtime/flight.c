@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* Returns the current time, at which a span of the trace begins; 0 without a trace. */
 static uint64_t trace_clock(const vpps_handle *h) { return h->trace ? vpps_now_ns() : 0; }
 
 vpps_status vpps_handle_break(vpps_handle *h, vpps_status status, uint64_t batch, const char *message) {
@@ -67,7 +66,7 @@ vpps_profile *vpps_handle_profile(vpps_handle *h) {
     return NULL;
 }
 
-/* Records the time of the latest batch for the running profile, unless the batch was only a part of a training step. */
+/* Records the latest batch's time, if settings are being timed (profile) and it was a whole training step. */
 static void note_trial(vpps_handle *h) {
     vpps_profile *p = vpps_handle_profile(h);
     if (!p || h->latest_goal != VPPS_GOAL_STEP) return;
@@ -102,7 +101,7 @@ vpps_status vpps_handle_report(vpps_handle *h) {
 }
 
 vpps_status vpps_handle_tune(vpps_handle *h) {
-    /* a profile runs: the running batch measures the current setting, and must end first */
+    /* while settings are compared by speed, the running batch must end, and be timed, before the setting changes */
     if (vpps_handle_profile(h)) vpps_handle_finish(h);
     return h->device->table->tune ? h->device->table->tune(h->device) : VPPS_OK;
 }
@@ -121,14 +120,16 @@ vpps_status vpps_handle_launch(vpps_handle *h, uint64_t batch) {
     return vpps_handle_break(h, status, batch, vpps_error_message());
 }
 
-/* Returns whether the new script may be sent while a batch runs. A trace and kept values forbid this: they need the running batch's end. */
+/* Returns whether the device may get the new batch already while another one runs. A trace, and values that stay on the
+ * device for later batches, forbid this: they need the running batch's end. */
 static bool may_queue(vpps_handle *h, const vpps_graph *g) {
     const vpps_device_table *table = h->device->table;
     return h->in_flight && !h->infers && !h->n_backward && !h->trace && !h->kept.n_copies && !g->n_keeps &&
            !vpps_handle_profile(h) && table->queues && table->queues(h->device, h->programs[h->next]);
 }
 
-/* Gives the device the new script, then waits for the running batch and takes its outcome. If that batch fails, the script does nothing. */
+/* Gives the device the new batch, then waits for the running one: *stale_loss becomes the running batch's loss. If the
+ * running batch fails, returns that failure, and the device skips the new batch. */
 static vpps_status queue(vpps_handle *h, uint64_t batch, float *stale_loss) {
     vpps_outcome none;
     const vpps_status launched = vpps_handle_launch(h, batch);

@@ -152,7 +152,7 @@ static const char *value_in(const char *lines, const char *line, int *len) {
 static vpps_status compare_with(const char *first, const char *lines) {
     const char *line = difference(lines, first);
     if (!line) return VPPS_OK;
-    if (!*line) line = first + strlen(lines); /* no line of this process: reports the first process's extra line */
+    if (!*line) line = first + strlen(lines); /* this process has fewer lines than rank 0: reports rank 0's next line */
     int here_len, there_len;
     const char *here = value_in(lines, line, &here_len), *there = value_in(first, line, &there_len);
     return vpps_fail(VPPS_ARGUMENT, "%.*s is %.*s here, and %.*s at rank 0", (int)strcspn(line, " \n"), line,

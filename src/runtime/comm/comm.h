@@ -49,7 +49,6 @@ struct vpps_communicator {
 /* Sets those members of a communicator that do not depend on the library, such as MPI. To be called first. Fails with MEMORY. */
 vpps_status vpps_comm_init(vpps_communicator *c, const vpps_comm_table *table, uint32_t rank, uint32_t size,
                            uint32_t watchdog_ms);
-/* Frees the memory that vpps_comm_init allocated. */
 void vpps_comm_free(vpps_communicator *c);
 
 /* Tells every process the host names of all others. */

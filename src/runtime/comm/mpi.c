@@ -14,12 +14,13 @@
 
 enum { TAG_DATA = 1, TAG_NOTE = 2 };
 
-/* Kinds of short messages that a process sends unasked. FAILED and WAITING go to the first process. THERE, a sign of life, goes to the
- * first process, and from the first process to all. ENDING goes from the process that ends the run to all, which then report no failure. */
+/* Kinds of short messages (notes) that a process sends unasked. FAILED, and WAITING (the sender waits for others' data,
+ * so the delay is not its fault), go to the first process. THERE, a sign of life, goes to the first process, and from
+ * the first process to all. ENDING goes from the process that ends the run to all, which then report no failure. */
 typedef enum note_kind { NOTE_THERE = 1, NOTE_WAITING, NOTE_FAILED, NOTE_ENDING } note_kind;
 typedef struct note {
     uint32_t kind, rank;
-    char message[VPPS_MESSAGE_BYTES]; /* text of a failure; only NOTE_FAILED has one */
+    char message[VPPS_MESSAGE_BYTES]; /* the failure's text, if this note (short message) tells of a failure */
 } note;
 
 typedef struct mpi_row {
@@ -28,7 +29,7 @@ typedef struct mpi_row {
     vpps_mpi *mpi;
     uint32_t *peers; /* for each message in transit, in the order of starting: the other process */
     size_t n_messages;
-    note notes[NOTE_ENDING + 1]; /* by kind; MPI may still be reading a note, so only a failure's text ever changes */
+    note notes[NOTE_ENDING + 1]; /* short messages to send, one of each kind: MPI may read one after the call */
     uint64_t *heard_ns;          /* for each process: time at which its last sign of life came */
     bool *waiting;               /* for each process: whether it has reported that it, too, waits for messages */
     uint64_t beat_ns;            /* time at which this process sent its last sign of life */
@@ -174,7 +175,8 @@ static vpps_status find_culprit(mpi_row *m, uint64_t limit_ns, bool *done) {
     const vpps_status status = wait_until(m, grace_ns * (rank ? rank > 1 ? 4 : 2 : 1), done);
     atomic_store(&m->c.patient, was_patient);
     if (status != VPPS_OK || *done) return status;
-    for (uint32_t p = 1; p < size && rank; p++) m->waiting[p] = true; /* so that only process 0 is named */
+    /* process 0 should have answered by now, so no other process is to blame */
+    for (uint32_t p = 1; p < size && rank; p++) m->waiting[p] = true;
     name_missing(m, missing, sizeof missing);
     if (!*missing) { /* all processes wait: names those that have not sent an expected message */
         memset(m->waiting, 0, size * sizeof *m->waiting);
@@ -183,7 +185,6 @@ static vpps_status find_culprit(mpi_row *m, uint64_t limit_ns, bool *done) {
     return vpps_fail(VPPS_STALL, "nothing was heard of %s for %.1f s", missing, (double)limit_ns * 1e-9);
 }
 
-/* Waits until all started messages have arrived. */
 static vpps_status finish(mpi_row *m) {
     bool done;
     const uint64_t limit_ns = m->c.watchdog_ns / 4 * 3;

@@ -9,13 +9,13 @@ struct vpps_gpu_ahead {
     vpps_gpu_ahead *next;
     pthread_t thread;
     atomic_bool done;
-    vpps_gpu *gpu; /* the thread reads the device's driver, machine, layout and model, which do not change */
+    vpps_gpu *gpu; /* the device; `thread` reads only members that never change: driver, machine, layout, model */
     vpps_kernel_plan plan;
     /* whether the kernel is the variant whose speed is measured next (the profile's candidate) */
     bool candidate;
     const vpps_compiled_cell **of; /* the n_cells cells of which the kernel consists, in the batch's order */
     uint32_t n_cells, registers;   /* registers: how many of a thread's registers may hold weights */
-    /* copies of the cells in `of`, with this kernel's rows per warp; a copy uses the arrays of its original */
+    /* copies of the cells in `of` that differ in one number: how many rows of matrices a warp computes at once */
     vpps_compiled_cell *cells;
     const vpps_compiled_cell **list;
 };
@@ -45,7 +45,6 @@ static void *work(void *context) {
 
 static void release(vpps_gpu_ahead *a) { VPPS_FREE(a->of, a->cells, a->list, a); }
 
-/* Waits for the thread of list element *at, and removes the element from the list. */
 static void end(vpps_gpu_ahead **at) {
     vpps_gpu_ahead *a = *at;
     pthread_join(a->thread, NULL);

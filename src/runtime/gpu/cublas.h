@@ -26,5 +26,5 @@ vpps_status vpps_cublas_open(vpps_cublas **out, vpps_driver *driver);
 /* Closes the cuBLAS handle; to be called before the driver is closed. NULL is allowed. */
 void vpps_cublas_close(vpps_cublas *b);
 
-/* Queues gemms[0] to gemms[n - 1] after the driver's earlier calls. Fails with DEVICE, STALL. */
+/* Queues products gemms[0] to gemms[n - 1] on the GPU, after all earlier work. Fails with DEVICE; STALL: GPU lost. */
 vpps_status vpps_cublas_multiply(vpps_cublas *b, const vpps_gemm *gemms, uint32_t n);

@@ -1,4 +1,4 @@
-/* device.c - the GPU device: launches batches and takes their outcomes. Most batches take one copy of the script and one launch. */
+/* device.c - the GPU device: launches batches, takes their outcomes. Most take one copy to the GPU and one launch. */
 #include "codegen/nvrtc.h"
 #include "runtime/cores.h"
 #include "runtime/gpu/gpu.h"
@@ -6,7 +6,6 @@
 
 #include <math.h>
 
-/* Facts about structs that the kernel's CUDA templates rely on. */
 _Static_assert(sizeof(vpps_failure) == 32, "a failure is two quads, which are copied each at once");
 _Static_assert(VPPS_COUNT(((vpps_arguments *)NULL)->states) == VPPS_MAX_STATES, "an address for every state");
 
@@ -66,8 +65,9 @@ static vpps_status need_counters(vpps_gpu *gpu, vpps_gpu_slot *slot) {
     return VPPS_OK;
 }
 
-/* Launches the kernel on a script. `entries`: address of the gradients of table entries. `loss`: the loss if known, else 0. `resumes`: the
- * preceding launch belongs to the same batch. A launch does nothing if the preceding one failed, so the host need not wait in between. */
+/* Copies a program (script) to the GPU and launches the kernel that runs it. `entries`: address of the gradients of
+ * lookup-table entries. `loss`: the batch's loss if an earlier launch computed it, else 0. `resumes`: the preceding
+ * launch belongs to the same batch. A launch does nothing if the preceding one failed, so the host need not wait. */
 static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t entries, float loss, bool resumes) {
     const vpps_driver_table *t = gpu->table;
     const uint32_t launch = gpu->launches;
@@ -133,7 +133,7 @@ static vpps_status start_gradients(vpps_gpu *gpu, const vpps_batch *batch) {
     return VPPS_OK;
 }
 
-/* Sets gpu->dense[p] for each parameter p that the batch updates, lookup tables included. */
+/* Sets gpu->dense[p] to whether the batch has a gradient of parameter p (matrix, vector or lookup table). */
 static void mark_steps(const vpps_gpu *gpu, const vpps_batch *batch) {
     memset(gpu->dense, 0, gpu->model->n_params * sizeof *gpu->dense);
     vpps_gpu_mark_outers(batch, true, gpu->dense);
@@ -147,7 +147,8 @@ static vpps_status start_in_two(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu
     VPPS_TRY(start_batch(gpu, batch, VPPS_GPU_GRADIENTS, false));
     vpps_status status = vpps_gpu_make_script(gpu, batch, VPPS_GPU_STEP, true, &script);
     if (status == VPPS_OK) status = start(gpu, &script, gpu->pool.address, 0, true);
-    if (status == VPPS_MEMORY) VPPS_TRY(vpps_gpu_finish(gpu)); /* ends the first launch, which no caller awaits */
+    /* without memory for the second launch, callers assume that nothing runs: waits for the first launch */
+    if (status == VPPS_MEMORY) VPPS_TRY(vpps_gpu_finish(gpu));
     return status;
 }
 
@@ -159,7 +160,7 @@ static vpps_status start_update(vpps_gpu *gpu, const vpps_batch *batch, double l
     VPPS_TRY(vpps_gpu_give_entries(gpu));
     VPPS_TRY(vpps_gpu_make_step(gpu, batch, &step));
     VPPS_TRY(start(gpu, &step, gpu->entries.address, (float)loss, false));
-    vpps_gpu_zero_gradients(&gpu->device); /* marks them as absent; the update still reads their memory */
+    vpps_gpu_zero_gradients(&gpu->device); /* only marks them as absent: the queued update still reads their memory */
     return VPPS_OK;
 }
 
@@ -175,7 +176,6 @@ static vpps_status start_shared(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu
     return start_update(gpu, batch, (double)end->loss);
 }
 
-/* Before a batch is launched: compiles the kernel if necessary, and reserves all buffers. */
 static vpps_status prepare(vpps_gpu *gpu, const vpps_batch *batch) {
     vpps_status status = vpps_gpu_need_kernel(gpu, batch);
     if (status == VPPS_OK) status = need_scratch(gpu, batch); /* allocates the kernel's scratch memory */
@@ -284,7 +284,7 @@ static vpps_status take_outcome(vpps_gpu *gpu, const vpps_gpu_flight *flight, vp
     if (end->failed) return read_failure(gpu, flight->last, out);
     if (!flight->trains) return VPPS_OK;
     out->loss = end->loss;
-    out->device_ns = out->own_ns += flight->gradients_ns; /* adds the first launch's time, not the gap after it */
+    out->device_ns = out->own_ns += flight->gradients_ns; /* plus an earlier launch's time, not the gap between both */
     if (flight->goal == VPPS_GOAL_GRADIENTS) gpu->sum_loss += (double)end->loss;
     if (!vpps_goal_updates(flight->goal)) return VPPS_OK;
     out->norm = end->norm;

@@ -32,7 +32,7 @@ typedef struct vpps_driver_table {
     vpps_status (*open)(vpps_driver **out, uint32_t number, vpps_machine *machine);
     /* Opens a second driver of the machine, only for allocating and releasing memory that outlives driver d. */
     vpps_status (*branch)(vpps_driver *d, vpps_driver **out);
-    /* Closes the machine after all its kernels were unloaded; frees all memory that was not released. */
+    /* Closes the GPU (or emulated GPU) after all its kernels were unloaded; frees all memory that was not released. */
     void (*close)(vpps_driver *d);
 
     vpps_status (*allocate)(vpps_driver *d, size_t bytes, uint64_t *address); /* Fails with MEMORY. */
@@ -51,7 +51,7 @@ typedef struct vpps_driver_table {
     /* Copies from pinned host memory to the device, even while a kernel runs. Later launches wait for the copy; earlier launches do not. */
     vpps_status (*upload)(vpps_driver *d, uint64_t to, const void *from, size_t bytes);
 
-    /* Checks that an array of the caller lies in the machine's memory. `what`: the array's name in the message. Fails with ARGUMENT. */
+    /* Checks that a caller's array is in the GPU's memory. Fails with ARGUMENT; the message calls the array `what`. */
     vpps_status (*check_outside)(vpps_driver *d, const void *array, size_t bytes, const char *what);
     /* Returns the most bytes that a copy from `address`, in the caller's memory, may have: up to the allocation's end; 0: unknown. */
     size_t (*room_outside)(vpps_driver *d, uint64_t address);
@@ -81,9 +81,9 @@ typedef struct vpps_driver_table {
 
     /* Puts mark number `which` (below VPPS_DRIVER_MARKS) into the queue of calls: the device passes it when all earlier calls are done. */
     vpps_status (*mark)(vpps_driver *d, uint32_t which);
-    /* Returns whether the device has done all calls before the mark, or failed. Never blocks. */
+    /* Returns whether the device has done all calls before mark number `which`, or failed. Never blocks. */
     bool (*passed)(vpps_driver *d, uint32_t which);
-    /* Waits until the device has done all calls before the mark. Fails as `wait` does. */
+    /* Waits until the device has done all calls queued before mark number `which`. Fails with DEVICE, STALL. */
     vpps_status (*await)(vpps_driver *d, uint32_t which);
     /* Waits for all calls. Fails with DEVICE if a call since the last wait failed, and with STALL if the calls were not done within
      * limit_ns: the machine is then lost, and every later call fails with STALL. */

@@ -92,7 +92,7 @@ vpps_status vpps_cuda_find(void) {
     else
         none = !cuda.library;
     vpps_cuda_close(&cuda);
-    return none ? status : VPPS_OK; /* other faults are no failure here: opening the device will report them */
+    return none ? status : VPPS_OK; /* a GPU may be there: opening the device will report any other fault */
 }
 
 vpps_status vpps_gpu_here(vpps_machine *out) {

@@ -46,7 +46,7 @@ void vpps_examine_cuda(vpps_device_facts *out) {
     out->ready = true;
 }
 
-/* Describes software SIMT, which needs a C++ compiler. vpps_simt_toolchain gives "COMPILER AND VERSION: OPTIONS". */
+/* Describes the emulated GPU, which needs a C++ compiler; `toolchain` reads "COMPILER AND VERSION: OPTIONS". */
 void vpps_examine_simt(vpps_device_facts *out) {
     char toolchain[1024];
     if (vpps_simt_toolchain(toolchain, sizeof toolchain) != VPPS_OK) {
