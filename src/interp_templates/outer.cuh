@@ -1,6 +1,6 @@
 /* outer.cuh - gradients of parameters. The gradient of a matrix is the sum of outer products dy x^T over a cell's
- * vertices, of which a CTA computes some rows and columns. The gradient of a vector, or of a matrix that cells read as a
- * value, is a sum of dy. A task names some vertices of a cell; consecutive tasks of one cell form one sum. */
+ * vertices, of which a CTA computes some rows and columns. The gradient of a vector, or of a matrix that cells read as
+ * a value, is a sum of dy. A task names some vertices of a cell; consecutive tasks of one cell form one sum. */
 
 /* Returns how many consecutive tasks, from t on, are of kind `kind` and have no barrier between them. */
 __device__ __forceinline__ unsigned vpps_tasks_of_sum(const vpps_task *t, unsigned kind) {

@@ -54,7 +54,7 @@ template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_wide_pas
 
 /* ---------------------------------------------------------------- in fp32
  *
- * A pass copies blocks of columns of the CTA's rows, and of many vectors, to shared memory: each weight once for 64 items. */
+ * A pass copies blocks of columns of the CTA's rows, and of many vectors, to shared memory: a weight once for 64 items. */
 
 /* ROWS of the rows of MATRIX (a vpps_matrix) that this CTA owns, from number ROW of these on. Times an item's vector,
  * they make the results (outputs) number FIRST, FIRST + 1, ... of a vpps_wide_pass. */
