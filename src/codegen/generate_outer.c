@@ -1,5 +1,5 @@
-/* generate_outer.c - writes code for the gradients of a cell's parameters, summed over the vertices of a task: a C++ struct of types and
- * functions that call templates of outer.cuh. */
+/* generate_outer.c - writes kernel code for the gradients of a cell's parameters: sums over vertices of outer products
+ * dy x^T, or of vectors dy. The code is a C++ struct whose functions call the templates of outer.cuh. */
 #include "codegen/generate_outer.h"
 #include "codegen/packing.h"
 
@@ -125,7 +125,8 @@ static bool join_vectors(const work *w, group *all, uint32_t first) {
     return true;
 }
 
-/* Writes a call of vpps_sum_vectors (outer.cuh), for vectors' gradients. Returns its number of rows; `before`: that of earlier calls. */
+/* Writes a call that computes gradients of vectors, one element per warp. Returns the number of elements. The call's
+ * first warp follows the last one of earlier calls, which compute `before` elements. */
 static uint32_t put_sums_of_vectors(const work *w, const group *all, uint32_t before) {
     const vpps_operand *dy = vpps_outer_of(w->c, all->outers[0]).dy;
     const uint32_t most = most_rows(w, dy->rows, 1), n = vpps_n_outers(w->c);
@@ -167,7 +168,7 @@ static bool join_group(const work *w, group *g, uint32_t outer) {
     const vpps_outer o = vpps_outer_product_of(w->c, outer);
     if (o.dy->cols != 1 || o.x->cols != 1 || o.dy->axis != o.x->axis || g->n == VPPS_MOST_OUTERS) return false;
     if (g->n && vpps_outer_of(w->c, g->outers[0]).dy->axis != o.dy->axis) return false;
-    /* A group has, for each parameter, at most one outer (sum of dy x^T). */
+    /* gradients that are computed together must be of different parameters */
     for (uint32_t i = 0; i < g->n; i++)
         if (vpps_outer_of(w->c, g->outers[i]).param == o.param) return false;
     g->outers[g->n++] = outer;

@@ -22,12 +22,12 @@ typedef struct vpps_outer_work {
  * the gradient unless earlier cells have added to it. Returns VPPS_NONE for later outers, which always add to the gradient. */
 uint32_t vpps_outer_added_to(const vpps_outer_work *w, uint32_t outer);
 
-/* Returns whether the matrix of this outer (sum of dy x^T) has so few rows (vpps_low_rows) that VPs divide its columns, not its rows. */
+/* Returns whether a matrix's gradient (a sum of products dy x^T) has so few rows that CTAs divide its columns, not rows. */
 bool vpps_outer_is_low(const vpps_outer_work *w, uint32_t outer);
 
-/* Returns the greatest number of rows, of the matrix of this outer (sum of dy x^T), that one virtual processor computes. */
+/* Returns the most rows of a matrix's gradient (number `outer`, a sum of outer products dy x^T) that a CTA computes. */
 uint32_t vpps_outer_rows(const vpps_outer_work *w, uint32_t outer);
-/* Returns the greatest number of blocks of VPPS_OUTER_COLUMNS columns, of this outer's matrix, that one virtual processor computes. */
+/* Returns the most blocks of VPPS_OUTER_COLUMNS columns of a matrix's gradient (number `outer`) that a CTA computes. */
 uint32_t vpps_outer_blocks(const vpps_outer_work *w, uint32_t outer);
 
 /* Writes code that computes gradients of n different matrices in fp32: the sums of dy x^T with numbers list[0..n), n <= VPPS_MOST_OUTERS.

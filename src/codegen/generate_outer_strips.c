@@ -12,18 +12,18 @@ enum {
     TILE_THREADS = 1536
 };
 
-/* All strips (tiles of eight rows of dy that are multiplied with one x) with equally many tiles. outers: numbers of the steps OUTER, sums
- * of dy x^T. tiles: number of tiles of each strip. The strips' blocks of 32 columns are numbered; blocks first to end - 1 are computed at
- * the same time. parts: number of warps that compute a block together, each for some of the vectors. */
+/* Work on gradients, sums of outer products dy x^T, with numbers outers[0..n). A tile is eight rows of one; a strip is
+ * some tiles with the same x, here `tiles`. The columns of all strips form blocks of 32. Blocks first to end - 1 are
+ * computed at the same time, each by `parts` warps, which divide the vertices. */
 typedef struct strips {
     vpps_outer_work *w;
     const uint32_t *outers;
     uint32_t n, tiles, first, end, parts;
 } strips;
 
-/* A strip: some tiles (eight rows of dy each) that are multiplied with one vector x. x: number of the first sum dy x^T with this x. Tiles
- * of all sums with this x are numbered; the strip has tiles first to end - 1. Blocks of 32 columns of all strips are numbered, too; the
- * strip has blocks slot to slot + slots - 1. */
+/* A strip: rows of gradients, sums of outer products dy x^T with the same x. x: number of the first of all gradients
+ * with this x, whose rows form tiles of eight; the strip has tiles first to end - 1. All strips' columns form numbered
+ * blocks of 32; the strip has blocks slot to slot + slots - 1. */
 typedef struct strip {
     uint32_t x, first, end, slot, slots;
 } strip;
@@ -35,7 +35,7 @@ typedef struct row_tile {
 
 static vpps_outer outer_of(const strips *all, uint32_t i) { return vpps_outer_product_of(all->w->c, all->outers[i]); }
 
-/* Returns whether the tiles (rows of dy) of sums dy x^T number i and j are multiplied with the same columns of one x. */
+/* Returns whether gradients i and j (sums of products dy x^T) have the same x, and a CTA the same columns of both. */
 static bool share_columns(const strips *all, uint32_t i, uint32_t j) {
     return vpps_same_value(outer_of(all, i).x, outer_of(all, j).x) &&
            vpps_outer_is_low(all->w, all->outers[i]) == vpps_outer_is_low(all->w, all->outers[j]);
@@ -120,7 +120,7 @@ static void put_tiles(const strips *all, const strip *s) {
     fprintf(all->w->out, ">");
 }
 
-/* Several strips (tiles with one x) may run one piece of code. If s is the first of these strips, writes the code, otherwise nothing. */
+/* Strips (rows of gradients dy x^T with one x) that differ only in x share code. Writes it if s is the first. */
 static void put_alike(const strips *all, const strip *s) {
     bool begun = false;
     for (strip a = {0}; next_strip(all, &a);) {
@@ -133,7 +133,8 @@ static void put_alike(const strips *all, const strip *s) {
     fprintf(all->w->out, ">");
 }
 
-/* Writes code for blocks all->first to all->end - 1. looped: the code is the body of a loop, and each turn begins `tiles` tiles further down. */
+/* Writes code for blocks all->first to all->end - 1, each 32 columns of some rows of gradients. looped: the code is a
+ * loop's body, and the rows of a turn follow those of the turn before by `tiles` times eight. */
 static void put_sums(const strips *all, bool looped, uint32_t tiles) {
     enum { LANES = 32, SUMS = 8 /* SUMS: number of sums that a lane computes for a tile of eight rows */ };
     vpps_outer_work *w = all->w;
@@ -146,18 +147,17 @@ static void put_sums(const strips *all, bool looped, uint32_t tiles) {
     w->shared_words = vpps_max_u32(w->shared_words, (all->parts - 1) * busy * all->tiles * SUMS * LANES);
 }
 
-/* Writes code for strips (tiles of rows of dy, with one x). Strips of equally many tiles run together, so that warps have equal work. */
 void vpps_generate_outer_strips(vpps_outer_work *w, const uint32_t *list, uint32_t n) {
     enum { LEAST_CALLS = 6 /* with fewer calls of put_sums no loop is written */ };
     const uint32_t warps = w->g->plan->threads / 32, blocks = vpps_outer_blocks(w, list[0]);
     strips all = {.w = w, .outers = list, .n = n};
-    uint32_t calls = 1; /* least number of calls that compute whole strips of `blocks` blocks */
+    uint32_t calls = 1; /* least number of calls of put_sums (a block of columns per warp) that compute whole rows */
     while (calls * warps % blocks) calls++;
     for (all.tiles = most_tiles(&all); all.tiles; all.tiles--) {
         uint32_t slots = 0;
         for (strip s = {0}; next_strip(&all, &s);) slots = s.slot + s.slots;
         for (uint32_t first = 0; first < slots; first = all.end) {
-            /* number of turns of a loop over the strips of a single matrix; 1: no loop */
+            /* how often a loop runs the code, each time for the next rows of the only matrix; 1: no loop */
             uint32_t turns = n == 1 ? (slots - first) / (calls * warps) : 1;
             if (turns * calls < LEAST_CALLS) turns = 1;
             const bool looped = vpps_begin_turns(w->out, turns);

@@ -19,42 +19,40 @@ enum {
     LEAST_LANES = 8,
     MULTIPLY_COST = 64,            /* cost of a multiply-add */
     LOAD_COST = 6 * MULTIPLY_COST, /* cost of a load of four words from shared memory */
-    PART_COST = MULTIPLY_COST,     /* cost, per vector, of adding up the sums of a part of the CTA's threads */
+    PART_COST = MULTIPLY_COST,     /* cost per vertex of each of several groups of threads that have their own sums */
     COPY_COST = 24 * MULTIPLY_COST /* cost of copying and awaiting a vector */
 };
 
-/* A unit of work: products of adjacent columns (elements of one x) with some rows (slots: elements of vectors dy). Several sums dy x^T may
- * have one x; the rows of all their vectors dy form the list of x. The number of the first sum with an x stands for the x. */
+/* A unit of work: some columns of some rows of gradients, sums of outer products dy x^T. Rows of all gradients with one
+ * x are numbered together (as slots), so that a unit can have rows of several gradients. */
 typedef struct unit {
-    uint32_t x, block; /* x: number of the first sum with this x; block: number of the block of 4 * lanes columns */
-    uint32_t first, n; /* rows of dy: numbers first to first + n - 1 of all rows with this x */
+    uint32_t x, block; /* x: number of the first gradient dy x^T with this x; block: which block of 4 * lanes columns */
+    uint32_t first, n; /* the unit's rows: first to first + n - 1 of the rows of all gradients dy x^T with the same x */
 } unit;
 
 typedef struct tiles {
     vpps_outer_work *w;
     const uint32_t *outers;
     uint32_t n;
-    uint32_t lanes, at_once; /* lanes per unit (columns of an x times rows of dy); number of units that run at once */
-    /* x_of: for each sum, the first sum with the same x. The list of an x: the rows of all its dy. list_of: the first x with an equal list. */
+    uint32_t lanes, at_once; /* lanes that compute a unit of work (some rows and columns of gradients); units at once */
+    /* For each gradient dy x^T, the first one with its x; the first whose x is multiplied with the same vectors dy. */
     uint32_t x_of[VPPS_MOST_OUTERS], list_of[VPPS_MOST_OUTERS];
-    /* slot_of: for each sum, the number of its first row among the rows of all dy with its x. n_slots: for each x, the number of such rows. */
+    /* Rows of all gradients dy x^T with one x are numbered: each gradient's first row; the number of rows per x. */
     uint32_t slot_of[VPPS_MOST_OUTERS], n_slots[VPPS_MOST_OUTERS];
     uint32_t slots; /* most rows of dy per unit of work */
     unit units[MOST_UNITS];
     uint32_t n_units;
 } tiles;
 
-/* A pass reads all vectors dy and x once and computes units of work (some columns of one x times some rows of dy). n_blocks: number of
- * blocks of columns that the units read; n_lists: number of lists, each the rows of all vectors dy that are multiplied with one x. */
+/* A pass reads the vectors dy and x of all vertices once, and computes some rows and columns of gradients dy x^T. It
+ * needs n_blocks blocks of elements of x, and n_lists lists, each the vectors dy of all gradients with one x. */
 typedef struct pass {
-    uint32_t first, end; /* units of work of the pass: numbers first to end - 1 */
+    uint32_t first, end; /* the pass computes units of work (rows and columns of gradients) first to end - 1 */
     uint32_t x[MOST_UNITS], block[MOST_UNITS], n_blocks;
     uint32_t lists[VPPS_MOST_OUTERS], list_at[VPPS_MOST_OUTERS], n_lists;
     uint32_t words, slots, vectors;
-    /* number of parts into which the CTA's threads are divided; each part adds some of the vectors */
-    uint32_t parts;
-    /* words of shared memory by which the parts add up their sums; 0: there is one part */
-    uint32_t sum_words;
+    uint32_t parts;     /* number of parts of the CTA's threads; each part sums up products of some of the vertices */
+    uint32_t sum_words; /* words of shared memory to add up the sums of all parts of the CTA's threads; 0: one part */
 } pass;
 
 static vpps_outer outer_of(const tiles *t, uint32_t i) { return vpps_outer_product_of(t->w->c, t->outers[i]); }
@@ -66,7 +64,7 @@ static uint32_t next_of_x(const tiles *t, uint32_t i) {
     return i;
 }
 
-/* Returns whether x and y, each given by the number of its first sum dy x^T, are multiplied with equal vectors dy in the same order. */
+/* Returns whether the vectors x of gradients `x` and `y` (sums of products dy x^T) are multiplied with the same dy. */
 static bool same_slots(const tiles *t, uint32_t x, uint32_t y) {
     while (x < t->n && y < t->n) {
         if (!vpps_same_value(outer_of(t, x).dy, outer_of(t, y).dy)) return false;
@@ -89,8 +87,8 @@ static void find_slots(tiles *t) {
     }
 }
 
-/* Returns the words of shared memory, per vertex, for a list (rows of all vectors dy that are multiplied with one x). Each t->slots rows of
- * the list, which one unit of work multiplies, begin at a multiple of four words. */
+/* Returns the words of shared memory that one vertex takes for a list, the rows of all vectors dy that are multiplied
+ * with one x. Each t->slots rows are padded to a multiple of four words. */
 static uint32_t list_words(const tiles *t, uint32_t list) {
     return (t->n_slots[list] + t->slots - 1) / t->slots * vpps_quads_up(t->slots);
 }
@@ -134,8 +132,8 @@ static uint32_t list_in(const pass *p, uint32_t list) {
     return l;
 }
 
-/* Fills a pass (one reading of all vectors) with units of work from number p->first on, as many as the CTA's lanes and shared memory allow.
- * Vectors take the memory of staged weights, too: those are in registers before. Returns false if memory is too small for one unit. */
+/* Fills a pass (one reading of all vectors) with units of work from number p->first on, as many as lanes and memory
+ * allow. Weights that waited in shared memory are in registers by then. Returns false if no unit fits. */
 static bool fill(const tiles *t, pass *p) {
     *p = (pass){.first = p->first, .end = p->first, .slots = t->units[p->first].n};
     for (; p->end < t->n_units && p->end - p->first < t->at_once; p->end++) {
@@ -200,9 +198,9 @@ static bool lay_out(tiles *t) {
 
 /* ---------------------------------------------------------------- text */
 
-/* Writes C++ types that copy the CTA's rows of the vectors dy to shared memory, up to 32 rows of one dy each, or all of a dy that has more
- * rows than the CTA has threads. With fewer warps than types, a warp runs several types; with more warps, several warps run one type, each
- * for some of the vertices. */
+/* Writes C++ types, each of which copies rows of one vector dy to shared memory: 32 or fewer of the rows that the CTA
+ * owns, or all of them if they are more than its threads. With fewer warps than types, a warp runs several types; with
+ * more, several warps run one type, each for some of the vertices. */
 static void put_rows(const tiles *t, const pass *p) {
     const uint32_t threads = t->w->g->plan->threads, warps = threads / WARP;
     uint32_t dys = 0, k = 0;
@@ -218,7 +216,7 @@ static void put_rows(const tiles *t, const pass *p) {
             }
 }
 
-/* Rows of all vectors dy that are multiplied with one x form the list of x. Returns which sum dy x^T has row number `slot` of the list. */
+/* Rows of all gradients (sums of dy x^T) with one x are numbered. Returns which of these gradients has row `slot`. */
 static uint32_t outer_of_slot(const tiles *t, uint32_t x, uint32_t slot) {
     uint32_t i = x;
     while (slot >= t->slot_of[i] + rows_of(t, i)) i = next_of_x(t, i);
@@ -280,7 +278,7 @@ bool vpps_generate_outer_tiles(vpps_outer_work *w, const uint32_t *list, uint32_
     if (!lay_out(&t)) return false;
     for (pass p = {0}; p.first < t.n_units;) {
         fill(&t, &p);
-        /* true: one matrix, whose passes begin with equal blocks of columns; a loop can run them */
+        /* whether the next pass over all vectors differs only in its rows of the only matrix: one loop runs both */
         const bool alike =
             n == 1 && !w->vectors_due && p.end < t.n_units && t.units[p.first].block == t.units[p.end].block;
         const uint32_t units = p.end - p.first, passes = alike ? (t.n_units - p.first) / units : 1,

@@ -1,5 +1,5 @@
-/* generate_places.c - writes C expressions for elements of a stage's values (in buffers or in memory) and for numbers that instructions
- * take, and writes code that stores elements. generate_stage.h lists the names of variables in the kernel's text. */
+/* generate_places.c - writes C expressions for elements of values that a stage (part of a cell) uses and for numbers
+ * that instructions take (real, integer, random), and code that stores elements. generate_stage.h explains names. */
 #include "codegen/generate_stage.h"
 
 #include <stdarg.h>

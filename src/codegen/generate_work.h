@@ -23,8 +23,9 @@ uint32_t vpps_generate_outer(const vpps_generation *g, const vpps_compiled_cell 
 /* Writes the macros VPPS_STEP, the name of the optimiser's function (isa/steps.h), and VPPS_STEP_NUMBERS, the struct with its numbers. */
 void vpps_generate_step(FILE *out, vpps_optimizer_kind optimizer, const char *numbers);
 
-/* Writes declarations of a task's variables: script, pool, b (block of vertices), kD (offsets of kept values), and b's arrays in the script
- * (task.h): inK (inputs), lkK (lookups), wdK (integers), data, lsD (lists), gsK, geK, gpK (gradients of outputs). */
+/* Writes declarations of variables: script (the batch's program), pool (memory of values), b (block of vertices),
+ * offsets k0.. of kept values, and arrays of b: in0.. (inputs), lk0.. (lookups), wd0.. (integers), data, ls1.. (lists);
+ * for gradients of outputs gs0.. (starts), ge0.. (terms), gp0.. (terms scalar * vector). */
 void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *block);
 
 /* Returns whether memory holds each element of a value as one bf16 number, or as two whose sum is the element. In bf16, values are stored
