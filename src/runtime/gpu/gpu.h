@@ -66,18 +66,18 @@ enum { VPPS_GPU_SLOTS = VPPS_DRIVER_MARKS };
 typedef struct vpps_gpu_slot {
     void *pinned; /* copy of the batch's script (tasks) in pinned host memory */
     size_t pinned_bytes;
-    vpps_gpu_buffer script, counters; /* in device memory: the script; counters of barriers, zero before a launch */
+    vpps_gpu_buffer script, counters; /* on the GPU: the batch's program; its barriers' counters, 0 before a launch */
     uint32_t used;                    /* number of words of `counters` that the latest launch used */
     vpps_launch_end *end;             /* results of the launch, which the kernel writes to pinned memory */
 } vpps_gpu_slot;
 
 /* One operand of a matrix's gradient (the sum of dy x^T over a cell's vertices): all vectors dy, or all vectors x, packed for cuBLAS. */
 typedef struct vpps_gpu_factor {
-    /* the cell's value that is dy or x; NULL: there is no such product, or an earlier factor has the same value */
+    /* dy or x: a value of the cell; NULL: cuBLAS computes no product with it, or an earlier factor stands for it */
     const vpps_operand *operand;
-    uint32_t words;   /* number of words of a packed vector */
-    uint64_t vectors; /* number of vectors; counted to size `packed`, then anew as they get places there */
-    uint64_t at;      /* first word of these vectors in the buffer `packed` */
+    uint32_t words;   /* 32-bit words that one vector takes when packed: fp32 numbers, or one or three bf16 copies */
+    uint64_t vectors; /* number of the batch's vectors; counted to reserve the buffer, then anew to place them there */
+    uint64_t at;      /* index of the first vector's first word in the buffer `packed` */
     bool used;        /* whether the batch has vertices of this cell */
 } vpps_gpu_factor;
 
@@ -193,7 +193,6 @@ vpps_status vpps_gpu_finish(vpps_gpu *gpu);
  * the device or in gpu->rescued, where the next call finds them. */
 vpps_status vpps_gpu_grow_pool(vpps_gpu *gpu, uint32_t words);
 
-/* Reserves device memory for values that stay on the device (vpps_device_table.reserve_kept). */
 vpps_status vpps_gpu_reserve_kept(vpps_device *d, uint32_t words);
 
 /* If a failed vpps_gpu_grow_pool left the parameters on the host, copies them back to the device. Fails as vpps_gpu_grow_pool does. */
@@ -206,15 +205,18 @@ vpps_status vpps_gpu_move(vpps_device *d, vpps_param p, uint32_t which, float *a
 
 /* ---- kernel.c */
 
-/* Describes, for vpps_specialise, a kernel for these cells and number of groups of CTAs, with the rows per warp and threads of `choice`. */
+/* Returns the plan from which vpps_specialise makes a kernel with code for these cells. `groups`: number of groups of
+ * CTAs (a group holds all weights). `choice`: rows of matrices per warp, threads per CTA, and who computes
+ * gradients. */
 vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, uint32_t groups, const vpps_trial *choice,
                                       const vpps_compiled_cell *const *cells, uint32_t n_cells);
 
 /* Returns the kernel for training or inference with so many groups of CTAs; adds a missing one, not yet compiled. NULL: out of memory. */
 vpps_gpu_kernel *vpps_gpu_kernel_of(vpps_gpu *gpu, bool training, uint32_t groups);
 
-/* Sets gpu->kernel to a kernel that has the batch's cells in the batch's order; compiles the kernel if the loaded one has other cells.
- * gpu->header must be the batch's header. Fails with POOL if all variants spill registers, and as `load` does; the old kernel stays. */
+/* Sets gpu->kernel to a loaded kernel with code for the batch's cells (vertex functions), in the batch's order;
+ * compiles it if necessary. gpu->header must be the batch's. Fails with POOL if the kernel spills registers while
+ * kernels are still being timed, and as the driver's `load`; the old kernel then stays. */
 vpps_status vpps_gpu_need_kernel(vpps_gpu *gpu, const vpps_batch *batch);
 
 /* Drops all kernels and waits for threads that compile some. To be called when the cells or the profile's variant of the kernel change. */
@@ -222,25 +224,26 @@ void vpps_gpu_forget_kernels(vpps_gpu *gpu);
 
 /* ---- script.c */
 
-/* A copy of a batch's script in pinned memory, for asynchronous upload. Tasks that run cells' code have its number instead of a kind. */
+/* A batch's program (script) as the kernel reads it, in pinned memory for asynchronous upload. A task that runs code of
+ * a cell has that code's number in the kernel in place of the task's kind. */
 typedef struct vpps_gpu_script {
     const uint32_t *copy;
     uint32_t touched;  /* address of flags, one word a parameter: whether it has a gradient; 0: no flags */
-    uint32_t words;    /* size of the whole script, in words */
-    uint32_t products; /* address, in this script, of a copy of vpps_gpu_products.words */
+    uint32_t words;    /* length of `copy`, in 32-bit words */
+    uint32_t products; /* index in `copy` of the data for cuBLAS's products (vpps_gpu_products.words); 0: none */
 } vpps_gpu_script;
 
 /* The tasks of a batch that a launch runs. WHOLE: all. FORWARD: the tasks before PAUSE, which ends forward. GRADIENTS: the tasks before
  * NORM (after PAUSE, if there is one), which compute the gradients or pack vectors for cuBLAS. STEP: NORM and UPDATE. */
 typedef enum vpps_gpu_part { VPPS_GPU_WHOLE, VPPS_GPU_FORWARD, VPPS_GPU_GRADIENTS, VPPS_GPU_STEP } vpps_gpu_part;
 
-/* Makes the script of the next launch, valid until that launch has ended. `adds`: the launch adds to existing gradients, of the parameters
- * that gpu->dense marks. Fails with MEMORY. */
+/* Makes the program (script) of the next launch, valid until that launch has ended. `adds`: the launch adds to the
+ * gradients of earlier ones, which the parameters marked in gpu->dense have. Fails with MEMORY. */
 vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part part, bool adds,
                                  vpps_gpu_script *out);
 
-/* Makes a script that only computes the gradients' norm and updates parameters: those that gpu->dense marks, and the table entries in
- * gpu->segments, whose gradients lie one after the other. Valid until the launch has ended. Fails with MEMORY. */
+/* Makes a program (script) that only computes the gradients' norm and updates the parameters marked in gpu->dense and
+ * the lookup-table entries listed in gpu->segments. Valid until the launch has ended. Fails with MEMORY. */
 vpps_status vpps_gpu_make_step(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_script *out);
 
 /* ---- share.c */
@@ -259,11 +262,12 @@ vpps_status vpps_gpu_exchange(vpps_gpu *gpu, const vpps_batch *batch, double *lo
 
 /* ---- products.c */
 
-/* Returns whether cuBLAS computes matrices' gradients in the variant of the kernel that is in use (the profile's candidate). */
+/* Returns whether the kernel in use packs vectors side by side, so that cuBLAS computes the gradients of matrices. */
 bool vpps_gpu_packs(const vpps_gpu *gpu);
 
-/* Plans a batch's products dy x^T by cuBLAS in gpu->products, and reserves memory for dy and x, before the launch that packs them.
- * `adds`: the products are added to the gradients that gpu->dense marks. Fails with DEVICE (no cuBLAS), MEMORY, POOL (too many vectors). */
+/* Plans in gpu->products how cuBLAS computes a batch's gradients of matrices (products dy x^T), before the launch that
+ * packs the vectors dy and x, for which it reserves memory. `adds`: the products are added to gradients of earlier
+ * launches, which parameters marked in gpu->dense have. Fails with DEVICE (no cuBLAS), MEMORY, POOL (large batch). */
 vpps_status vpps_gpu_plan_products(vpps_gpu *gpu, const vpps_batch *batch, bool adds);
 
 /* Queues cuBLAS's products after the launch that packs their vectors. `words`: device address of gpu->products.words. Fails with DEVICE. */
@@ -283,10 +287,9 @@ vpps_status vpps_gpu_open_sum(vpps_gpu *gpu);
 /* Prepares an update: sets gpu->segments to the summed gradients of table entries, and removes frozen parameters from gpu->segments and
  * gpu->dense. Fails with MEMORY, DEVICE. */
 vpps_status vpps_gpu_open_update(vpps_gpu *gpu);
-/* Copies the gradients in gpu->segments to the device's buffer gpu->entries. Fails with MEMORY, DEVICE. */
+/* Copies gradients of lookup-table entries (gpu->segments) to the GPU (gpu->entries). Fails with MEMORY, DEVICE. */
 vpps_status vpps_gpu_give_entries(vpps_gpu *gpu);
 
-/* Implementations of functions of vpps_device_table (runtime/device.h). */
 void vpps_gpu_zero_gradients(vpps_device *d);
 vpps_status vpps_gpu_take_gradients(vpps_device *d);
 
@@ -305,8 +308,9 @@ uint32_t vpps_gpu_choices(const vpps_options *options, vpps_trial *out);
 /* Lists the profile's candidates (variants of the kernel), and takes the first, or the one that an earlier run of the program chose. */
 void vpps_gpu_start_profile(vpps_gpu *gpu);
 
-/* Records `made`, the status of making the current candidate's kernel and its memory. Returns `made`; or POOL if the candidate is rejected:
- * vpps_gpu_tune then takes another variant of the kernel, for which the batch needs other tasks. */
+/* Records `made`, the status of making the kernel that is to be timed next, and its memory. Returns `made`; or POOL if
+ * this variant of the kernel is rejected: the caller must then call vpps_gpu_tune, which takes another variant, and
+ * make the batch's program anew for it. */
 vpps_status vpps_gpu_note_kernel(vpps_gpu *gpu, vpps_status made);
 
 /* Implements the device's function tune: takes the profile's next candidate (variant of the kernel), once the current candidate is measured
@@ -315,11 +319,10 @@ vpps_status vpps_gpu_tune(vpps_device *d);
 
 /* ---- ahead.c */
 
-/* Returns whether the variant `next` of the kernel can be taken without waiting. If not, another thread is compiling that variant of the
- * kernel with the cells of gpu->trained. */
+/* Returns whether the variant `next` of the kernel can be used at once. Else another thread is compiling it, with the
+ * cells (vertex functions) of the latest training batch's kernel. */
 bool vpps_gpu_is_ahead(vpps_gpu *gpu, const vpps_trial *next);
 
-/* Implements the device's function compile_ahead. */
 void vpps_gpu_compile_ahead(vpps_device *d, const vpps_batch *batch, bool training);
 
 /* Waits for the kernel that is being compiled in another thread with these cells, if there is one. */

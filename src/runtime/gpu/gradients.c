@@ -1,6 +1,6 @@
-/* gradients.c - sums gradients over launches, until an update. Sums for matrices and vectors stay on the device; a launch's script tells
- * which of them exist. Gradients of table entries lie in the pool among the batch's values, so they are copied to the host and summed there
- * before the next batch reuses their memory. */
+/* gradients.c - sums gradients over several launches, until an update. Those of matrices and vectors stay on the GPU; a
+ * launch's program (script) tells which of them exist. Those of lookup-table entries lie among the batch's values in
+ * GPU memory, so the host copies and sums them before the next batch reuses that memory. */
 #include "runtime/gpu/gpu.h"
 
 void vpps_gpu_mark_outers(const vpps_batch *batch, bool products, bool *marks) {

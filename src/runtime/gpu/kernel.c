@@ -1,6 +1,7 @@
-/* kernel.c - compiles and loads kernels. There is a kernel for training and one for inference, for each number of virtual processor groups.
- * A batch brings the list of cells that its kernel consists of (script/history.h); a kernel that is loaded with other cells is replaced.
- * Each launch reads the weights from memory, so a change of kernels costs no more than the compilation. */
+/* kernel.c - compiles and loads kernels. There is a kernel for training and one for inference, for each number of
+ * groups of CTAs (a group holds all weights). A batch brings the list of cells (vertex functions) for which its kernel
+ * needs code (script/history.h); a kernel with other cells is replaced. Each launch reads the weights from memory, so a
+ * change of kernels costs no more than the compilation. */
 #include "runtime/gpu/gpu.h"
 
 /* Context of `compile` and `log_line`. kernel: the kernel that was loaded last; shape: the shape of its launches. */
@@ -57,7 +58,6 @@ vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, uint32_t gr
                               .n_cells = n_cells};
 }
 
-/* Compiles gpu->kernel with the batch's cells and loads it. */
 static vpps_status make(vpps_gpu *gpu, const vpps_batch *batch) {
     vpps_gpu_kernel *k = gpu->kernel;
     const uint32_t n_cells = batch->n_cells;

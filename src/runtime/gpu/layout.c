@@ -32,9 +32,10 @@ vpps_status vpps_gpu_choose_precision(vpps_precision asked, uint32_t batch, cons
     return VPPS_OK;
 }
 
-/* Returns how many words of registers and shared memory a virtual processor needs for its rows of all matrices and of their transposes (for
- * backward) if groups have `group` VPs (codegen/resident.h). The largest matrix counts twice: no matrix is divided between the two
- * memories, so a part of them may stay free. Weights count as fp32 even if they are bf16. UINT64_MAX: over MOST_ROWS rows of a matrix. */
+/* Returns how many words of registers and shared memory a CTA needs for its rows of all matrices and of their
+ * transposes (for backward), if `group` CTAs divide the rows (codegen/resident.h). The largest matrix counts twice:
+ * none is divided between registers and shared memory, so a part of them may stay free. Weights count as fp32 even if
+ * they are bf16. Returns UINT64_MAX if a CTA would have more than MOST_ROWS rows of a matrix. */
 static uint64_t weight_words(const vpps_model *model, uint32_t group, const vpps_trial *choice) {
     enum { MOST_ROWS = 16 };
     const vpps_cell_needs needs = {.group = group, .rows.unit = choice->rpw};
@@ -54,7 +55,7 @@ static uint64_t weight_words(const vpps_model *model, uint32_t group, const vpps
     return words + largest;
 }
 
-/* Returns the largest number of groups for which a virtual processor's rows of the weights fit its registers and shared memory. */
+/* Returns the most groups of CTAs such that each group's registers and shared memory hold all weights. */
 static uint32_t most_groups(const vpps_model *model, const vpps_options *options, const vpps_machine *machine,
                             uint32_t n_vps) {
     enum { OTHERS = 160 /* number of a thread's registers that hold no weights, in kernels without spills */ };
@@ -69,7 +70,8 @@ static uint32_t most_groups(const vpps_model *model, const vpps_options *options
     return most;
 }
 
-/* Returns the largest divisor of n_vps up to `most`. More groups are faster: a CTA reads fewer vectors and waits for fewer CTAs. */
+/* Returns the number of groups of CTAs: the largest divisor of their number n_vps up to `most`. More groups, which
+ * share out the batch, are faster: a CTA reads fewer vectors and waits for fewer CTAs. */
 static uint32_t largest_divisor(const vpps_batch_extent *e, uint32_t most) {
     while (e->n_vps % most) most--;
     return most;
@@ -80,7 +82,7 @@ vpps_status vpps_gpu_lay_out(vpps_gpu_layout *out, const vpps_model *model, cons
     enum {
         LEAST_ROWS = 32,
         SPLIT_ELEMS = 4096,
-        /* flops of a virtual processor in 7,000 cycles, the predicted least time of a level of a Tree-LSTM */
+        /* predicted least time of one level of a Tree-LSTM (7,000 cycles), as flops that a CTA could do meanwhile */
         LEVEL_FLOPS = 1000000
     };
     const uint32_t n_vps = options->vps ? vpps_min_u32(options->vps, machine->sms) : machine->sms;

@@ -22,7 +22,6 @@ vpps_status vpps_gpu_finish(vpps_gpu *gpu) { return gpu->table->wait(gpu->driver
 /* Returns the size, in bytes, of the pool's first part, which outlives batches: parameters and, if reserved, kept values. */
 static size_t lasting_bytes(const vpps_gpu *gpu) { return (size_t)gpu->layout.target.batch * sizeof(float); }
 
-/* Copies the pool's first lasting_bytes to gpu->rescued on the host. */
 static vpps_status rescue(vpps_gpu *gpu) {
     free(gpu->rescued);
     if (!(gpu->rescued = malloc(lasting_bytes(gpu) + 1)))

@@ -1,6 +1,6 @@
-/* products.c - gradients of matrices (sums of dy x^T) by cuBLAS, between two launches of a batch: the first launch packs the vectors dy and
- * x (codegen/packing.h), the second one updates. The first launch's script tells where each OUTER task packs its vectors, and holds the
- * arrays of addresses for cuBLAS's calls. */
+/* products.c - gradients of matrices (sums of dy x^T) by cuBLAS, between two launches of a batch's kernel: the first
+ * one packs the vectors dy and x side by side (codegen/packing.h), the second one updates. The first launch's program
+ * (script) holds the place where each task packs its vectors, and the addresses for cuBLAS's calls. */
 #include "codegen/packing.h"
 #include "runtime/gpu/gpu.h"
 
@@ -34,7 +34,7 @@ static void find_items(const vpps_batch *batch, const vpps_task *outer, uint32_t
     vpps_items_of(&view, outer->operands[1], outer->operands[2], first, items);
 }
 
-/* Lists all operands dy and x of the cells' gradients in p->factors, with their numbers of vectors still 0. */
+/* Lists in p->factors the operands dy and x of all gradients of matrices (sums of dy x^T); counts no vectors yet. */
 static vpps_status list_factors(vpps_gpu *gpu, const vpps_batch *batch) {
     vpps_gpu_products *p = &gpu->products;
     uint32_t n = 0;
@@ -56,7 +56,8 @@ static vpps_status list_factors(vpps_gpu *gpu, const vpps_batch *batch) {
     return VPPS_OK;
 }
 
-/* Adds to each operand's `vectors` how many vectors an OUTER task packs. places[k]: where operand k's vectors begin in `packed`. */
+/* Counts in each operand's `vectors` those that the task `outer` packs: vectors dy and x of some vertices (products dy
+ * x^T are a gradient). places[k] becomes the place of the first of operand k's vectors in the buffer `packed`. */
 static void add_vectors(const vpps_gpu *gpu, const vpps_batch *batch, const vpps_task *outer, uint32_t *places) {
     const vpps_compiled_cell *c = cell_of(batch, outer);
     const uint32_t cell = vpps_block_at(batch->script, outer->operands[0])->cell;
@@ -70,7 +71,6 @@ static void add_vectors(const vpps_gpu *gpu, const vpps_batch *batch, const vpps
     }
 }
 
-/* Assigns memory in the buffer `packed` to the vectors of every operand dy or x. */
 static vpps_status place_factors(vpps_gpu *gpu) {
     enum { ALIGNED = 64 /* words; cuBLAS may choose its algorithm by the alignment */ };
     vpps_gpu_products *p = &gpu->products;
@@ -122,8 +122,9 @@ static uint32_t call_for(vpps_gpu_products *p, const vpps_gemm *product, uint32_
     return i;
 }
 
-/* Lists the products for a cell's gradients, and which calls make them. For each parameter, `begun` tells whether its gradient has a value
- * already, and `latest` is 1 + the number of the last call that computes a term of its gradient; 0: no such call yet. */
+/* Lists the products for a cell's gradients, and in which of cuBLAS's calls (for several products of one shape) each
+ * is. For each parameter, `begun` tells whether its gradient has a value already, and `latest` is 1 + the number of the
+ * last call that computes a term of its gradient; 0: no such call yet. */
 static void list_products(vpps_gpu *gpu, const vpps_batch *batch, uint32_t cell, const bool *begun, uint32_t *latest) {
     vpps_gpu_products *p = &gpu->products;
     const vpps_compiled_cell *c = batch->cells[cell];
@@ -142,7 +143,8 @@ static void list_products(vpps_gpu *gpu, const vpps_batch *batch, uint32_t cell,
 
 static void put_address(uint32_t *to, uint64_t address) { memcpy(to, &address, sizeof address); }
 
-/* Writes every call's three arrays of addresses to p->words, at indices that go to the call's to, dy and x. Returns the words written. */
+/* Writes each cuBLAS call's arrays of addresses (of results, dy and x) to p->words, and their indices there to the
+ * call's members to, dy and x. Returns the number of words written. */
 static uint32_t write_addresses(vpps_gpu *gpu, const vpps_batch *batch) {
     enum { WORDS = sizeof(uint64_t) / sizeof(uint32_t) };
     vpps_gpu_products *p = &gpu->products;
@@ -166,7 +168,7 @@ static uint32_t write_addresses(vpps_gpu *gpu, const vpps_batch *batch) {
     return at;
 }
 
-/* Reserves host memory for a batch's lists in p: words for the device, calls of cuBLAS, and uses (which call computes which gradient). */
+/* Reserves the lists in gpu->products: addresses for the GPU, cuBLAS's calls, which call makes which gradient. */
 static vpps_status reserve_lists(vpps_gpu *gpu, const vpps_batch *batch) {
     enum { ADDRESS_WORDS = 6 };
     vpps_gpu_products *p = &gpu->products;
@@ -195,7 +197,7 @@ vpps_status vpps_gpu_plan_products(vpps_gpu *gpu, const vpps_batch *batch, bool 
     bool *begun = calloc(n_params + 1, sizeof *begun);
     if (latest && begun) {
         if (adds) memcpy(begun, gpu->dense, n_params * sizeof *begun);
-        vpps_gpu_mark_outers(batch, false, begun); /* gradients to which the launch before cuBLAS adds terms */
+        vpps_gpu_mark_outers(batch, false, begun); /* gradients to which the kernel, before cuBLAS, adds terms */
         for (uint32_t i = 0; i < batch->n_cells; i++) list_products(gpu, batch, i, begun, latest);
     }
     const bool listed = latest && begun;

@@ -4,7 +4,6 @@
 #include "runtime/gpu/gpu.h"
 #include "script/update.h"
 
-/* Returns the number of the cell that a block's vertices apply; script and kernel number cells alike. */
 static uint32_t cell_of(const uint32_t *script, uint32_t block) { return vpps_block_at(script, block)->cell; }
 
 /* Replaces the kind of a task that runs a cell's code by the code's number in the kernel; an unknown kind becomes VPPS_KERNEL_UNKNOWN. */
@@ -31,9 +30,10 @@ static vpps_task added(uint32_t kind, uint32_t address) {
     return (vpps_task){.kind = kind, .wait = VPPS_NO_BARRIER, .signal = VPPS_NO_BARRIER, .address = address};
 }
 
-/* Writes the tasks [t, end), then a task of kind `last`. `late`: also inserts a task that loads weights, before the first task that waits
- * for a barrier or belongs to backward; if there is none, at the end. `places`: address of the table that tells where OUTER tasks pack
- * the vectors dy and x; 0: they do not pack. Returns the address after the tasks. */
+/* Copies a group's tasks [t, end) to the kernel's program, then adds a task of kind `last`. `late`: also adds a task
+ * that loads weights, before the first task that waits for a barrier or belongs to backward; if there is none, at the
+ * end. `places`: address of the table that tells where OUTER tasks pack the vectors dy and x of gradients dy x^T for
+ * cuBLAS; 0: they do not pack. Returns the address after the tasks. */
 static uint32_t write_tasks(const vpps_gpu *gpu, const uint32_t *script, const vpps_task *t, const vpps_task *end,
                             bool late, uint32_t places, uint32_t last, uint32_t *to, uint32_t at) {
     for (;; t++) {
@@ -58,7 +58,7 @@ static uint32_t write_tasks(const vpps_gpu *gpu, const uint32_t *script, const v
     return at + VPPS_TASK_WORDS;
 }
 
-/* Returns the first task of a group of virtual processors that reads all gradients (NORM or UPDATE), or its END. */
+/* Returns the first task from t on that reads all gradients (NORM, UPDATE) or ends the list (END); else `end`. */
 static const vpps_task *find_step(const vpps_task *t, const vpps_task *end) {
     while (t < end && t->kind != VPPS_TASK_NORM && t->kind != VPPS_TASK_UPDATE && t->kind != VPPS_TASK_END) t++;
     return t;
@@ -80,12 +80,13 @@ static uint32_t fill_up(uint32_t *to, uint32_t at) {
     return at;
 }
 
-/* Writes all groups' tasks from address `at` on, and the address of each group's first task. Returns the address after the tasks. If a
- * group's tasks should finish with its END, appends a task of an unknown kind, at which the kernel fails if END is missing. */
+/* Copies every group's tasks (those of CTAs that share the weights) to the kernel's program from address `at` on, and
+ * writes the address of each group's first task. Returns the address after the tasks. If a group's last task should be
+ * END, appends a task of an unknown kind, at which the kernel fails if END is missing. */
 static uint32_t write_groups(const vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part which, uint32_t places,
                              uint32_t *to, uint32_t at) {
     const uint32_t *script = batch->script;
-    const bool whole = which == VPPS_GPU_WHOLE || which == VPPS_GPU_STEP; /* true: tasks end with the batch's END */
+    const bool whole = which == VPPS_GPU_WHOLE || which == VPPS_GPU_STEP; /* copies to the last task, of kind END */
     uint32_t *starts = to + VPPS_TASK_HEADER_WORDS;
     at = fill_up(to, at);
     for (uint32_t g = 0; g < gpu->header.n_groups; g++) {
@@ -104,7 +105,7 @@ static uint32_t write_groups(const vpps_gpu *gpu, const vpps_batch *batch, vpps_
     return at;
 }
 
-/* Returns the most words that write_groups writes: the tasks of all groups of virtual processors, and two further tasks for each group. */
+/* Returns the most words that write_groups writes: all tasks, and two more per group (load weights; end the list). */
 static uint64_t room_for_groups(const vpps_gpu *gpu, const uint32_t *script) {
     const uint32_t n = gpu->header.n_groups, *starts = vpps_task_starts(script);
     return VPPS_TASK_ALIGNMENT + starts[n] - starts[0] + 2 * (uint64_t)n * VPPS_TASK_WORDS;
@@ -137,9 +138,9 @@ static uint32_t step_words(const vpps_gpu *gpu) {
     return (uint32_t)(gpu->model->n_params * sizeof(vpps_param_step) / sizeof(uint32_t));
 }
 
-/* Sets the optimiser's bias corrections in the header of a script that updates the parameters that gpu->dense marks. Writes a
- * vpps_param_step for each parameter to address `at` on, if the batch has them or parameters were updated unequally often. Returns the
- * address after them. */
+/* Sets the optimiser's bias corrections in the header of a launch's program (script). If the batch has settings of
+ * single parameters, or if parameters were updated unequally often, also writes a vpps_param_step for each parameter to
+ * address `at` on. Returns the address after them. */
 static uint32_t write_steps(const vpps_gpu *gpu, const vpps_batch *batch, uint32_t *script, uint32_t at) {
     vpps_task_header *h = (vpps_task_header *)(void *)script;
     const size_t n = gpu->model->n_params, words = sizeof(vpps_param_step) / sizeof(uint32_t);
@@ -163,7 +164,7 @@ static uint32_t write_steps(const vpps_gpu *gpu, const vpps_batch *batch, uint32
 
 vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part part, bool adds,
                                  vpps_gpu_script *out) {
-    /* at: address of the first task; the tasks are the last part of a script */
+    /* at: address of the first task in the batch's program (script), whose last part are the tasks */
     uint32_t *script, at = vpps_task_starts(batch->script)[0];
     const vpps_gpu_products *p = &gpu->products;
     const bool packs = part == VPPS_GPU_GRADIENTS && vpps_gpu_packs(gpu);
