@@ -15,16 +15,16 @@
 
 volatile int interrupted;
 
-/* The process id of the guard that waits for this process; 0: there is no guard. */
+/* The process id of this process's parent if that is a guard, which forwards signals to this process; else 0. */
 static volatile pid_t guard;
 
-/* In memory shared by guard and child: true while the child is stopping itself. NULL: no shared memory. */
+/* Memory shared with the guard (parent): true while the child stops because the guard was stopped. NULL: no memory. */
 static atomic_bool *shared;
 
 enum {
     BY_SIGNAL = 128,   /* exit code after signal n, as in shells: 128 + n */
-    READER_MS = 1000,  /* milliseconds for a launcher to read a message */
-    MOST_MS = 5 * 1000 /* milliseconds for a launcher to ask all processes to end */
+    READER_MS = 1000,  /* milliseconds for mpirun or another launcher to read the last message */
+    MOST_MS = 5 * 1000 /* milliseconds for the launcher to ask all processes to end */
 };
 
 static const int handed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGCONT};
@@ -32,7 +32,6 @@ static const int handed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGCONT};
 static volatile pid_t child;
 static volatile sig_atomic_t asked_to_end[NSIG];
 
-/* Forwards a signal to the child; kills the child when the signal comes again. */
 static void hand_on(int number) {
     const int error = errno;
     kill(child, asked_to_end[number] ? SIGKILL : number);
@@ -40,8 +39,8 @@ static void hand_on(int number) {
     errno = error;
 }
 
-/* Waits in the guard until its child ends, and returns the child's exit status. A stopped guard makes its child stop, too (watch_guard);
- * once the guard runs again, this function continues the child. */
+/* Waits, in the guard (parent process), until the child ends, and returns the status of waitpid. When the guard is
+ * stopped, the child stops, too (watch_guard); this function continues the child once the guard runs again. */
 static int wait_for_child(void) {
     for (;;) {
         int status = 0;
@@ -70,8 +69,9 @@ static _Noreturn void watch_child(long rank, const sigset_t *before) {
     sigprocmask(SIG_SETMASK, before, NULL);
     const int status = wait_for_child();
     if (!WIFSIGNALED(status)) _exit(WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_RUNTIME);
-    /* If a process of another rank is gone, an MPI library may abort the guard's child (not by SIGKILL). The other rank's guard reports
-     * that failure; then the launcher asks all processes to end. Wait for this request, and report nothing if it comes. */
+    /* When another rank's process dies, an MPI library may abort this child (not by SIGKILL). The other process's
+     * parent reports that death, and the launcher asks all processes to end: wait for this, and report nothing if it
+     * comes. */
     const int number = WTERMSIG(status);
     for (int ms = 0; number != SIGKILL && ms < MOST_MS && !asked_to_end[0]; ms++) sleep_ms(1);
     if (!asked_to_end[0]) { /* this process was the first to fail */
@@ -90,7 +90,7 @@ static bool is_stopped(pid_t pid) {
     return *state == 'T';
 }
 
-/* Stops the child when the guard is stopped: a stopped guard cannot forward the signal. */
+/* In the child: stops this process when the guard, its parent, is stopped; a stopped guard forwards no signals. */
 static void *watch_guard(void *unused) {
     for (;;) {
         sleep_ms(100);
@@ -105,7 +105,7 @@ static void *watch_guard(void *unused) {
 static void begin_child(pid_t parent, const sigset_t *before) {
     pthread_t thread;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(EXIT_RUNTIME); /* the guard is dead already */
+    if (getppid() != parent) _exit(EXIT_RUNTIME); /* the parent process died before prctl could take effect */
     guard = parent;
     /* the new thread blocks all signals, so that the main thread gets them */
     sigset_t all;

@@ -35,8 +35,8 @@ typedef struct corpus_split {
     vpps_lattices *lattices;
     vpps_spellings *spellings;
     vpps_edge_lists *edge_lists; /* graph networks: the edges of all graphs; the nodes are the words of `sentences` */
-    /* Prediction on dependency trees or graphs (kinds of data with task.own_form): the texts of all examples. Text i ends before
-     * text_ends[i], where text i + 1 begins. */
+    /* Prediction on dependency trees or graphs, whose answers repeat the input's lines: the texts of all examples. Text
+     * i ends before text_ends[i], where text i + 1 begins. */
     char *text;
     size_t *text_ends;
     vpps_vocab *numbers[N_VOCABS]; /* vocabularies of the names "0", "1", ..., for data that have numbers only */

@@ -152,7 +152,7 @@ static bool *find_unknown(const corpus *c, const corpus_split *split, uint32_t n
     return unknown;
 }
 
-/* The first of a split's odd labels: "FILE:LINE", its name, and how many other odd labels there are, as ", nor 3 more". */
+/* Parts of a message on odd labels: "FILE:LINE" and name of the first; how many others, as text like ", nor 3 more". */
 typedef struct odd_label {
     char place[4096], name[72], others[64];
 } odd_label;

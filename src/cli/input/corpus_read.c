@@ -137,7 +137,7 @@ static vpps_status read_split(corpus *c, const settings *s, int which, int wante
     return VPPS_OK;
 }
 
-/* Calls `see` for one file of a split, or for the two files of a pair. */
+/* Calls `see` for the file `path` or, where sentences and translations are in two files, for both. */
 static vpps_status see_pair(const char *option, const char *path, const endings *e,
                             vpps_status (*see)(void *context, const char *option, const char *path), void *context) {
     char name[4096];

@@ -44,8 +44,8 @@ void corpus_note_encoding(corpus *c, const char *name, const char *text, size_t 
 /* Adds a note if the text of a language model contains END_WORD: on which lines, and how the word is read. */
 void corpus_note_reserved(corpus *c, const char *name, const char *text, size_t len);
 
-/* Adds a note about labels of a split that the training split lacks: the place of the first such label, and their number. task.map must have mapped
- * the split's ids. */
+/* Adds a note about labels of a split that the training split lacks: the place of the first such label, and their
+ * number. Call it after task.map, which translates ids of labels as read to the network's classes. */
 void corpus_note_labels(corpus *c, int which);
 
 /* Adds a note about a split's tags that fit no scheme of chunks (such as B-PER, I-PER), so that their words count as outside of all chunks. Does

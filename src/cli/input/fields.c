@@ -45,7 +45,6 @@ static const char *const *usual_labels(net_kind kind) {
     return net_tags(kind) ? of_tags : is_pair(kind) ? of_pairs : kind == NET_SENTENCES ? of_sentences : NULL;
 }
 
-/* Returns the name of the text field for messages. */
 static const char *text_name(const settings *s) {
     const net_kind kind = s->network->kind;
     return s->text_field ? s->text_field : kind == NET_TREES ? "tree" : is_pair(kind) ? "source" : "text";
@@ -420,7 +419,6 @@ static vpps_status print_line(const field_reader *r, const json_t *value, const 
     return VPPS_OK;
 }
 
-/* Prints a label, a tab and a sentence. */
 static vpps_status print_labelled(const field_reader *r, json_t *object, const json_t *value, const char *name,
                                   FILE *f) {
     const bool empty = json_is_array(value) ? !json_array_size(value) : is_blank(json_string_value(value));

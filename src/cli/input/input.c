@@ -61,7 +61,6 @@ static uint32_t columns_of(const vpps_text *t) {
     return in_row && parted ? columns : 0;
 }
 
-/* Returns whether the network reads examples in the format `form`. */
 static bool is_read(net_kind kind, input_form form) {
     if (form == INPUT_TAGGED || form == INPUT_COLUMNS) return net_tags(kind);
     return form != INPUT_LABELLED || kind == NET_SENTENCES;
@@ -101,7 +100,7 @@ vpps_status input_find_form(const corpus *c, const settings *s, const task_text 
         return vpps_fail(VPPS_ARGUMENT, "%s%s: %s does not read %s (--input-format)", VPPS_PATH_ARGS(first->name),
                          s->network->name, names[*form]);
     if (*form == INPUT_TSV && s->input_format == INPUT_AUTO && task_for(s)->look) {
-        vpps_line line = {0}; /* a .tsv file may also hold labelled lines or columns */
+        vpps_line line = {0}; /* a .tsv file holds a table, lines LABEL TAB SENTENCE, or columns with a word a line */
         const bool named =
             vpps_text_next_line(&t, &line) && fields_begin_with_names(s, line.begin, (size_t)(line.end - line.begin));
         /* if a first line fits no other format, it holds the names of columns */

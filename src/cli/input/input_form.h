@@ -28,7 +28,7 @@ typedef struct input_reading {
     read_form form;
     vpps_columns columns;
     vpps_bars bars;
-    bool records;    /* text in columns: whether it is made of the lists of words and tags in a record */
+    bool records;    /* text in columns: whether vpps made it from a JSON object's or table row's words and tags */
     bool words_only; /* text in columns: whether lines are words without a column of tags */
     /* text in columns: whether the input's tags are none of the network's; predict then keeps them and adds a column of tags */
     bool other_tags;

@@ -22,7 +22,7 @@ typedef struct record_reader {
     uint64_t first; /* number of the unfinished record's first line */
     /* Whether a record is unfinished (open), is not too long (whole), and whether the next record is the blank line after a sentence (blank). */
     bool open, whole, blank;
-    bool graph, graph_ends; /* whether the unfinished graph has its "graph" line; whether its latest line is blank */
+    bool graph, graph_ends; /* whether a graph's line "graph ..." was read; whether the latest line is blank */
     csv_state state;
 } record_reader;
 
@@ -36,11 +36,12 @@ void records_close(record_reader *r);
  * take. Fails as lines_fill does. */
 vpps_status records_look(record_reader *r, const char **text, size_t *len);
 
-/* Takes the next record of what has been read. Returns LINE_WHOLE, LINE_TOO_LONG (only the record's number is set),
- * LINE_NONE or LINE_END, as lines_next does. */
+/* Takes the next record from the text read so far. Returns LINE_WHOLE, LINE_TOO_LONG (only the record's number is set),
+ * LINE_NONE (the record's end has not been read yet) or LINE_END (the input has ended). */
 line_kind records_next(record_reader *r, record *out);
 
-/* Takes the unfinished graph if its latest line is blank, without waiting for further input. Returns false if there is no such graph. */
+/* Takes the unfinished graph if its latest line is blank: a graph's usual end, though more lines of the graph may
+ * follow. Does not wait for input. Returns false if there is no such graph. */
 bool records_next_graph(record_reader *r, record *out);
 
 /* The file name in error messages about a record's text, until records_place puts the real name in its place. */

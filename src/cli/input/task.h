@@ -65,7 +65,7 @@ typedef struct task {
     vpps_status (*generate)(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n);
     /* Makes the vocabularies and classes from the training split. */
     vpps_status (*learn)(corpus *c, const settings *s);
-    /* Sets split->ids, which translate the split's ids to the network's, and split->n_all. */
+    /* Sets split->ids, which translate ids of words and labels to the network's, and split->n_all (examples read). */
     vpps_status (*map)(corpus *c, const settings *s, corpus_split *split);
     /* Returns whether example x can be trained on and measured; NULL: all can. `training`: x must also suit this run's
      * training. `lacks` names what unusable examples miss. */

@@ -170,7 +170,8 @@ static columns columns_of(input in) {
     return y;
 }
 
-/* Returns whether all lines can be read and the network knows 90 % of their tags. Sets y->keeps (keep the tags) if all tags are unknown. */
+/* Returns whether all lines can be read and the network knows 90 % of their tags. Sets y->keeps if it knows none:
+ * answers then keep the input's tags, and predicted tags are a further column. */
 static int are_known(input in, columns *y) {
     const int tabs = y->separator == '\t';
     columns now = *y;

@@ -1,6 +1,6 @@
-/* forms.h - finds the format of an exported program's input: from --input-format, the file's name, or its first lines. READS(form): whether
- * the network reads a format. LOOKS: whether a .tsv file may also hold columns or labelled sentences, which `look` recognises. LABEL_NAMES,
- * TEXT_NAMES: the usual names of a record's fields with the labels and with the text. */
+/* forms.h - finds the format of an exported program's input: from --input-format, the file's name, or its first lines.
+ * The program defines the macros READS(form): whether the network reads a format; LOOKS: whether a .tsv file may also
+ * hold columns or labelled sentences; LABEL_NAMES, TEXT_NAMES: usual names of the fields with labels, with text. */
 /* The formats of input. form_words are their names for --input-format. */
 typedef enum form { ANY, PLAIN, TAGGED, COLUMNS, LABELLED, JSONL, CSV, TSV } form;
 static const char *const form_words[] = {"auto", "text", "tagged", "columns", "labelled", "jsonl", "csv", "tsv"};
@@ -12,7 +12,8 @@ static const char *text_names[MOST_NAMES] = {TEXT_NAMES}, *label_names[MOST_NAME
 
 /* The cells of a table's row (CSV or TSV), or the names of its columns. */
 typedef struct fields {
-    char **at, *memory, *numbers; /* at: n cells; memory: the cells' texts; numbers: names of unnamed columns */
+    /* at: the n cells; memory: their text; numbers: "1", "2", ... as names of unnamed columns */
+    char **at, *memory, *numbers;
     size_t n;
 } fields;
 
@@ -99,8 +100,8 @@ static int begins_with_names(input in) {
     return named;
 }
 
-/* Finds the format of lines that are no records, or returns ANY; each kind of network has its own `look`. `wanted`: the format that the
- * user asks for, or ANY. `sure`: the lines cannot be records, so that `look` may report an error in them. */
+/* Finds the format of input that is neither JSON nor a table, or returns ANY; each kind of network has its own `look`.
+ * `wanted`: the format that the user asks for, or ANY. `sure`: it is no table, so that `look` may report errors. */
 static form look(input first, form wanted, int sure);
 
 static form find_form(input in) {

@@ -32,7 +32,7 @@ static struct {
     void (*answer)(void *waiting);
 } place;
 
-/* Answers the input read so far, prints a message to standard error, and ends the program. */
+/* Prints the answers to all input read so far, then a message to standard error, and ends the program. */
 static void stop_with(const char *format, ...) {
     void (*answer)(void *waiting) = place.answer;
     const unsigned long line = place.line;

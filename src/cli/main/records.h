@@ -1,6 +1,7 @@
-/* records.h - an exported program's input and output as lines, JSON objects, or rows of tables (CSV, TSV). ANSWER_NAMES: names of the answer's
- * fields. A printed object gets all these fields, a row the first two. An input table may have columns of the first CELLS names only.
- * UNANSWERED(i): whether an input field named as answer field i is emptied if there is no answer. put_value and put_cell print a field. */
+/* records.h - an exported program's input and output as lines, JSON objects, or rows of tables (CSV, TSV). The program
+ * defines ANSWER_NAMES: names of the answer's fields, all printed in a JSON object, the first two in a row; CELLS: how
+ * many of the names columns of an input table may have; UNANSWERED(i): whether an input's field named as answer field i
+ * is emptied if there is no answer; put_value and put_cell, which print an answer's field. */
 typedef struct answer answer;
 static void put_value(const answer *a, size_t i);
 static void put_cell(const answer *a, size_t i, char separator, int tabs);

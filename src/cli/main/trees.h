@@ -3,7 +3,7 @@
  * neighbouring vectors. NAMED is defined if labels are names instead of numbers; a bracket may then have any number of children. */
 typedef struct node {
     size_t left, right; /* indices of the children; both 0 for a leaf */
-    size_t level;       /* 0: a leaf; else 2 * the height above the leaves, plus the kind of cell (0 or 1) */
+    size_t level; /* 0: a leaf; else 2 * the height above the leaves, plus 1 for inner nodes of a second kind (KINDS) */
     text word;
     long label; /* predicted; -1: none */
 } node;
@@ -188,7 +188,8 @@ static void label_nodes(forest *f) {
     const float **left = room(2 * f->n, sizeof *left), **right = left + f->n;
     float **out = room(2 * f->n, sizeof *out), **pushed = out + f->n, *at = room(f->n * NET_OUT, sizeof *at);
     uint32_t *words = room(f->n, sizeof *words);
-    size_t *ends = room(f->n + 3, 2 * sizeof *ends); /* for each level: the end of its nodes in left, right and out */
+    /* for each level: the end of its nodes in left, right and out, sorted by level */
+    size_t *ends = room(f->n + 3, 2 * sizeof *ends);
     for (size_t k = 0; k < f->n; k++) ends[f->nodes[k].level + 1]++;
     for (size_t l = 1; l < 2 * f->n + 3; l++) ends[l] += ends[l - 1];
     for (size_t k = 0; k < f->n; k++) {

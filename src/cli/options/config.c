@@ -99,7 +99,7 @@ static bool names_network(const settings *s, const char *key, const json_t *valu
            (json_is_string(value) && network_find(json_string_value(value)));
 }
 
-/* Reads the name of the network under a key; NULL where the key names none. */
+/* Sets *name to the name of the network under a key of an options file; NULL: the key is missing or names none. */
 static vpps_status read_network(const settings *s, const char *path, const json_t *object, const char *key, bool of_log,
                                 const char **name) {
     const json_t *value = json_object_get(object, key);

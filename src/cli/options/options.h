@@ -73,7 +73,7 @@ typedef struct settings {
 
     const char *arch; /* target GPU; NULL: the GPU of this machine, else sm_90 */
     uint32_t sms;
-    uint32_t rpw, threads; /* values of --rpw and --threads; 0: not given */
+    uint32_t rpw, threads; /* matrix rows per warp (--rpw), threads per CTA; 0: not given */
     bool all, report, no_cache, no_tuning;
     uint32_t vps_shown;
 

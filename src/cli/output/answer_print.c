@@ -361,8 +361,8 @@ static vpps_status print_table(answer_printer *p, const asked *q, const char *te
     size_t row_len = 0;
     const bool named = p->fields && p->fields->names;
     if (p->fields && (!q->fields || (q->bad && !named))) { /* a record that could not be read has an empty row */
-        if (!p->begun && !named)
-            return p->empty++, VPPS_OK; /* its empty row is printed once the first good record tells the columns */
+        if (!p->begun && !named) /* an unreadable record's empty row is printed once a good one tells the columns */
+            return p->empty++, VPPS_OK;
         if (!p->begun) VPPS_TRY(begin_table(p, &(object){.text = NULL}));
         print_empty_row(p, q->crlf);
         return VPPS_OK;
@@ -401,7 +401,7 @@ vpps_status answer_print(answer_printer *p, const asked *q, const char *text, si
         end_line(q->crlf);
     }
     if (text) fwrite(text, 1, len, stdout);
-    /* an answer in a format of its task (CoNLL-U, lists of edges) has its line end; CoNLL-U needs a blank line after each sentence, too */
+    /* CoNLL-U and lists of edges (own) end with a line end; CoNLL-U needs a blank line after each sentence, too */
     if (!own || p->s->network->kind == NET_DEPENDENCIES || !(text || comments)) end_line(q->crlf);
     return VPPS_OK;
 }

@@ -46,7 +46,7 @@ void answer_printer_close(answer_printer *p);
  * FORMAT (a character that the output format cannot hold), MEMORY. */
 vpps_status answer_print(answer_printer *p, const asked *q, const char *text, size_t len);
 
-/* answer_print_names, called after each file, prints a table's line of column names if the table has had no records. answer_print_end,
- * called last, prints the empty rows that still wait for column names. Both fail with MEMORY. */
+/* Prints a table's line of column names if no row was printed yet; call it after each file. Fails with MEMORY. */
 vpps_status answer_print_names(answer_printer *p);
+/* Prints an empty row for each unreadable record if no good one told the columns; call it last. Fails with MEMORY. */
 vpps_status answer_print_end(answer_printer *p);

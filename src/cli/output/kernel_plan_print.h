@@ -4,7 +4,7 @@
 #include "codegen/kernel_plan.h"
 #include "codegen/machine.h"
 
-extern const char *const vpps_resident_levels[]; /* names of storage levels, in the order of vpps_resident_level */
+extern const char *const vpps_resident_levels[]; /* names for vpps_resident_level: registers, shared memory, ... */
 
 /* Returns the rows of a matrix (columns, if m is transposed) that are assigned to virtual processor (CTA) number vp. */
 vpps_rows vpps_resident_rows(const vpps_kernel_plan *p, const vpps_model *model, const vpps_resident *m, uint32_t vp);

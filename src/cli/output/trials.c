@@ -75,8 +75,9 @@ static void print_products(const vpps_trial *trials, uint32_t n, FILE *file) {
     fputc('\n', file);
 }
 
-/* Prints the variants that were compared by running batches in turn. The choice of how a stage's work is divided is kept on disk; the best number of
- * groups and the best policy depend on the batch size, so they are only printed. */
+/* Prints the variants that were timed on batches in turn: how threads share a stage (part of a cell's program), which
+ * is stored on disk; the number of groups of CTAs or threads, and the rule for which vertices run together (policy),
+ * which depend on the batch size. */
 static void print_turns(const vpps_trial *trials, uint32_t n, FILE *file) {
     if (!n) return;
     fprintf(file, "%-24s %12s %8s\n", "", "ns a node", "batches");
@@ -135,7 +136,7 @@ void trials_print(vpps_handle *h, FILE *file) {
     bool done;
     VPPS_FREED vpps_trial *trials = all_trials(h, &n, &done);
     if (!trials) return;
-    uint32_t n_products = 0, n_kernels = 0; /* a device measures products or kernels, not both */
+    uint32_t n_products = 0, n_kernels = 0; /* a CPU times ways to multiply matrices, a GPU kernels */
     while (n_products < n && trials[n_products].product) n_products++;
     while (n_kernels < n && trials[n_kernels].threads) n_kernels++;
     const uint32_t first = n_products + n_kernels;

@@ -3,9 +3,10 @@
 
 #include "cli/common/json.h"
 
-/* Returns the variants and their times as {"done": ..., "trials": [...]}. On a CPU, "splits" has the ways to divide work among virtual
- * processors (threads), and "products", if requested, has the times of matrix products. Returns null if the device has no variants. */
+/* Returns the variants of its work that the engine timed, as {"done": ..., "trials": [...]}. On a CPU, "splits" has
+ * ways to divide work among threads; "products", if requested, has times of matrix products. Returns null if there are
+ * none. */
 json_t *trials_json(vpps_handle *h, bool products);
 
-/* Prints a line for each measured variant, and the number of variants that were not tried. */
+/* Prints a line for each timed variant of the engine's work, and the number of variants that were not tried. */
 void trials_print(vpps_handle *h, FILE *file);

@@ -14,7 +14,7 @@ typedef struct carry_stream {
 
 typedef struct carry {
     carry_stream *streams;
-    uint32_t n_streams, n_states; /* n_states: number of states per stream; 0: no graph has run yet */
+    uint32_t n_streams, n_states; /* n_states: recurrent states of each text (stream); 0: no graph has run yet */
     /* number of the stream (sequence of pieces of text) of the next graph's first example */
     uint32_t first;
 } carry;
@@ -22,7 +22,8 @@ typedef struct carry {
 /* Orders n pieces of text for batches: the first piece of each stream, then the second piece of each, and so on. */
 void carry_order(const uint32_t *examples, uint32_t n, uint32_t n_streams, uint32_t *order);
 
-/* Starts all streams without states. Fails with MEMORY. Call carry_free in any case, before the handle is destroyed. */
+/* Starts n_streams streams (texts, each read piece by piece) without recurrent states. Fails with MEMORY. Call
+ * carry_free in any case, before the handle is destroyed. */
 vpps_status carry_open(carry *c, uint32_t n_streams);
 void carry_free(carry *c, vpps_handle *h);
 
@@ -31,7 +32,8 @@ void carry_free(carry *c, vpps_handle *h);
 void carry_take(const carry *c, vpps_handle *h, vpps_graph *g, uint32_t i, net_decoding *d);
 vpps_status carry_keep(carry *c, vpps_handle *h, vpps_graph *g, uint32_t i, const net_decoding *d);
 
-/* carry_to_text makes a checkpoint's text of all streams' states; the caller frees *out. carry_from_text sets the states from such a text;
- * messages name `path`. They fail with MEMORY, with FORMAT (a text not of n_streams streams), as vpps_read_kept and vpps_keep_data do. */
+/* Writes all streams' recurrent states as text, which the caller frees. Fails with MEMORY, or as vpps_read_kept. */
 vpps_status carry_to_text(const carry *c, vpps_handle *h, char **out);
+/* Sets the recurrent states of all streams from a checkpoint's text; messages name `path`. Fails with MEMORY, with
+ * FORMAT (a text not of n_streams streams), or as vpps_keep_data does. */
 vpps_status carry_from_text(carry *c, vpps_handle *h, const char *path, const char *text);

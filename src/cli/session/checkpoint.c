@@ -208,7 +208,7 @@ static vpps_status need_number(const checkpoint *k, const char *key, uint64_t mo
 typedef struct resuming {
     /* true: the checkpoint has hashes of the data files' contents, which identify files that have moved */
     bool by_content;
-    bool from_files;    /* whether the checkpoint's data were files */
+    bool from_files;    /* whether the checkpoint's run read data files, not generated data */
     FILE *before, *now; /* texts for the error message: values of changed options in the checkpoint (before), and now */
 } resuming;
 
@@ -307,12 +307,13 @@ static vpps_status take_all_options(const checkpoint *k, settings *s, corpus *c,
     bool other_data = false;
     for (const cli_option *o = options_rows(s); o->row.help; o++)
         other_data |= (o->flags & OPTION_DATA) && s->given[o->number];
-    /* A resumed run needs the same data, perhaps in moved files: the command line may name files of single splits, or all by --data. */
+    /* A resumed run needs the checkpoint's data. --data replaces all paths if the files are recognised by hashes of
+     * their contents (by_content); other options name files of single splits. */
     if (s->command == COMMAND_TRAIN) other_data = r->by_content && s->data;
     for (const cli_option *o = options_rows(s); o->row.help; o++) {
         const bool replaced =
             other_data && (o->flags & OPTION_DATA) && o->row.kind == OPTION_TEXT && !s->given[o->number];
-        const bool engine = (o->flags & OPTION_RESUMED) && s->command != COMMAND_TRAIN; /* used by --resume only */
+        const bool engine = (o->flags & OPTION_RESUMED) && s->command != COMMAND_TRAIN; /* for resumed training */
         if ((o->flags & OPTION_SAVED) && !engine && !replaced) VPPS_TRY(take_option(k, s, c, o, r));
     }
     if (s->command == COMMAND_TRAIN && options_given(s, "generate") && options_name_files(s))
@@ -339,7 +340,8 @@ static vpps_status take_options(const checkpoint *k, settings *s, corpus *c) {
     return status;
 }
 
-/* Reads a member of the position from its entry, which must exist. A real number must be finite and at least 0, or else NO_VALUE. */
+/* Reads a member of the position in training from its entry in the checkpoint, which must exist. A real number must be
+ * finite and at least 0, or NO_VALUE (not measured). */
 static vpps_status take_entry(const checkpoint *k, size_t i, position *p) {
     const char *text, *key = position_entries[i].key;
     void *at = (char *)p + position_entries[i].offset;

@@ -46,7 +46,7 @@ const char *classes_name(const vpps_vocab *names, uint32_t i, char number[16]) {
     return name ? name : number;
 }
 
-/* In the functions on rows, a row is about a class of the matrix or, if `entities`, about a type of entity. */
+/* row_name, row_counts, n_rows: a row is about a class of the confusion matrix or, if `entities`, a type of entity. */
 
 /* Returns a row's name. The row of labels that are unknown to training comes after the classes. */
 static const char *row_name(const class_counts *c, const vpps_vocab *names, bool entities, uint32_t i,

@@ -11,7 +11,7 @@
 typedef struct value {
     vpps_value kept; /* the value on the device; VPPS_NO_VALUE: it is on the host */
     uint32_t rows, cols;
-    size_t at; /* index of the value's first element in fetched.values, if the value is on the host */
+    size_t at; /* index of the first element in fetched.values, if the value is on the host */
 } value;
 
 typedef struct fetched {
@@ -38,7 +38,7 @@ typedef struct hypothesis {
 
 /* A hypothesis extended by one word, or a finished one. */
 typedef struct candidate {
-    /* the hypothesis without `word`, but with `word` in its `sum`; of a finished hypothesis, which has no `word`, `sum` is the score */
+    /* the hypothesis before `word`, but from.sum includes `word`; if finished, all of it, with its score in from.sum */
     hypothesis from;
     uint32_t word;
 } candidate;
@@ -373,7 +373,7 @@ bool decode_by_device(const decoder *d) {
            vpps_handle_stats(d->handle, &stats) == VPPS_OK && stats.decides;
 }
 
-/* The nodes of the words of all translations, source after source, and of each translation's log-probability. */
+/* Greedy search by the device: graph nodes whose values are the translations' words and log-probabilities. */
 typedef struct spoken {
     const decoder *d;
     vpps_node *nodes, *log_p;

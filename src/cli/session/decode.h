@@ -32,7 +32,7 @@ typedef struct decoded {
     double *scores;  /* score of each translation, by which translations are ranked */
 } decoded;
 
-/* A callback that sets *x to source number i; the pointers in *x must stay valid until the next call. */
+/* A callback that sets *x to source sentence (or lattice) i; the pointers in *x must stay valid until the next call. */
 typedef vpps_status decode_example(void *context, uint32_t i, net_example *x);
 
 /* Translates n sources together. Greedy search that the device can do alone (decode_by_device) takes one forward pass; otherwise one pass

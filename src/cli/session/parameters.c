@@ -25,7 +25,6 @@ static vpps_status fail_unknown(const session *x, const char *option, const char
                      near.word ? "; did you mean " : "", near.word ? near.word : "");
 }
 
-/* Returns a text without the white space around it. */
 static char *trim(char *text) {
     while (isspace((unsigned char)*text)) text++;
     for (size_t n = strlen(text); n && isspace((unsigned char)text[n - 1]); n--) text[n - 1] = '\0';

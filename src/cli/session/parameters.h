@@ -11,7 +11,8 @@ vpps_status parameters_declare_weights(vpps_model *model, net_config *config);
 /* Freezes the parameters that --freeze names. Fails with ARGUMENT, suggesting the nearest name, where the network has no parameter of a name. */
 vpps_status parameters_freeze(session *x);
 
-/* Sets x->rates to --lr-of's learning rates. Fails as parameters_freeze does, and with ARGUMENT where a name has no rate or two. */
+/* Sets x->rates to --lr-of's learning rates. Fails with ARGUMENT: no such parameter, or a parameter has two or no
+ * rate. */
 vpps_status parameters_take_rates(session *x);
 
 bool finite_all(const float *values, size_t n);
@@ -26,8 +27,8 @@ bool vectors_wanted(const settings *s);
  * made. Fails with IO, FORMAT, MEMORY, ARGUMENT (another size is given). */
 vpps_status vectors_set_size(settings *s);
 
-/* Sets the embeddings of words that the file of --vectors has, and counts these words in x->vectors. Freezes the embeddings with
- * --freeze-vectors. Call it after the network is made and before its handle is. Fails with IO, FORMAT, MEMORY. */
+/* Sets the embeddings of words that the file of --vectors has, and counts the words in x->vectors. Freezes embeddings
+ * with --freeze-vectors. Call it before the engine (vpps_handle) is created. Fails with IO, FORMAT, MEMORY. */
 vpps_status vectors_load(session *x, const corpus *c);
 
 /* Writes a line such as "glove.txt: vectors of 81.2 % of the words, ...". */

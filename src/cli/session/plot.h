@@ -22,7 +22,7 @@ typedef struct plot {
     /* Each point of the loss curve is the mean of `per` batches. `per` is a power of two that grows with the run, so that a long run takes
      * no more memory than a short one. pending: number of batches added to the next point so far. */
     uint32_t per, pending;
-    double pending_x, pending_y; /* sums of the epochs (x) and of the losses (y) of the pending batches */
+    double pending_x, pending_y; /* sums of epochs (x) and losses (y) of the `pending` batches, for the next point */
 } plot;
 
 void plot_open(plot *p, const char *name, const char *data, const task *t);

@@ -52,7 +52,8 @@ typedef struct position_logits {
     float *values;
 } position_logits;
 
-/* Computes the logits of n examples at the positions (words or nodes) that `heads` (net_heads) selects. Call position_logits_free in any case. */
+/* Computes the logits of n examples at the words or nodes that `heads` selects (labelled ones, roots of trees, or all).
+ * Call position_logits_free in any case. */
 vpps_status session_logits(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                            net_heads heads, position_logits *out);
 void position_logits_free(position_logits *p);
@@ -61,9 +62,9 @@ void position_logits_free(position_logits *p);
 vpps_status session_mean_nll(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                              float *means);
 
-/* Runs n examples forward, and sets (*predicted)[] to the class of each position (word, node or whole example), example after example; -1:
- * `heads` (net_heads) does not select the position. The array is reallocated as needed; the caller frees it. With x->chain, which needs
- * NET_HEADS_ALL, the classes are the likeliest sequence of each example. */
+/* Runs n examples forward, and sets (*predicted)[] to the class of each word, node or whole example to predict, example
+ * after example; -1: not selected by `heads` (labelled ones, roots of trees, or all). Grows the array as needed; the
+ * caller frees it. With x->chain (scores of successive tags; heads NET_HEADS_ALL), predicts likeliest sequences. */
 vpps_status session_predict(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                             net_heads heads, int32_t **predicted);
 

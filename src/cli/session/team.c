@@ -178,8 +178,8 @@ int team_fail(team *t, vpps_status status) {
     const bool agreed = t->agreed || status == VPPS_NONFINITE || status == VPPS_STATE;
     if (!t->c || (agreed && !t->rank)) report_failure(status);
     if (!t->c || agreed) return EXIT_RUNTIME;
-    /* `tell` sends this process's failure to the first process, and waits for that process to end this one. A stall is not sent: each
-     * process has noticed the stall itself, or caused it. */
+    /* The function table->tell sends the message to the process of rank 0, and waits until that process ends this one.
+     * A stall (an endless wait for another process) is not sent: every process has noticed it, or caused it. */
     const bool lost = status == VPPS_STALL || status == VPPS_DEVICE;
     if (status != VPPS_STALL && !t->c->ended) t->c->table->tell(t->c, message);
     if (t->c->ended) {

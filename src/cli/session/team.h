@@ -44,7 +44,7 @@ vpps_status team_meet(team *t);
 /* Checks before training that all processes have equal options, data and parameters. Otherwise fails with ARGUMENT in all processes. */
 vpps_status team_compare(team *t, const char *options, const corpus *c, vpps_model *model);
 
-/* Returns the options that team_compare compares, one per line, which the caller frees. NULL: out of memory. */
+/* Returns the options that must be equal in all processes, one per line; free the result. NULL: out of memory. */
 char *team_options(const settings *s);
 
 /* Replaces n values by their sums over all processes. */

@@ -38,7 +38,7 @@ static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, 
  * further noun), or the first word of a clause (that, because; the main clause has none). A sentence's polarity is
  * negative if "not" depends directly on the main verb; "not" in inner clauses does not count. */
 
-/* the longest sentence whose clauses are nested MOST_DEPTH deep has fewer than MOST_WORDS / 2 words */
+/* room for the words of a generated sentence, which has fewer than 512; how deep its clauses may be nested */
 enum { MOST_WORDS = 1024, MOST_DEPTH = 2 };
 
 typedef struct drawn_word {
@@ -63,7 +63,6 @@ static uint32_t add(drawn *s, const char *word, const char *relation) {
 
 static void add_clause(drawn *s, const char *mark, const char *relation, uint32_t depth, uint32_t *verb);
 
-/* Adds a noun with all its dependents; *noun is its number. */
 static void add_noun(drawn *s, const char *particle, const char *relation, uint32_t depth, uint32_t *noun) {
     static const char *const nouns[] = {"dog",   "cat",    "child",   "bird", "house",
                                         "river", "letter", "teacher", "road", "song"};
@@ -82,7 +81,8 @@ static void add_noun(drawn *s, const char *particle, const char *relation, uint3
     for (uint32_t i = 0; i < n; i++) s->words[parts[i] - 1].head = *noun;
 }
 
-/* Adds a clause; *verb is the number of its verb. mark NULL: the main clause. */
+/* Adds a clause. *verb: its verb's place in the sentence, from 1. `mark`: its first word, as "that"; NULL: main
+ * clause. */
 static void add_clause(drawn *s, const char *mark, const char *relation, uint32_t depth, uint32_t *verb) {
     static const char *const verbs[] = {"sees", "finds", "gives", "likes", "carries", "forgets", "paints", "hears"};
     static const struct {
@@ -181,7 +181,7 @@ static vpps_status count(void *context, const corpus_split *split, uint32_t i, c
 typedef struct said {
     const corpus *c;
     const float *const *logits;
-    const char *label; /* name of the comment that labels sentences; NULL: the network predicts relations */
+    const char *label; /* NAME of comments "# NAME = LABEL"; NULL: words' relations are predicted */
     uint32_t root;
 } said;
 

@@ -37,7 +37,6 @@ enum { FEWEST = 3, MOST = 14 };
 
 static const char *const colours[] = {"white", "red", "green", "blue", "black"};
 
-/* Draws another node than `node`. */
 static uint32_t other(uint64_t *random, uint32_t node, uint32_t n) {
     return (node + 1 + vpps_random_below(random, n - 1)) % n;
 }
@@ -90,7 +89,6 @@ static vpps_status learn(corpus *c, const settings *s) {
     return tags_learn_sentences(c, s);
 }
 
-/* Adds a note about edges whose type is unknown to training. */
 static void note_types(corpus *c, const corpus_split *split) {
     const vpps_edge_lists *e = split->edge_lists;
     size_t n = 0, first = 0;

@@ -13,7 +13,7 @@ vpps_status lattice_generate(corpus *c, const settings *s, corpus_split *split, 
 vpps_status lattice_learn(corpus *c, const settings *s);
 vpps_status lattice_map(const corpus *c, corpus_split *split);
 
-/* Sets *x to example i of a split; the example's tags keep the ids that were read. */
+/* Sets *x to example i of a split. Characters and words get the network's ids; tags keep those of the split. */
 vpps_status lattice_example(corpus *c, const corpus_split *split, uint32_t i, net_example *x);
 
 /* Makes split->numbers, the names ("0", "1", ...) of ids in lattices that were read as numbers. */

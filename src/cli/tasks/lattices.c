@@ -91,7 +91,6 @@ static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net
     return VPPS_OK;
 }
 
-/* Returns whether a lattice has characters. */
 static bool usable(const net_example *x, const settings *s, bool training) {
     (void)s;
     (void)training;
@@ -108,8 +107,7 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
     return tags_measure(x, c, split, lattice_names(c, split, VOCAB_CLASSES), gold, stop, m);
 }
 
-/* Returns a lattice as a tagged sentence. Data files of ids (numbers) have only tags and no text of words; files of plain text have words
- * and no tags. */
+/* Returns lattice i as a sentence: with tags, unless it was read from plain text; with words, unless from numbers. */
 static tags_sentence sentence_of(const corpus *c, const corpus_split *split, uint32_t i) {
     const vpps_vocab *tags = lattice_names(c, split, VOCAB_CLASSES);
     tags_sentence tagged = {.lines = split->sentences, .i = i};

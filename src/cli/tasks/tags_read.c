@@ -46,7 +46,7 @@ typedef struct look {
     bool numbers;
     /* number: the number at the beginning of the latest line; first_number: number of the first line that begins with a number */
     uint32_t number, first_number;
-    uint64_t n_following; /* number of lines whose number is one more than the number of the preceding line */
+    uint64_t n_following; /* lines that begin with a number one greater than the line before */
 } look;
 
 /* Returns whether a line has CoNLL-U's ten columns: the first is a word's number or a range, the head is a number or missing. */
@@ -117,7 +117,7 @@ static vpps_status refuse_other_bars(const task_text *text, const look *l) {
 
 /* Refuses to read a text as columns if most of its lines have another number of words than the preceding line. */
 static vpps_status refuse_text(const task_text *text, const look *l) {
-    enum { FEW = 8 }; /* fewer lines may have equally or differently many words by chance */
+    enum { FEW = 8 }; /* too few lines to tell columns from text by their numbers of words */
     if (l->tabs || l->following < FEW || 2 * l->alike >= l->following) return VPPS_OK;
     return vpps_fail(VPPS_FORMAT, "%s%s: expected word|TAG, or a line a word with its tag, found lines of text",
                      VPPS_PATH_ARGS(text->name));

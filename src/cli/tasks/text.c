@@ -180,7 +180,6 @@ static vpps_status predict_json(session *x, corpus *c, corpus_split *split, uint
     return VPPS_OK;
 }
 
-/* Prints each line after its perplexity. */
 static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a) {
     if (a->json) return predict_json(x, c, split, first, n, a);
     VPPS_FREED float *means = vpps_scratch(((size_t)n + 1) * sizeof *means);

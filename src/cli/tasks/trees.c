@@ -36,7 +36,7 @@ static bool cuts_tags(const corpus *c, const settings *s, const corpus_split *sp
     return training ? vpps_constituents_look_penn(split->constituents) : !c->keeps_tags;
 }
 
-/* Makes the constituent trees of all files of a split binary. */
+/* Converts the constituent trees of all files of a split to binary trees. */
 static vpps_status finish(corpus *c, const settings *s, corpus_split *split) {
     const bool training = split == &c->split[SPLIT_TRAIN] && !c->vocab[VOCAB_WORDS];
     if (!split->constituents) return VPPS_OK;
@@ -171,7 +171,6 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
 
 /* ---------------------------------------------------------------- prediction */
 
-/* Returns the label that a node has in its text. */
 static json_t *gold_label(const answers *a, int32_t label) {
     return label < 0 ? json_null() : answer_label(a, (uint32_t)label);
 }

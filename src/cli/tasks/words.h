@@ -19,7 +19,8 @@ vpps_status task_copy_vocab(vpps_vocab **out, const vpps_vocab *from);
 
 /* Makes a vocabulary of <unk> and the words that occur at least min_count times. Adds a note if a fifth of the text or more becomes <unk>. */
 vpps_status task_cut(corpus *c, vpps_vocab **out, const vpps_vocab *words, const uint32_t *counts, uint32_t min_count);
-/* Makes the vocabulary of sentences as task_cut does. `ends`: sentences end in END_WORD, which is kept however rare it is. */
+/* Makes the vocabulary of <unk> and the words that occur at least min_count times in sentences. `ends`: sentences end
+ * in END_WORD, which is kept however rare it is. */
 vpps_status task_cut_words(corpus *c, vpps_vocab **out, const vpps_sentences *sentences, uint32_t min_count, bool ends);
 
 /* Sets split->ids[which], which translates ids of words in `from` to the words' ids in `to`. Words that `to` lacks get
