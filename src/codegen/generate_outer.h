@@ -22,7 +22,7 @@ typedef struct vpps_outer_work {
  * the gradient unless earlier cells have added to it. Returns VPPS_NONE for later outers, which always add to the gradient. */
 uint32_t vpps_outer_added_to(const vpps_outer_work *w, uint32_t outer);
 
-/* Returns whether a matrix's gradient (a sum of products dy x^T) has so few rows that CTAs divide its columns, not rows. */
+/* Returns whether a matrix's gradient (a sum of products dy x^T) has so few rows that CTAs divide columns, not rows. */
 bool vpps_outer_is_low(const vpps_outer_work *w, uint32_t outer);
 
 /* Returns the most rows of a matrix's gradient (number `outer`, a sum of outer products dy x^T) that a CTA computes. */

@@ -9,12 +9,12 @@ typedef struct output {
     uint32_t value, row;
 } output;
 
-/* Outputs (rows of products) that a CTA's threads compute together. The rows are divided among `blocks` blocks of lanes. */
+/* Rows of products that a CTA's threads compute together. */
 typedef struct pass {
     const output *outputs;
-    /* item_words: words of shared memory for all sums of one vertex or list member; at: the first of these words that the pass fills;
-     * turns: how often the kernel runs the code of the pass, each time for the next n outputs */
-    uint32_t n, blocks, at, item_words, turns;
+    uint32_t n, blocks;      /* n: rows of a thread; blocks: groups of a warp's lanes, which compute different rows */
+    uint32_t at, item_words; /* at: where these rows' sums begin; item_words: shared-memory words of a vertex's sums */
+    uint32_t turns;          /* how often the kernel runs this code, each time for the next n rows */
 } pass;
 
 /* Least turns of a loop. With fewer turns, some kernels are slower than straight code, and compile in little less time. */
@@ -37,13 +37,13 @@ static uint32_t rows_of_thread(const work *w, uint32_t v) {
     return (vpps_segment_width(&w->s, v) + blocks - 1) / blocks;
 }
 
-/* Returns the number of a product's class; products of one class are computed together. If the kernel has wide products, class 1 is for
- * matrices as they are, class 2 for transposed ones. Else the class is the number of blocks of lanes that compute different rows. */
+/* Products of equal class are computed together. Returns product v's class: the number of groups of a warp's lanes that
+ * compute different rows. In kernels that multiply many vertices at once: 2 if the matrix is transposed, else 1. */
 static uint32_t class_of(const work *w, uint32_t v) {
     return is_wide(w) ? 1u + w->s.made_by[v]->product.transposed : blocks_of(w, v);
 }
 
-/* Returns how many words of shared memory one row of a product takes: a sum for each warp, or only the final sum in wide products. */
+/* Returns the words of shared memory for a row's sums: one per warp, or one if code for many vertices adds these up. */
 static uint32_t sum_words(const work *w) { return is_wide(w) ? 1 : vpps_sum_words(w->g->plan->threads); }
 
 /* Returns whether a value's vectors begin and end at multiples of four words in memory, so that loads of four words are possible. */
@@ -77,9 +77,9 @@ static void put_streamed_part(const work *w, const pass *p, uint32_t first, uint
     fputc('>', w->out);
 }
 
-/* Writes the matrices that multiply the vector `operand`: if `streamed` is set, only matrices that are read from memory at each use, else
- * only those in registers or shared memory. If a product has several such matrices, `which` selects one by its number; VPPS_NONE selects
- * all. Returns one of the selected matrices, which all have the same layout, or NULL if there are none. */
+/* Writes a C++ template argument for each matrix that multiplies vector `operand`, if `write` is set. streamed: only
+ * for matrices read from memory at each use; else only for those in registers and shared memory. which: number of one
+ * of a product's matrices; VPPS_NONE: all. Returns one of these matrices, which have equal layouts, or NULL. */
 static const vpps_resident *put_matrices(const work *w, const pass *p, uint32_t operand, bool streamed, uint32_t which,
                                          bool write) {
     const vpps_resident *m = NULL;
@@ -101,7 +101,7 @@ static const vpps_resident *put_matrices(const work *w, const pass *p, uint32_t 
     return m;
 }
 
-/* Writes vector v as an operand, with the matrices that multiply the vector. Returns false if no matrix does. */
+/* Writes `before` and a C++ object for vector v and its matrices (streamed: those in memory); false: there are none. */
 static bool put_operand(const work *w, const pass *p, uint32_t v, bool streamed, const char *before) {
     const vpps_resident *m = put_matrices(w, p, v, streamed, VPPS_NONE, false);
     if (!m) return false;
@@ -116,7 +116,7 @@ static bool put_operand(const work *w, const pass *p, uint32_t v, bool streamed,
     return true;
 }
 
-/* Writes code that computes rows of wide products (tiles.cuh). An operand of several matrices is written once for each matrix. */
+/* Writes code that computes rows of products for many vertices at once, for which each weight is read once. */
 static void put_wide_pass(const work *w, const pass *p) {
     const char *before = "";
     const bool looped = vpps_begin_turns(w->out, p->turns);
@@ -135,7 +135,7 @@ static void put_wide_pass(const work *w, const pass *p) {
     fprintf(w->out, looped ? ");\n});\n" : ");\n");
 }
 
-/* Writes a pass: code that computes several outputs (rows of products) for all items (products.cuh). */
+/* Writes code that computes some rows of products, for all vertices or list members that are computed together. */
 static void put_pass(const work *w, const pass *p) {
     if (is_wide(w)) {
         put_wide_pass(w, p);
@@ -151,7 +151,7 @@ static void put_pass(const work *w, const pass *p) {
     fprintf(w->out, ");\n");
 }
 
-/* Writes the declaration of vV, element e of the VP's rows of product V: sumV plus the vectors that are added to the product. */
+/* Writes the declaration of variable vV (V: v's number), an element of a product: its sum, plus what is added to it. */
 static void put_finished(const work *w, uint32_t v) {
     const vpps_operand *start = vpps_start_of(w->s.made_by[v]);
     const vpps_param bias = vpps_bias_param(w->s.made_by[v]);
@@ -237,7 +237,7 @@ static const vpps_fragment *put_fragments(const work *w, const vpps_product_tile
     return any;
 }
 
-/* Writes a vector as an operand, with the fragments (eight rows of weights) that multiply the vector. Returns false if no fragment does. */
+/* Writes `before` and a C++ object for a vector and its weights (streamed: those in memory); false: there are none. */
 static bool put_tile_operand(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t operand, bool streamed,
                              const char *before) {
     const vpps_fragment *f = put_fragments(w, tiles, n, operand, streamed, false);
@@ -249,8 +249,8 @@ static bool put_tile_operand(const work *w, const vpps_product_tile *tiles, uint
     return true;
 }
 
-/* Writes a pass: code that computes n tiles of eight result rows, from number `first` on (products.cuh, tiles.cuh). If turns > 1, the code is a
- * loop, and each turn computes the next n tiles. The fragments of all turns' tiles, f first, are then adjacent in shared or device memory. */
+/* Writes code that computes n tiles of eight result rows each, from number `first` on. If turns > 1, the code is a loop
+ * that computes n tiles a turn; the weights of all turns' tiles, of which f is the first, are adjacent in memory. */
 static void put_tiles(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t first, uint32_t item_words,
                       uint32_t turns, const vpps_fragment *f) {
     const vpps_residents *r = &w->g->plan->residents;
@@ -292,7 +292,7 @@ static bool put_all_tiles(const work *w, const vpps_segment *g) {
     if (!tiles) return false;
     const vpps_program_step *x = w->s.steps[g->first].step;
     const uint32_t v = vpps_operand_of(&w->s, x, 0)->value, item_words = w->item_words[g - w->s.list];
-    const bool one = g->n == 1 && x->n == 1; /* a loop may compute tiles of a single product of one vector */
+    const bool one = g->n == 1 && x->n == 1; /* one product, by one matrix: a loop can go over its rows */
     for (uint32_t first = 0, turns; first < n; first += turns * most) {
         const vpps_fragment *f = fragment_of(w, &tiles[first], v, 0);
         turns = one ? adjacent_tiles(w, &tiles[first], n - first, v) / most : 1;
@@ -303,8 +303,8 @@ static bool put_all_tiles(const work *w, const vpps_segment *g) {
     return true;
 }
 
-/* Writes code that computes all rows of a class of products, some rows at a time. If weights are read from memory and products are not
- * wide, few rows are computed at a time, so that registers hold sums of several vertices and each weight is read once for all of them. */
+/* Writes code that computes all rows of the products of one class (class_of), up to MOST at a time: MOST_STREAMED if
+ * weights are read from memory, so that a weight is read once for several vertices, whose sums are in registers. */
 static void put_passes(const work *w, const vpps_segment *g, uint32_t class, output *outputs) {
     enum { MOST = 32, MOST_STREAMED = 8, MOST_WIDE = 40 };
     const uint32_t blocks = is_wide(w) ? 1 : class;
@@ -362,7 +362,6 @@ static const char *const begin_body =
     ", [&](unsigned i, unsigned e, unsigned element) {\nconst unsigned item = first_item + i;\n";
 static const char *const end_body = "});\n";
 
-/* Writes the declaration of vV, element e of product V. */
 static void put_value(const work *w, uint32_t v, const vpps_segment *products, const char *item) {
     if (is_short(w, v))
         put_short_sum(w, v);
@@ -396,7 +395,7 @@ static void put_sums(const work *w, const vpps_segment *g) {
     }
 }
 
-/* Returns whether products process all vertices of a tile at once. */
+/* Returns whether products are computed for all vertices of a tile (vertices that a CTA takes together) at once. */
 static bool is_whole_tile(const work *w) { return !w->lists && w->chunk >= w->tile; }
 
 bool vpps_can_join(const work *w, uint32_t segment) {

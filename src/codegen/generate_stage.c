@@ -1,9 +1,10 @@
-/* generate_stage.c - writes a stage as a C++ function of the kernel, one segment (segments.h) after the other. */
+/* generate_stage.c - writes a stage (part of a cell) as a C++ function, by segments (steps that run together). */
 #include "codegen/generate_stage.h"
 
 typedef vpps_stage_work work;
 
-/* Writes code for a segment (list) of products. If the next segment adds up their partial sums, that segment's loads precede the products. */
+/* Writes code for matrix products. If the next steps add up all warps' sums of them, these steps' loads of other
+ * operands are written first. loaded: scratch memory, a byte per value of the cell. */
 static bool put_products(work *w, const vpps_segment *g, uint8_t *loaded) {
     const bool joined = vpps_can_join(w, w->segment);
     if (joined) {
@@ -32,7 +33,7 @@ static bool put_segment(work *w, const vpps_segment *g, uint8_t *loaded) {
 /* Chooses a tile's number of vertices, where slots (buffers of values) lie, and the shared memory for copies of operands. */
 static void choose_room(work *w, vpps_stage_room *room) {
     enum { WORDS = 6144, MOST = 32, LISTS_TILE = 8, LIMIT = 12288, PART_WORDS = 4096 };
-    /* LEAST_WORDS: least words of shared memory for tiles, if vectors are copied there, too; PASS: vectors that one mma multiplies */
+    /* LEAST_WORDS: words of shared memory that copies of vectors leave for values; PASS: vectors of one mma */
     enum { LEAST_WORDS = 3072, PASS = 16 };
     const bool wide = w->g->plan->residents.wide_words > 0;
     const uint32_t most = wide ? VPPS_WIDE_ITEMS : MOST;
@@ -74,8 +75,8 @@ static void put_rows(const work *w) {
     }
 }
 
-/* Writes declarations of where the task's items (vertices, list members) store values that only forward or only backward uses (`pass_record`)
- * and gradients that they compute for inputs (cK): the word at which item 0 would lie, though the task may begin at a later item. */
+/* Writes declarations of where vertices (or list members) store values that only forward or only backward uses, in
+ * pass_record, and gradients for inputs, in c0, c1, .. Each is the place of vertex 0, even if a task begins later. */
 static void put_places(const work *w) {
     const uint32_t pass_record = w->c->kept_words[vpps_pass_record(w->c, w->s.stage)];
     bool contributes = false;
@@ -128,7 +129,7 @@ static void put_share(const work *w) {
     fputs(by_work ? "; });\n" : ");\n", w->out);
 }
 
-/* Writes a stage's function. `room`: the memory that the function needs. Returns false if out of memory. */
+/* Writes the function of a stage (part of a cell). loaded: scratch memory, a byte per value. false: out of memory. */
 static bool put_stage(work *w, uint32_t number, const vpps_stage_room *room, uint8_t *loaded) {
     bool ok = true;
     fputs("\n/* cell ", w->out);
@@ -150,7 +151,7 @@ static bool put_stage(work *w, uint32_t number, const vpps_stage_room *room, uin
             room->tile);
     put_tile(w, room);
     for (w->segment = 0; w->segment < w->s.n && ok; w->segment++) {
-        const vpps_segment *g = &w->s.list[w->segment]; /* `barriers`: how many barriers precede the segment */
+        const vpps_segment *g = &w->s.list[w->segment];
         if (w->segment && g->barriers != g[-1].barriers) fprintf(w->out, "__syncthreads();\n");
         ok = put_segment(w, g, loaded);
     }

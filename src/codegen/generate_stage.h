@@ -1,4 +1,4 @@
-/* generate_stage.h - interfaces between the files that generate the code of a stage (part of a cell), by segments (segments.h).
+/* generate_stage.h - interfaces of files that generate a stage (part of a cell) by segments (steps that run together).
  *
  *   generate_places.c    expressions for elements of values and for numbers; stores
  *   generate_products.c  segments of products whose rows VPs (virtual processors, CTAs) divide
@@ -16,23 +16,23 @@ typedef struct vpps_stage_work {
     vpps_segments s;
     FILE *out;
     uint32_t segment, tile;
-    bool lists;          /* whether some values belong to list members */
-    bool joined;         /* whether the segment adds up the partial sums of the products before it */
-    bool loaded_early;   /* whether a `joined` segment's operands are loaded before the products run */
+    bool lists;          /* whether some values belong to members (nodes that a vertex reads) of a list input */
+    bool joined;         /* whether the elementwise steps being written also add up sums of the products before */
+    bool loaded_early;   /* whether steps that add up products' sums load other operands before the products */
     uint32_t chunk;      /* number of vertices or list members that a product handles at a time */
     uint32_t part_words; /* words of shared memory for the warps' partial sums of products */
     /* Vectors that products read are copied to copy_buffers buffers in shared memory, each for VPPS_COPY_ITEMS items (vertices or list
      * members). copies_at: first word of the buffers, after the weights. */
     uint32_t copies_at;
-    uint32_t copy_words; /* words of shared memory that the buffers together may take */
+    uint32_t copy_words; /* most words of shared memory for copies of the vectors that products read */
     uint32_t copy_buffers;
-    uint32_t copy_item_words; /* words of a buffer per vertex or list member; 0: no vector is copied */
-    uint32_t *copy_at;        /* for each value: where its copy begins among a vertex's copies; VPPS_NONE: not copied */
+    uint32_t copy_item_words; /* words of copied vectors per vertex or list member; 0: no vector is copied */
+    uint32_t *copy_at;    /* each value's first word among a vertex's vectors copied for products; VPPS_NONE: no copy */
     uint32_t *part_at;    /* for each product: where the partial sums of its rows begin among a vertex's partial sums */
-    uint32_t *item_words; /* for each segment: words of its products' partial sums, for one vertex or list member */
+    uint32_t *item_words; /* for each segment (steps that run together): words of a vertex's partial sums of products */
 } vpps_stage_work;
 
-/* Returns the number of partial sums of each product of the stage (vpps_program_step.product.shares); 1: none is in partial sums. */
+/* Returns how many CTAs divide the columns of each product of a stage (part of a cell), each for a partial sum. */
 static inline uint32_t vpps_stage_shares(const vpps_stage_work *w) {
     return vpps_shares_of(&w->c->values[w->c->order[w->c->stages[w->s.stage].first]]);
 }
@@ -64,7 +64,7 @@ bool vpps_made_in_loop(const vpps_stage_work *w, uint32_t v);
 
 /* Writes a C expression for an element of a value in memory. `item` numbers the vertex or list member within the tile. */
 void vpps_put_memory(const vpps_stage_work *w, uint32_t v, const char *item, const char *element);
-/* Writes a C expression for an element of a value in its slot (buffer of the stage). */
+/* Writes a C expression for an element of value v in its slot, a buffer in shared or scratch memory. */
 void vpps_put_slot(const vpps_stage_work *w, uint32_t v, const char *item, const char *element);
 /* Writes a C expression for an element of value v. in_slot: the element's number if v has a slot (a buffer, perhaps of only some rows of
  * v); in_memory: the element's number otherwise. */
@@ -99,8 +99,8 @@ void vpps_store_in_memory(const vpps_stage_work *w, uint32_t v, const char *from
 /* Writes code that stores the thread's element of value v in v's slot (buffer) and in memory, wherever later code reads it. */
 void vpps_store_made(const vpps_stage_work *w, uint32_t v);
 
-/* Writes code that stores an element of product v, the total of all partial sums, in v's slot (buffer) and in memory. A later segment
- * (after a barrier) stores a `late` value in memory instead. */
+/* Writes code that stores an element of product v, the total of all partial sums, in v's buffer (slot) and in memory.
+ * In memory, a `late` product is stored by later steps, after a barrier, as it overwrites a value that others read. */
 static inline void vpps_store_finished(const vpps_stage_work *w, uint32_t v) {
     if (w->s.late[v]) {
         vpps_store_in_slot(w, v);
@@ -111,8 +111,8 @@ static inline void vpps_store_finished(const vpps_stage_work *w, uint32_t v) {
 
 /* ---- generate_elements.c */
 
-/* Writes code that loads the other operands of an elementwise segment, which adds up products' partial sums, before the products run.
- * Writes none unless the CTA has a thread for each element. Returns whether code was written. */
+/* g: elementwise steps that add up the warps' sums of products. Writes code that loads g's other operands before the
+ * products run; none unless the CTA has a thread for each element. Returns whether code was written. */
 bool vpps_put_early_loads(const vpps_stage_work *w, const vpps_segment *g, uint8_t *loaded);
 
 /* Writes the code of an elementwise segment (list of steps). `loaded` is scratch memory, a byte for each value of the cell. */
@@ -122,7 +122,7 @@ void vpps_put_elements(const vpps_stage_work *w, const vpps_segment *g, uint8_t 
 
 /* Writes code for an instruction over whole vectors, such as softmax. */
 void vpps_put_whole(const vpps_stage_work *w, const vpps_program_step *s);
-/* Writes code for an instruction over all members of each vertex's list. */
+/* Writes code for an instruction (such as softmax) over the members of each vertex's list: the nodes that it reads. */
 void vpps_put_lists(const vpps_stage_work *w, const vpps_program_step *s);
 /* Writes code for a product that one virtual processor (CTA) computes alone, with a whole matrix, which it reads in memory. */
 void vpps_put_matrices(const vpps_stage_work *w, const vpps_program_step *s);
@@ -136,13 +136,13 @@ bool vpps_place_products(const vpps_stage_work *w);
  * vertex, or for one member of a list input, are adjacent. */
 void vpps_place_copies(vpps_stage_work *w, const vpps_segment *g);
 
-/* Returns whether the segment after segment number `segment`, which has products, can add up the products' partial sums. It must be an
- * elementwise segment in which each thread reads the products only at the element that it computes. */
+/* Returns whether segment number `segment` (steps that run together) is products whose partial sums the next segment
+ * can add up: elementwise steps in which a thread reads the products only at the element that it computes. */
 bool vpps_can_join(const vpps_stage_work *w, uint32_t segment);
 
 /* Writes the code of segment g, whose steps are matrix products. If `joined` is false, the code also adds up the warps' partial sums of the
  * products; otherwise the next segment does. Returns false if out of memory. */
 bool vpps_put_products(vpps_stage_work *w, const vpps_segment *g, bool joined);
 
-/* Writes declarations of variables, one per product of segment `products`: the thread's element, added up from partial sums. */
+/* Writes the declaration of a variable for each product: the thread's element, the total of all warps' partial sums. */
 void vpps_put_joined(const vpps_stage_work *w, const vpps_segment *products);

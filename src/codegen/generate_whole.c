@@ -4,7 +4,7 @@
 
 typedef vpps_stage_work work;
 
-/* Writes a call of `function` (term, finish or value) of an instruction (isa/whole.def), for element k of the operands. */
+/* Writes a call, for element k, of an instruction's function term (summed up), finish (of the sum), value (result). */
 static void put_call(const work *w, const vpps_program_step *s, const char *function) {
     uint32_t tensor = 0, scalar = 0;
     fprintf(w->out, "vpps_%s_%s(totals", function, vpps_instructions[s->run.of.opcode].name);
@@ -115,8 +115,8 @@ void vpps_put_lists(const work *w, const vpps_program_step *s) {
     fprintf(w->out, "});\n");
 }
 
-/* Writes code for a product of a matrix and a vector that one CTA computes: a call of a template with a function of element i. The function
- * returns the product's sum, and sets its argument `start` to the number to which the template adds the sum. */
+/* Writes a call by which one CTA computes products of matrices and a vertex's vectors. Its argument is a lambda that
+ * returns the sum for element i of the result (or a lane's part of it), and sets `start` to what is added to it. */
 void vpps_put_matrices(const work *w, const vpps_program_step *s) {
     const bool transposed = s->product.transposed;
     const uint32_t words = vpps_operand_words(&s->to);
