@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <sched.h>
 
-/* Returns whether a comma-separated list contains the word. */
 static bool lists(const char *list, const char *word) {
     const size_t n = strlen(word);
     for (const char *at = list; (at = strstr(at, word)); at += n)

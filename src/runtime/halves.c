@@ -1,5 +1,5 @@
-/* halves.c - training steps whose forward and backward are separate calls. The first call runs the batch's script up to a pause.
- * Forward's results stay in the device's memory, so every other call that needs the device is refused until the second call. */
+/* halves.c - training steps whose forward and backward are separate calls. The first call runs the batch's tasks of
+ * forward. Their results stay in device memory, so other calls that need the device fail until the second call. */
 #include "runtime/handle.h"
 
 #include <inttypes.h>

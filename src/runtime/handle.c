@@ -83,13 +83,12 @@ static vpps_handle *new_handle(vpps_model *model, const vpps_options *options, v
     h->stats.processes = vpps_communicator_size(options->communicator);
     h->infers = snapshot != NULL;
     if (snapshot) h->snapshot = vpps_snapshot_share(snapshot);
-    if (snapshot) h->options.optimizer = (vpps_optimizer){.kind = VPPS_SGD}; /* inference has no optimiser state */
+    if (snapshot) h->options.optimizer = (vpps_optimizer){.kind = VPPS_SGD}; /* inference only: no optimiser state */
     atomic_fetch_add(&model->handles, 1);
     if (!snapshot) atomic_fetch_add(&model->trainers, 1);
     return h;
 }
 
-/* Sets the members of the handle that depend on the device. */
 static vpps_status set_up(vpps_handle *h) {
     h->target = h->device->target;
     /* The policy "share" makes few steps (a cell over some vertices). On a CPU, each step reads the weights; a GPU keeps them on chip. */

@@ -45,8 +45,8 @@ struct vpps_handle {
     uint32_t number;           /* number of this handle in the process, counted from 1 */
     /* Copies of the parameters that this handle publishes or, for inference, reads; NULL: no other handle reads this one's parameters. */
     vpps_snapshot *snapshot;
-    bool infers;      /* whether the handle is for inference and reads its parameters from the snapshot */
-    uint64_t version; /* number of the version of the snapshot's parameters that was copied to the device */
+    bool infers;      /* whether the handle only infers, with parameters that a training handle publishes (snapshot) */
+    uint64_t version; /* if it only infers: how often parameters had been published when the device's copy was made */
     vpps_batch *programs[2];
     uint32_t next;       /* index in `programs` of the next batch's script; the other script may be running */
     bool in_flight;      /* whether a training batch is running, or its outcome was not taken yet */
@@ -78,7 +78,8 @@ struct vpps_handle {
  * child of fork(), which has neither the handle's threads nor its GPU. `call` is the public function's name. */
 vpps_status vpps_handle_here(const vpps_handle *h, const char *call);
 
-/* Checks that the handle can be used. Fails as vpps_handle_here, and with STATE between a training step's forward and backward calls. */
+/* Checks that the handle can be used. Fails with ARGUMENT if it is NULL; with STATE in a child of fork(), and between a
+ * training step's forward and backward calls. */
 vpps_status vpps_handle_check(const vpps_handle *h, const char *call);
 
 /* Opens a handle: for training if `snapshot` is NULL, else for inference with the snapshot's parameters. Fails as vpps_handle_create. */
@@ -93,7 +94,6 @@ vpps_status vpps_handle_whole(const vpps_handle *h);
 /* Checks that the handle is for training and usable, and waits for the batch in flight. */
 vpps_status vpps_handle_idle(vpps_handle *h, const char *call);
 
-/* Copies the precision with which the device multiplies matrices to the handle's statistics. */
 void vpps_handle_note_precision(vpps_handle *h);
 
 /* ---- settings.c */
@@ -118,7 +118,8 @@ vpps_status vpps_handle_break(vpps_handle *h, vpps_status status, uint64_t batch
 /* Returns OK, the failure that made the handle unusable, or, once, the failure of the latest training batch. */
 vpps_status vpps_handle_report(vpps_handle *h);
 
-/* Number of profiles (measurements of alternatives): of the device's settings, of numbers of groups (CTAs or threads), of policies. */
+/* Number of choices that are made by timing batches (profiles): the device's settings, the number of groups of CTAs or
+ * threads, and the batching policy (which vertices run together). */
 enum { VPPS_PROFILES = 3 };
 vpps_profile *vpps_profile_of(vpps_handle *h, uint32_t i);
 /* Returns the profile (measurement of alternatives) that is still running, or NULL if all profiles have made their choice. */
@@ -127,9 +128,9 @@ vpps_profile *vpps_handle_profile(vpps_handle *h);
 /* Lets the device take the next setting (such as a variant of the kernel) that its profile measures. Fails as the device's `tune`. */
 vpps_status vpps_handle_tune(vpps_handle *h);
 
-/* Launches the next script (a batch's tasks), for training batch number `batch`, or for vpps_forward if `batch` is 0. A failed launch makes
- * the handle unusable, unless nothing was started. Nothing was started after MEMORY, after POOL on a device that compiles kernels (during a
- * profile the device then takes another kernel), and if the device has set `unstarted`. */
+/* Launches the program (script) that was made last, of training batch number `batch`, or of vpps_forward if `batch` is
+ * 0. A failure makes the handle unusable, unless nothing was started: after status MEMORY; if the device has set
+ * `unstarted`; after POOL on a device that compiles kernels, which takes another one if it still times kernels. */
 vpps_status vpps_handle_launch(vpps_handle *h, uint64_t batch);
 
 /* Starts a batch of the graph. Before that, returns the failure of the preceding batch or sets *stale_loss (may be NULL) to its loss. */
@@ -141,7 +142,6 @@ void vpps_handle_wait(vpps_handle *h, vpps_outcome *out);
 
 /* ---- train.c */
 
-/* Records that a training batch was launched. */
 void vpps_handle_note_flight(vpps_handle *h, uint64_t number, vpps_goal goal);
 
 /* Starts a training batch of the graph, and notes its statistics. Asks also for the values that are to stay on the device. */
@@ -164,14 +164,15 @@ void vpps_handle_ask(const vpps_handle *h, vpps_batch_request *request);
 vpps_status vpps_handle_script(vpps_handle *h, const vpps_target *target, vpps_graph *g,
                                const vpps_batch_request *asked);
 
-/* If the batch just launched has new cells, tells the device which batches are likely next, so that it compiles their kernels: batches with
- * fewer groups of CTAs, and inference on this graph. Does nothing during a profile, whose choices decide which batches follow. */
+/* If the batch just launched has new cells (vertex functions), tells the device which batches are likely next, so that
+ * it compiles their kernels: training in fewer groups of CTAs, and inference on this graph. Does nothing while settings
+ * are still being timed (profile), as the next batches depend on the fastest. */
 void vpps_handle_foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request *launched);
 
 /* Makes the script (tasks) of a training batch without running it. The result is valid until the handle's next call. Fails as vpps_fb. */
 vpps_status vpps_handle_batch(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_batch **out);
 
-/* Makes the script as vpps_handle_batch does, for another device (`target`) and number of groups of virtual processors; 0: its choice. */
+/* Makes a batch's program (script) for another device (`target`) and number of CTA or thread groups (0: automatic). */
 vpps_status vpps_handle_batch_for(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_target *target,
                                   uint32_t groups, const vpps_batch **out);
 

@@ -10,7 +10,7 @@ typedef struct vpps_kept_value {
     vpps_value value;      /* number of the value (vpps_keep); 0: the entry is free */
     uint32_t offset, room; /* in words: the value's offset in device memory, and its size, rounded up */
     uint32_t rows, cols;
-    uint32_t before, after; /* entries of the values beside it; in a free entry, `after` is the next free one, or 0 */
+    uint32_t before, after; /* indices of the neighbours in memory; in a free entry, `after`: the next free one, or 0 */
     bool made;              /* whether a batch that computes the value has been launched */
 } vpps_kept_value;
 
@@ -25,10 +25,10 @@ typedef struct vpps_kept_space {
     vpps_kept_value *values;
     uint32_t n_values;     /* number of elements of `values`; 0: no value was kept yet */
     uint32_t released;     /* first entry of the linked list of free entries; 0: none is free */
-    uint32_t latest;       /* entry after which the search for space starts */
+    uint32_t latest;       /* index of the value after which the search for free memory starts: the one placed last */
     uint32_t first, words; /* the managed range of device memory: first word and number of words */
     uint32_t used_words, n_live;
-    vpps_kept_copy *copies; /* copies to make when the running batch has ended */
+    vpps_kept_copy *copies; /* the running batch's values to copy to their lasting places when the batch has ended */
     uint32_t n_copies;
     /* Nodes of the current request: n_read nodes whose values the host reads, then the nodes whose values stay on the device. */
     vpps_node *nodes;

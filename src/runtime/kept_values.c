@@ -7,7 +7,7 @@
 
 enum { DEFAULT_WORDS = 16 << 20 };
 
-/* Sets *words to the size of the part of the memory pool to reserve for kept values: by the option keep_bytes, or a default. */
+/* Sets *words to how much device memory to reserve for values kept between batches: option keep_bytes, or a default. */
 static vpps_status words_to_take(const vpps_handle *h, uint32_t *words) {
     const uint64_t room = h->target->pool_words - h->target->batch, asked = h->options.keep_bytes / 4;
     if (asked >= room)
@@ -18,7 +18,7 @@ static vpps_status words_to_take(const vpps_handle *h, uint32_t *words) {
     return VPPS_OK;
 }
 
-/* Reserves a part of the device's memory pool for kept values, unless an earlier call did. */
+/* Reserves device memory for values that are kept between batches, unless an earlier call did. */
 static vpps_status need_space(vpps_handle *h) {
     uint32_t words = 0;
     if (h->kept.n_values) return VPPS_OK;
@@ -92,7 +92,7 @@ static vpps_kept_value *find(const vpps_handle *h, const char *call, vpps_value 
     return v;
 }
 
-/* Returns the record of a kept value that nodes of the graph are to read, or NULL after setting the graph's failure. */
+/* Returns the record of a value that an earlier batch left on the device for graph g to read. NULL: g has failed. */
 static const vpps_kept_value *to_read(vpps_graph *g, vpps_handle *h, vpps_value value) {
     VPPS_NEED_OR(NULL, g);
     if (g->status != VPPS_OK) return NULL;

@@ -3,5 +3,4 @@
 
 #include "vpps.h"
 
-/* Writes a line to the options' log function, if there is one. */
 void vpps_log_line(const vpps_options *options, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -1,5 +1,5 @@
-/* places.c - finds the sockets, memory nodes and caches of this machine's CPUs, and chooses CPUs for virtual processors. The
- * kernel's documentation describes the files: "sysfs-devices-system-cpu" and "sysfs-devices-node". A list of CPUs reads "0-3,8". */
+/* places.c - chooses CPUs for worker threads (virtual processors) by sockets, memory nodes and caches. Linux tells
+ * these in files ("sysfs-devices-system-cpu" and "sysfs-devices-node" describe them). A list of CPUs reads "0-3,8". */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* declares sched_getaffinity */
 #endif
@@ -66,7 +66,7 @@ static bool read_list(const reader *r, const char *folder, uint32_t number, cons
     return any;
 }
 
-/* Reads a CPU's list of CPUs from the file `name`, or from old_name, its name in kernels before 5.7. */
+/* Reads the list of CPUs in a CPU's file `name`, or old_name (its name in kernels before 5.7), to r->listed. */
 static bool read_list_of(const reader *r, uint32_t cpu, const char *name, const char *old_name) {
     return read_list(r, A_CPU, cpu, name, r->listed) || read_list(r, A_CPU, cpu, old_name, r->listed);
 }
@@ -75,7 +75,7 @@ static bool read_list_of(const reader *r, uint32_t cpu, const char *name, const 
 
 static void forget(reader *r) { memset(r->known, 0, r->n * sizeof *r->known); }
 
-/* As the value for `give`: the number of the first CPU in the list that was read last. */
+/* A value for the function `give`: each listed CPU's property becomes the number of the first CPU in the list. */
 static const uint32_t FIRST = UINT32_MAX;
 /* Sets a property, given by its offset in vpps_core_place, of all CPUs in the list read last. */
 static void give(reader *r, size_t property, uint32_t value) {

@@ -22,7 +22,6 @@ typedef struct vpps_places {
  * 0, so a machine without /sys counts as one socket with one memory node. Fails with MEMORY. The caller frees out->at. */
 vpps_status vpps_read_places(const char *root, const bool *allowed, uint32_t n, vpps_places *out);
 
-/* Finds the CPUs that this process may run on. */
 vpps_status vpps_places_here(vpps_places *out);
 
 /* Chooses a CPU for each virtual processor (VP): chosen[v] is an index into p->at. Second threads of a core and slow cores come last. VP 0

@@ -11,7 +11,7 @@ static vpps_cache_key key_of(const vpps_graph_kind *kind) {
                             .source_bytes = kind->key_bytes};
 }
 
-/* Returns the learned policy that is stored for this kind of graph; NULL: none is stored, so the caller learns one. */
+/* Returns a stored batching policy (which vertices run together) learned on this kind of graph; NULL: none. */
 static void *read_policy(const vpps_graph_kind *kind, size_t *bytes) {
     const vpps_cache_key key = key_of(kind);
     void *packed = NULL;

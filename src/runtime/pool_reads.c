@@ -24,7 +24,7 @@ static vpps_status read_run(vpps_device *d, uint32_t n, const vpps_pool_copy *re
 
 vpps_status vpps_read_pool(vpps_device *d, const vpps_pointers *to, uint32_t n, vpps_pool_copy *reads) {
     if (to->on_device) return n ? d->table->trade(d, false, n, reads, to->stream) : VPPS_OK;
-    const bool host = d->table->host_vps; /* in host memory a copy has no fixed cost */
+    const bool host = d->table->host_vps; /* copies within host memory need not be merged: starting one costs nothing */
     if (n && !host) qsort(reads, n, sizeof *reads, vpps_by_word);
     for (uint32_t i = 0, next; i < n; i = next) {
         next = i + 1;

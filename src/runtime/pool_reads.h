@@ -10,6 +10,6 @@ vpps_status vpps_read_pool(vpps_device *d, const vpps_pointers *to, uint32_t n, 
 vpps_status vpps_check_array(vpps_device *d, const vpps_pointers *pointers, const float *array, uint32_t words,
                              const char *what);
 
-/* Checks n arrays as vpps_check_array does. arrays[i] will receive the value of nodes[i]. Unknown nodes are no error here. */
+/* Checks that n arrays, for values of nodes, are in device memory if `pointers` say so; ignores unknown nodes. */
 vpps_status vpps_check_outs(vpps_device *d, const vpps_pointers *pointers, const vpps_graph *g, uint32_t n,
                             const vpps_node *nodes, float *const *arrays, const char *what);

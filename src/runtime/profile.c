@@ -4,7 +4,7 @@
 #include "codegen/cache.h"
 #include "runtime/log.h"
 
-/* Makes the key of a text in the disk cache from the text's description `m`. *shapes: part of the key, to be freed. Fails with MEMORY. */
+/* Makes the disk cache's key of the stored choice `m`. *shapes: part of the key, to be freed. Fails with MEMORY. */
 static vpps_status key_of(const vpps_memory *m, char **shapes, vpps_cache_key *key) {
     size_t size = 0;
     *shapes = NULL;
@@ -104,7 +104,7 @@ void vpps_profile_note(vpps_profile *p, bool as_asked, uint64_t nodes, uint64_t 
     if (!vpps_profile_goes_on(p) || !nodes) return;
     const uint32_t i = p->current, batch = p->given[i]++;
     vpps_trial *t = &p->trials[i];
-    if (batch > p->batches) return; /* the candidate was measured often enough; it runs until the next one is ready */
+    if (batch > p->batches) return; /* timed often enough: runs on until the next alternative's kernel is compiled */
     if (batch && as_asked) p->ns[i][t->batches++] = (double)ns / (double)nodes;
     if (batch == p->batches && t->batches) t->ns_per_node = median(p->ns[i], t->batches);
     if (p->one_by_one) return;

@@ -9,28 +9,29 @@ enum { VPPS_MOST_TRIALS = 8, VPPS_TRIAL_BATCHES = 9, VPPS_CANDIDATE_BYTES = 64 }
 /* Identifies a text that is stored on disk for later runs of the program, such as the name of the fastest kernel. */
 typedef struct vpps_memory {
     const char *what;  /* the meaning of the stored text, such as "the fastest kernel" */
-    char machine[512]; /* the machine on which the stored text is valid */
-    /* the stored text is valid for models with matrices of the same names and shapes; NULL: for all models */
+    char machine[512]; /* machine and settings for which the stored text, such as the fastest kernel's name, is valid */
+    /* the stored text is valid for models with matrices of the same names and shapes as this one's; NULL: for all
+     * models */
     const vpps_model *model;
 } vpps_memory;
 
-/* Returns the text that an earlier run stored under *m (malloc'd, owned by the caller), or NULL. */
+/* Returns the text, such as the fastest kernel's name, that an earlier run stored for *m; free() it. NULL: none. */
 char *vpps_recall(const vpps_memory *m);
 /* Stores a text on disk under *m, for vpps_recall in later runs. Fails with MEMORY and as vpps_cache_write; a caller may ignore that. */
 vpps_status vpps_remember(const vpps_memory *m, const char *text);
 
 typedef struct vpps_profile {
-    /* the alternatives that are measured (candidates), each with its measured time */
+    /* alternatives to time, such as variants of a kernel, and their times */
     vpps_trial trials[VPPS_MOST_TRIALS];
     double ns[VPPS_MOST_TRIALS][VPPS_TRIAL_BATCHES]; /* measured times: nanoseconds per graph node */
-    /* for each alternative: number of batches that it has run; its first one does not count, which compiles cells and finds cold caches */
+    /* for each of `trials`: number of its batches so far. The first one, which compiles, is not timed. */
     uint32_t given[VPPS_MOST_TRIALS];
     uint32_t n;       /* number of candidates (alternatives to measure); 0: nothing is to be chosen */
     uint32_t batches; /* number of batches by which each candidate (alternative) is measured */
-    uint32_t current; /* index of the candidate (alternative) that runs the next batch */
+    uint32_t current; /* index in `trials` of the alternative that runs the next batch */
     /* true: alternatives change only by vpps_profile_take; false: they take turns, batch by batch */
     bool one_by_one;
-    bool done;     /* true: the choice is made, and is alternative number `current` */
+    bool done;     /* whether the choice is made: all further batches run with alternative number `current` */
     double margin; /* fraction of the first alternative's time that another one must save to be chosen */
 
     /* Writes an alternative as text, for vpps_recall and vpps_remember. NULL: the choice is not stored. */
@@ -39,7 +40,8 @@ typedef struct vpps_profile {
     const vpps_options *options; /* options whose log gets a line if the choice cannot be stored */
 } vpps_profile;
 
-/* Lists numbers of groups of CTAs or threads as candidates: divisors of n_vps up to `most`; of too many, the smallest and the largest. */
+/* Prepares p to time numbers of groups of virtual processors (CTAs or threads; there are n_vps): divisors of n_vps up
+ * to `most`; of too many divisors, the smallest ones and the largest. */
 void vpps_profile_groups(vpps_profile *p, uint32_t n_vps, uint32_t most);
 
 static inline bool vpps_profile_goes_on(const vpps_profile *p) { return p->n && !p->done; }

@@ -15,8 +15,9 @@ typedef struct vpps_asked {
     vpps_pointers pointers; /* whether the caller's arrays are in the host's or device's memory */
 } vpps_asked;
 
-/* Checks a caller's request and copies it to *a. `given` NULL requests nothing. `loss` is the step's loss, VPPS_NO_NODE
- * if forward and backward are separate calls. `call` names the public function in messages. Fails with ARGUMENT, MEMORY. */
+/* Checks a caller's request, which lists nodes whose values or gradients a step must return, and copies it to *a.
+ * `given` NULL: no nodes. `loss`: the step's loss; VPPS_NO_NODE if forward and backward are separate calls. `call`: the
+ * public function's name for messages. Fails with ARGUMENT, MEMORY. */
 vpps_status vpps_asked_take(vpps_asked *a, const char *call, const vpps_request *given, vpps_node loss);
 
 static inline bool vpps_asked_nodes(const vpps_asked *a) { return a->request.n_values || a->request.n_gradients; }
@@ -29,7 +30,5 @@ void vpps_asked_place(vpps_asked *a, const vpps_batch *b, const vpps_graph *g);
 
 /* Copies all requested results to the caller's arrays after the batch is finished. Fails with the device's error. */
 vpps_status vpps_asked_read(vpps_asked *a, vpps_device *d, float loss);
-/* Copies only the requested values, after forward of the batch. */
 vpps_status vpps_asked_read_values(vpps_asked *a, vpps_device *d);
-/* Copies only the requested gradients, after backward of the batch. */
 vpps_status vpps_asked_read_gradients(vpps_asked *a, vpps_device *d);

@@ -10,7 +10,7 @@ typedef struct table_sums {
 
 struct vpps_row_sums {
     const vpps_model *model;
-    table_sums *tables; /* sums of each lookup table, indexed by parameter */
+    table_sums *tables; /* gradients of each lookup table's entries, summed over batches; indexed by parameter */
 };
 
 vpps_status vpps_row_sums_create(vpps_row_sums **out, const vpps_model *model) {
@@ -35,7 +35,7 @@ void vpps_row_sums_destroy(vpps_row_sums *sums) {
     VPPS_FREE(sums->tables, sums);
 }
 
-/* Reserves room for n more entries in a table's sums. */
+/* Reserves room for the summed gradients of n more entries (rows) of a lookup table. */
 static bool make_room(const vpps_row_sums *sums, vpps_param table, uint32_t n) {
     table_sums *t = &sums->tables[table];
     if (!t->place) t->place = calloc(sums->model->params[table].count, sizeof *t->place);

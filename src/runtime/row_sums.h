@@ -31,5 +31,6 @@ void vpps_row_sums_clear(vpps_row_sums *sums);
 /* Returns the summed gradients of a table (n is 0 if there are none), valid until the next change of the sums. */
 vpps_row_segment vpps_row_sums_of(const vpps_row_sums *sums, vpps_param table);
 
-/* Lists the sums of each table that is not frozen in *segments (grown by VPPS_RESERVE); valid until the next change. Fails with MEMORY. */
+/* Lists in *segments (grown by VPPS_RESERVE) the summed gradients of each lookup table's entries, without frozen
+ * tables; valid until the next change of the sums. Fails with MEMORY. */
 vpps_status vpps_row_sums_list(const vpps_row_sums *sums, vpps_row_segment **segments, uint32_t *n);

@@ -18,7 +18,8 @@ static vpps_status verify_batch(const vpps_target *target, const vpps_batch *b, 
     return status;
 }
 
-/* Returns a batch's number of groups of virtual processors. 0 leaves the choice to the scheduler, also while the device's profile runs. */
+/* Returns into how many groups a batch divides the virtual processors (threads, CTAs). 0: the scheduler chooses, also
+ * while the device still times its settings, such as kernels. */
 static uint32_t groups_for(vpps_handle *h, bool training) {
     if (h->options.groups != VPPS_GROUPS_PROFILE) return h->options.groups;
     return training && h->grouping.n && vpps_handle_profile(h) != &h->device->profile
@@ -64,7 +65,7 @@ static vpps_batch_request complete(vpps_handle *h, const vpps_target *target, co
     return request;
 }
 
-/* Tells in the log, once, that a batch's gradients cannot be accumulated level by level as the user asked. */
+/* Logs once that gradients=accumulate has no effect, as the batch runs in several groups of CTAs or threads. */
 static void tell_deferred(vpps_handle *h, const vpps_batch *b) {
     if (h->options.gradients != VPPS_GRADIENTS_ACCUMULATE || b->n_groups == 1 || h->told_deferred) return;
     vpps_log_line(&h->options,
@@ -92,8 +93,9 @@ vpps_status vpps_handle_script(vpps_handle *h, const vpps_target *target, vpps_g
     return h->options.verify ? verify_batch(target, b, g, &request) : VPPS_OK;
 }
 
-/* Chooses the cells of a batch that is likely to come, and tells the device, which may compile kernels for them. `asked`: how the
- * batch will run graph g. `trained`: for inference, a training batch of the same graph, else NULL. Ignores failures, which will recur. */
+/* Chooses the compiled cells (vertex functions) that a likely batch would run, and tells the device, which may compile
+ * kernels for them. `asked`: how the batch would run graph g. `trained`: for inference, a training batch of the same
+ * graph, else NULL. Ignores failures, which will recur. */
 static void foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request *asked, const vpps_batch *trained) {
     char text[VPPS_MESSAGE_BYTES];
     const uint32_t n_compiled = h->history.n_compiled;
@@ -118,7 +120,7 @@ void vpps_handle_foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request
     if (!vpps_has_news(&h->history, training, &fewer.groups)) return;
     if (fewer.groups && !groups_for(h, training)) foresee(h, g, &fewer, NULL);
     if (training) foresee(h, g, &(vpps_batch_request){.loss = VPPS_NO_NODE}, h->programs[h->next]);
-    vpps_has_news(&h->history, training, &fewer.groups); /* marks the cells just compiled as known */
+    vpps_has_news(&h->history, training, &fewer.groups); /* the next call will not report cells compiled just now */
 }
 
 /* Returns the random key of a batch's dropout masks. Processes have different keys, and so have the calls of vpps_backward between two

@@ -215,7 +215,7 @@ static bool need_rows(vpps_share *s, rows_parcel *r, const uint32_t *counts) {
     return VPPS_RESERVE(r->words, r->n_words + 1);
 }
 
-/* Returns where a table's row numbers begin in a parcel; the rows' gradients follow. */
+/* Returns where a lookup table's row numbers begin in r, a message between processes; the rows' gradients follow. */
 static uint32_t *rows_of_table(const vpps_share *s, const rows_parcel *r, const uint32_t *counts, uint32_t table) {
     uint32_t *at = r->words;
     for (uint32_t t = 0; t < table; t++) at += (size_t)counts[t] * (1 + vpps_entry_elems(s->params, s->tables[t]));
@@ -289,7 +289,7 @@ static vpps_status no_memory(void) {
     return vpps_fail(VPPS_MEMORY, "communicator: out of memory for rows of lookup tables");
 }
 
-/* Makes all processes' sums of table rows the batch's gradients of table entries. counts: number of sums by process and table. */
+/* Lists in batch->segments the table rows' gradients that all processes summed. counts: how many, by process, table. */
 static vpps_status take_segments(vpps_share *s, vpps_shared_batch *batch, const uint32_t *counts) {
     batch->n_segments = 0;
     if (!VPPS_RESERVE(batch->segments, (size_t)s->c->size * s->n_tables + 1)) { return no_memory(); }

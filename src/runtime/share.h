@@ -20,7 +20,7 @@ typedef struct vpps_share vpps_share;
 
 /* Costs of one exchange of gradients between processes, and how evenly the processes were busy before it. */
 typedef struct vpps_share_cost {
-    uint32_t votes; /* sum of the numbers that all processes sent along (vpps_device.vote) */
+    uint32_t votes; /* sum of all processes' vpps_device.vote, numbers that they send along so that all can agree */
     uint64_t exchange_ns, sent_bytes;
     uint64_t fetch_ns;            /* time to fetch entries of sharded tables, before the launch */
     uint64_t slowest_ns, mean_ns; /* from launch to gradients: the slowest process's time; the mean of all */
@@ -44,8 +44,9 @@ typedef struct vpps_shared_batch {
     void *device;
 } vpps_shared_batch;
 
-/* vpps_share_text copies the first process's `text`, of VPPS_SHARE_TEXT bytes, to all processes. Every process calls it once before
- * vpps_share_open, whatever its device. CPUs thus agree on how they compute products. Fails as the communicator does. */
+/* vpps_share_text copies the first process's `text`, of VPPS_SHARE_TEXT bytes, to all processes; each calls it once
+ * before vpps_share_open, whatever its device. A CPU's text tells how it multiplies matrices, so that all compute the
+ * same bits. Fails as the communicator does. */
 enum { VPPS_SHARE_TEXT = 96 };
 vpps_status vpps_share_text(vpps_communicator *c, char text[VPPS_SHARE_TEXT]);
 
@@ -54,15 +55,14 @@ vpps_status vpps_share_text(vpps_communicator *c, char text[VPPS_SHARE_TEXT]);
 vpps_status vpps_share_open(vpps_share **out, const vpps_model *model, const char *machine, vpps_communicator *c);
 void vpps_share_close(vpps_share *s);
 
-/* Returns flags, indexed by parameter: whether the parameter (of a lookup table, any entry) has a gradient. The device sets them for this
- * process before an exchange; afterwards they hold for all processes. */
+/* Returns flags, indexed by parameter: whether the parameter (of a lookup table, any entry) has a gradient. The device
+ * sets them for this process; vpps_share_exchange, which sums gradients over processes, then for all processes. */
 bool *vpps_share_dense(vpps_share *s);
 
 /* Sums the gradients over all processes, each of which must call this function. Fails with MEMORY, with STATE if another process trains
  * something else, and as the communicator does. */
 vpps_status vpps_share_exchange(vpps_share *s, vpps_shared_batch *batch);
 
-/* Returns the costs of the latest batch's exchange. */
 vpps_share_cost vpps_share_cost_of(const vpps_share *s);
 
 /* Returns a hash of the model and its layout, which must be equal in all processes. */

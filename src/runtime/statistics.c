@@ -1,4 +1,4 @@
-/* statistics.c - a handle's statistics, trials, and trace, to which callers may add time spans. */
+/* statistics.c - a handle's statistics, timed alternatives (trials), and trace, to which callers may add time spans. */
 #include "runtime/handle.h"
 
 vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out) {

@@ -13,7 +13,6 @@ typedef struct order {
 static uint32_t first_of(const order *o, uint32_t size, uint32_t rank) {
     return o->first + (rank + size - o->first % size) % size;
 }
-/* Returns how many entries of [first, first + n) process `rank` owns. */
 static uint32_t count_of(const order *o, uint32_t size, uint32_t rank) {
     const uint32_t first = first_of(o, size, rank), end = o->first + o->n;
     return first < end ? (end - 1 - first) / size + 1 : 0;

@@ -30,7 +30,6 @@ void vpps_trace_destroy(vpps_trace *t) {
     VPPS_FREE(t->tracks, t);
 }
 
-/* Counts all recorded events. A virtual processor records only its group's tasks, and so often fewer than memory was reserved for. */
 static uint64_t count_events(const vpps_trace *t) {
     uint64_t n = t->n_launches + t->n_spans;
     for (uint32_t v = 0; v < t->n_tracks; v++) n += t->tracks[v].n;
@@ -189,7 +188,7 @@ static void put_vp(writer *w, uint32_t vp) {
         for (size_t next = at + 1; next < end; phase++) {
             next = put_phase(w, track, k, next, end, phase);
             if (next == end) break;
-            put_task(w, track, &k->notes[next], k->notes[next - 1].end_ns); /* writes the wait at the phase's end */
+            put_task(w, track, &k->notes[next], k->notes[next - 1].end_ns); /* the wait for a barrier after the phase */
             next++;
         }
     }

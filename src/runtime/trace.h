@@ -14,7 +14,7 @@ typedef struct vpps_task_note {
     const vpps_compiled_cell *cell; /* the compiled cell (vertex function) of a STAGE or OUTER task */
     uint32_t kind;                  /* kind of the task; or VPPS_NOTE_BEGIN or VPPS_NOTE_WAIT */
     uint32_t stage;                 /* number of the stage (part of the cell), if the task is a STAGE */
-    uint32_t number;                /* number of the task's vertices (STAGE, OUTER) or of its parameter (ENTRIES) */
+    uint32_t number;                /* tasks STAGE, OUTER: how many vertices; task ENTRIES: index of the lookup table */
 } vpps_task_note;
 
 enum {
@@ -27,7 +27,6 @@ typedef struct vpps_track {
     size_t n;
 } vpps_track;
 
-/* One launch of a batch: its begin, and how long the device took. */
 typedef struct vpps_launch_note {
     uint64_t batch; /* number of the batch; 0: a call of vpps_forward */
     uint64_t begin_ns, device_ns;
@@ -46,7 +45,7 @@ typedef struct vpps_trace {
     uint64_t begin_ns;
     uint64_t limit;    /* maximum number of recorded events */
     uint64_t left_out; /* number of launches that were not recorded for lack of room */
-    bool noting;       /* whether virtual processors (VPs) record the tasks that they run in the current launch */
+    bool noting;       /* whether worker threads (virtual processors) record the tasks they run in the current launch */
     bool full;
     vpps_track *tracks; /* indexed by virtual processor (thread): the list of its recorded tasks */
     uint32_t n_tracks;

@@ -27,7 +27,7 @@ static void count_script(vpps_handle *h, const vpps_graph *g) {
     stats->steps = b->n_steps;
     stats->policy = h->policy->name;
     stats->gradients = vpps_gradient_makers[vpps_profile_current(&h->device->profile)->gradients];
-    /* nothing to measure: all policies would make the same script */
+    /* all batching policies would run this batch's vertices alike, so timing them would tell nothing */
     if (!b->n_choices && vpps_profile_goes_on(&h->batching)) h->batching.n = 0;
     stats->host_ns = h->script_ns;
     stats->total_nodes += g->size;
@@ -78,7 +78,6 @@ vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_
     return VPPS_OK;
 }
 
-/* Waits for the running batch, and copies the requested values and gradients to the caller's arrays. */
 static vpps_status read_asked(vpps_handle *h, const vpps_graph *g) {
     VPPS_TRY(vpps_handle_idle(h, "vpps_backward"));
     vpps_asked_place(&h->asked, h->programs[h->next ^ 1], g);

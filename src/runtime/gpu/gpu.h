@@ -206,8 +206,7 @@ vpps_status vpps_gpu_move(vpps_device *d, vpps_param p, uint32_t which, float *a
 /* ---- kernel.c */
 
 /* Returns the plan from which vpps_specialise makes a kernel with code for these cells. `groups`: number of groups of
- * CTAs (a group holds all weights). `choice`: rows of matrices per warp, threads per CTA, and who computes
- * gradients. */
+ * CTAs (a group holds all weights). `choice`: rows per warp, threads per CTA, who computes gradients. */
 vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, uint32_t groups, const vpps_trial *choice,
                                       const vpps_compiled_cell *const *cells, uint32_t n_cells);
 

@@ -46,7 +46,7 @@ typedef struct cta {
     uint32_t arrived, line;  /* arrived: number of threads at the CTA's barrier; line: the barrier's source line */
     uint32_t finished;       /* finished threads */
     uint32_t interval;       /* number of the interval since the CTA's last barrier (watch.h) */
-    char *statics, *dynamic; /* statics: __shared__ variables while another CTA runs; dynamic: dynamic shared memory */
+    char *statics, *dynamic; /* __shared__ variables, saved while another CTA is simulated; dynamic shared memory */
 } cta;
 
 struct vpps_simt_grid {
@@ -103,7 +103,7 @@ static uint32_t ready_from(const cta *c, uint32_t warp_number) {
     return lowest(after ? after : c->ready_warps);
 }
 
-/* Takes a ready thread of the CTA from its warp's set: of the current warp or the next with one; with a seed, a random one. NULL: none. */
+/* Takes a ready thread of the current warp, else of the next that has any; with a seed, a random one. NULL: none. */
 static thread *take_ready(cta *c) {
     vpps_simt_grid *g = c->grid;
     if (!c->ready_warps) return NULL;
@@ -119,7 +119,7 @@ static thread *take_ready(cta *c) {
     return &w->lanes[lane];
 }
 
-/* Lets another ready thread of the CTA run until thread t, which runs now, is resumed. The caller has put t into a set of its warp. */
+/* Runs other ready threads until t, the running thread, is resumed. The caller has noted in t's warp why t stops. */
 static void hand_over(thread *t) {
     vpps_simt_grid *g = t->cta->grid;
     thread *next = take_ready(t->cta);
@@ -288,7 +288,6 @@ static void watch(vpps_simt_thread *self, const void *address, unsigned bytes, u
     }
 }
 
-/* Returns the kernel's clock: the CPU time of the thread that runs the CTAs. */
 static unsigned long long now_ns(void) { return vpps_thread_ns(); }
 
 /* ---------------------------------------------------------------- threads */
@@ -308,7 +307,6 @@ static void run_thread(void *argument) {
     leave(t, VPPS_OK);
 }
 
-/* Puts all CTAs at their start, before a run. */
 static void prepare(vpps_simt_grid *g) {
     memset(g->warps, 0, (size_t)g->n_ctas * g->n_warps * sizeof *g->warps);
     memset(g->shared, UNWRITTEN, g->n_ctas * g->cta_bytes);
@@ -352,7 +350,6 @@ static vpps_status deadlock(const cta *c) {
         g->n_threads - c->finished, g->n_threads, c->arrived, c->line, where);
 }
 
-/* Reports that the threads of every CTA spin; the message names the first CTA. */
 static vpps_status spinning(const vpps_simt_grid *g, uint32_t alive, uint64_t ns) {
     const cta *c = &g->ctas[g->order[0]];
     const thread *t = NULL;
