@@ -23,7 +23,7 @@ typedef struct vpps_c_writer {
     char *upper;                /* the prefix of all names, in capitals, for constants */
     char (*names)[VPPS_C_NAME]; /* for each parameter: its name in the written C, w_NAME */
     bool *used;                 /* for each parameter: whether the written C names it */
-    uint32_t *output_at;        /* for each output number: its offset in floats in array `out`, in any cell */
+    uint32_t *output_at;        /* for each number of an output: its offset in `out`, in floats; equal in all cells */
     uint32_t n_outputs;         /* number of outputs; output_at[n_outputs] is the end of the last output */
     struct vpps_c_beside {
         uint32_t hash;
@@ -35,13 +35,14 @@ typedef struct vpps_c_writer {
 typedef struct vpps_c_cell {
     const vpps_c_writer *w;
     const vpps_cell_data *cell;
-    vpps_compiled_cell *c;                      /* the cell compiled for inference by one virtual processor */
+    vpps_compiled_cell *c;                      /* the cell compiled for inference on a single thread */
     char name[VPPS_C_NAME], upper[VPPS_C_NAME]; /* name: of the C function, without prefix; upper: in capitals */
     vpps_segments s;
     FILE *out;
     uint32_t segment;
-    bool many;        /* true: a function for many vertices is written beside the function for one vertex */
-    uint32_t *places; /* for each output: offset in `out` or `pushed`; VPPS_NONE: not written by the function */
+    bool many; /* true: a function for many vertices is written beside the function for one vertex */
+    /* for each output: its offset in `out` (results for parents) or `pushed` (other results); VPPS_NONE: not written */
+    uint32_t *places;
     uint32_t out_words, push_words;
     char *body; /* C text of the function's body; the function has only parameters that the body uses */
 } vpps_c_cell;
@@ -54,10 +55,11 @@ vpps_c_text vpps_c_say(const char *format, ...) __attribute__((format(printf, 1,
 
 /* Returns the C expression of an input's element, e.g. "child0[256 + e]". `element` is the C text of the element's number. */
 vpps_c_text vpps_c_input(const vpps_c_cell *x, uint32_t input, const char *element);
-/* Returns the C expression of an element of value v. If v has a value for each list member, the member is number m, C's loop variable. */
+/* Returns the C expression of an element of value v. If each member of a list input (input of any number of nodes) has
+ * a value v, it is that of member m, a loop variable in the written C. */
 vpps_c_text vpps_c_element(const vpps_c_cell *x, uint32_t v, const char *element);
 
-/* Returns the C expression of element e of the cell's output k, e.g. "out[256 + e]" or "pushed[e]". */
+/* Returns the C expression of element e of output k: "out[256 + e]" if parents read the output, else "pushed[e]". */
 vpps_c_text vpps_c_given(const vpps_c_cell *x, uint32_t k);
 
 /* Returns a parameter's C name, e.g. "w_U", or "w_U, w_U_scale" if it has int8 scales. Marks the parameter as used. */

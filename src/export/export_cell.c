@@ -57,10 +57,15 @@ text vpps_c_element(const vpps_c_cell *x, uint32_t v, const char *element) {
 
 /* ---------------------------------------------------------------- what the function takes */
 
-/* Forms of a parameter of a cell's C functions. A cell has a function for one vertex; many cells also have one for many vertices.
- * ONE: a parameter of the function for one vertex; DEFINED: the same in a definition that calls the function for many. MANY: a
- * parameter of the function for many. CALL: an argument of that call. VERTEX: a variable in the loop over vertices r. */
-typedef enum parameter_form { ONE, DEFINED, MANY, CALL, VERTEX } parameter_form;
+/* Places of a parameter such as child0 in the written C: in functions for ONE or for MANY vertices (applications of the
+ * cell), and, where the function for one calls the function for many, in its definition (DEFINED) and the CALL. */
+typedef enum parameter_form {
+    ONE,     /* const float *restrict child0 */
+    DEFINED, /* const float *child0 */
+    MANY,    /* const float *const *child0_of */
+    CALL,    /* &child0 */
+    VERTEX   /* const float *restrict child0 = child0_of[r]; in the loop over vertices r */
+} parameter_form;
 
 typedef struct parameter_list {
     FILE *out;
@@ -69,7 +74,6 @@ typedef struct parameter_list {
     const char *in;      /* C text of the function's body; only parameters that the body names are written */
 } parameter_list;
 
-/* Returns whether a C text contains a name as a whole word. */
 static bool names(const char *in, const char *name) {
     const size_t len = strlen(name);
     for (const char *at = in; (at = strstr(at, name)); at += len) {
@@ -121,7 +125,8 @@ static void put_parameters(const vpps_c_cell *x, FILE *out, parameter_form form,
 #undef ALONE
 }
 
-/* Declares the C variables tN (values that pass from loop to loop): all or, in the loop over vertices r, those that `block` names. */
+/* Declares the C variables tN, which keep value N from one loop to the next. `block`: C text of a loop's body over
+ * vertices r, for which only the variables that it names are declared; NULL: declares all. */
 static void put_slots(const vpps_c_cell *x, FILE *out, const char *block) {
     for (uint32_t v = 0; v < x->c->n_values && x->s.made_in; v++) {
         const uint32_t axis = x->c->values[v].axis;
@@ -229,7 +234,7 @@ static void put_copy(const vpps_c_cell *x, uint32_t k, text from) {
             from.at);
 }
 
-/* Writes what a cell's function does where the condition does not hold: it copies inputs, or zeros, to `out`. */
+/* Writes C for vertices whose condition (vpps_condition) does not hold: copies inputs, or zeros, to `out`. */
 static void put_condition(const vpps_c_cell *x) {
     const vpps_cell_data *d = x->cell;
     if (!d->condition.there || x->push_words) return;
@@ -274,7 +279,7 @@ static void put_function(const vpps_c_cell *x, FILE *out, parameter_form form, c
     fputs(end, out);
 }
 
-/* Writes a function of many vertices, and a function of one vertex that calls it; or only a function of one vertex. */
+/* Writes the cell's C functions: for many vertices and for one, which calls the former (x->many), or only for one. */
 static void put_functions(const vpps_c_cell *x) {
     put_function(x, x->out, x->many ? MANY : ONE, ") {\n");
     put_checks(x);

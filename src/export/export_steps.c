@@ -122,8 +122,8 @@ static text listed(cell *x, const vpps_program_step *s, uint32_t i) {
     return o->access == VPPS_ACCESS_MEMBERS ? at(x, o, "e") : own(x, s, i);
 }
 
-/* Writes a C statement that adds operand i to a sum. In a weighted sum, an operand's weight is an element of one vector, or a scalar for each list
- * member. */
+/* Writes a C statement that adds operand i to a sum. A weight is the next element of a vector of weights; for a list
+ * input's members, the scalar of member m. */
 static void put_next(cell *x, const vpps_program_step *s, uint32_t i) {
     const uint32_t v = s->to.value;
     binding b[3] = {{"a", vpps_c_say("v%u", v)}, {"x", listed(x, s, i)}, {"w", vpps_c_say("0.0f")}};
@@ -143,7 +143,7 @@ static void make_fold(cell *x, const vpps_program_step *s) {
     fprintf(x->out, "float v%u = 0.0f;\n", v);
     if (s->run.weights && operand(x, s, 0)->access != VPPS_ACCESS_MEMBERS) fprintf(x->out, "size_t number%u = 0;\n", v);
     each_listed(x, s, s->run.weights, put_next);
-    /* true: the sum itself is the result, without a further formula */
+    /* formula "a": the sum needs no further step */
     if (strcmp(formulas[s->run.of.opcode].made, "a") == 0) return;
     fprintf(x->out, "v%u = ", v);
     put_formula(x->out, formulas[s->run.of.opcode].made, b, 2);
@@ -200,8 +200,8 @@ static void make_argmax(cell *x, const vpps_program_step *s) {
             v, n, n, at(x, o, "k").at, v, n);
 }
 
-/* Returns the C expression of an element of an operand's slice of rows. If over_list, the operand is a stack of all list members, and the slice is
- * the rows of member m. */
+/* Returns the C expression of an element of a slice, i.e. of some rows of operand 0. If over_list, operand 0 stacks the
+ * values of a list input's members, and the slice is those of member m, the C loop's variable. */
 static text slice(cell *x, const vpps_program_step *s) {
     const vpps_operand *o = operand(x, s, 0);
     const uint32_t rows = s->to.rows;
@@ -324,7 +324,7 @@ static vpps_status put_elements(cell *x, const vpps_segment *g) {
 
 /* Returns the name of argument number k, not counting t, in a list of arguments of whole.def, such as "(vpps_totals t, float x)". */
 static text argument_name(const char *arguments, uint32_t k) {
-    for (uint32_t i = 0; i <= k; i++) arguments = strchr(arguments, ',') + 2; /* skips t and the k arguments after t */
+    for (uint32_t i = 0; i <= k; i++) arguments = strchr(arguments, ',') + 2; /* skips the first, t, and k others */
     const char *name = strchr(arguments, ' ') + 1;
     return vpps_c_say("%.*s", (int)strcspn(name, ",)"), name);
 }

@@ -110,7 +110,6 @@ vpps_status vpps_constituents_cut(vpps_constituents *c) {
 
 /* ---------------------------------------------------------------- reading, in one pass without recursion */
 
-/* A node whose bracket is not closed yet. */
 typedef struct open_node {
     uint32_t label, n_children;
     size_t first; /* number of the first node in this node's subtree */

@@ -34,7 +34,6 @@ static vpps_status split_line(const tree_reader *r, const vpps_line *line, vpps_
     return vpps_text_fail(r->t, line->begin, "the 10 columns of CoNLL-U, with tabs between", found);
 }
 
-/* Parses a whole number less than 2^32 - 1. */
 static bool parse_number(vpps_word c, uint32_t *value) {
     uint64_t v;
     if (!vpps_text_whole_number(c.at, c.at + c.len, UINT32_MAX - 1, &v)) return false;

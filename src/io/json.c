@@ -11,7 +11,7 @@ typedef struct parser {
     vpps_json *out;
     char *at, *end;
     const char *expected; /* the syntax that was expected but not found; NULL: no failure */
-    bool memory, foreign; /* memory: whether memory ran out; foreign: whether vpps_json_parse_foreign runs */
+    bool memory, foreign; /* memory: memory ran out; foreign: takes other programs' repeated keys, NULs, big integers */
     bool nul;             /* whether the latest string contains a NUL */
 } parser;
 
@@ -173,7 +173,6 @@ static size_t add_value(parser *p) {
     return p->out->n++;
 }
 
-/* Checks that an object's keys are unique. */
 static bool check_keys(parser *p, const vpps_json_value *object) {
     const char **keys = malloc((object->n + 1) * sizeof *keys);
     if (!keys) {

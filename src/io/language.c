@@ -40,7 +40,7 @@ typedef struct token {
  * phrase. */
 typedef struct rule {
     uint8_t phrase, weight;
-    uint8_t n, last; /* n symbols; symbol number `last`, from 1, goes to the translation's end (0: no symbol does) */
+    uint8_t n, last; /* n symbols; last: which of them, from 1, comes last in the translation; 0: none moves */
     uint8_t parts[MAX_PARTS];
 } rule;
 
@@ -109,8 +109,8 @@ static void add_rules(generator *g) {
     }
 }
 
-/* Makes the translation of common word number `word`: three letters and u. No two words have the same translation, since 397 has no common
- * divisor with 16 * 5 * 16, the number of such texts. Neighbouring words are 397 texts apart, so that their translations are not alike. */
+/* Invents the translation of word number `word` that is no name: consonant, vowel, consonant, u. 397 has no common
+ * divisor with 16 * 5 * 16, the number of such texts: none is used twice, and successive words get unlike texts. */
 static void coin(uint32_t word, char text[COINED_LETTERS]) {
     static const char consonants[] = "bdfghjklmnprstvz", vowels[] = "aeiou";
     const uint32_t number = word * 397 % (16 * 5 * 16);
@@ -141,7 +141,6 @@ static const rule *draw_rule(generator *g, uint32_t phrase) {
     return r;
 }
 
-/* Moves words begin .. end - 1 of the translation so far to its end. */
 static void move_to_end(generator *g, uint32_t begin, uint32_t end) {
     uint32_t moved[MAX_WORDS + 1];
     const uint32_t n = end - begin, rest = g->n - end;
@@ -175,7 +174,7 @@ static void expand(generator *g, uint32_t what) {
 static void draw_sentence(generator *g) {
     do {
         g->n = 0;
-        expand(g, N_CLASSES); /* expands the first phrase, which is a sentence */
+        expand(g, N_CLASSES); /* symbol N_CLASSES is the grammar's phrase 0, a sentence */
     } while (g->n < MIN_WORDS || g->n > MAX_WORDS);
 }
 

@@ -1,4 +1,4 @@
-/* language.h - the vocabulary and the grammar of the generated language; only language.c includes this file. */
+/* language.h - words and grammar of an artificial language, whose sentences language.c generates as training data. */
 #pragma once
 
 /* Word lists, called classes, with frequent words first. The last N_NAMES classes are lists of syllables, separated by '|'; each word joins

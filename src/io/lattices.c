@@ -1,5 +1,5 @@
-/* lattices.c - lattices in memory: one array each for tags, arcs, and the nodes' first arcs. Reads them from whole numbers, and builds them of a
- * lexicon's words found in sentences of characters. */
+/* lattices.c - lattices in memory: one array each for tags, arcs, and the nodes' first arcs. Reads them from text that
+ * lists them as numbers (vpps_data.h), or builds them of a lexicon's words found in sentences of characters. */
 #include "base/base.h"
 #include "file.h"
 #include "text.h"
@@ -226,10 +226,9 @@ typedef struct number_reader {
     const char *at;
     const char *number;  /* first byte of the latest number */
     const char *counted; /* position up to which line ends have been counted */
-    uint32_t line;       /* line number at `counted`, from 1 */
+    uint32_t line;       /* number of the line, from 1, in which `counted` lies */
 } number_reader;
 
-/* Skips white space and byte order marks. */
 static void skip_space(number_reader *r) {
     const char *before;
     do {

@@ -124,7 +124,7 @@ static vpps_status check_options(generator *g, const vpps_listops *o) {
     if (g->min_leaves > g->max_leaves)
         return vpps_fail(VPPS_ARGUMENT, "listops: expected min_leaves up to max_leaves, found %u and %u", g->min_leaves,
                          g->max_leaves);
-    uint64_t largest = 1; /* leaves of the largest tree: lists have max_arguments arguments, lists if possible */
+    uint64_t largest = 1; /* leaves of the largest tree: lists of max_arguments lists, max_depth deep */
     for (uint32_t level = 0; level < g->max_depth && largest < g->min_leaves; level++)
         largest = 2 + g->max_arguments * largest;
     if (largest < g->min_leaves)

@@ -6,7 +6,6 @@
 
 #define NO_TYPE UINT32_MAX
 
-/* A tag split into letter and type. */
 typedef struct tag_parts {
     char part;     /* letter of the tag: O, B, I, E or S (vpps_chunk_tag) */
     uint32_t type; /* index of the tag's type in `types`; NO_TYPE for O */

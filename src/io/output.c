@@ -186,7 +186,6 @@ vpps_status vpps_output_write(vpps_output *o, const void *bytes, uint64_t n_byte
     return VPPS_OK;
 }
 
-/* Replaces the file at the path by the new file. */
 static vpps_status rename_output(vpps_output *o) {
     if (fsync(o->fd) != 0) return fail_io(o->path, "cannot be flushed to disk");
     if (renameat(o->folder, o->temporary, o->folder, o->place.base) != 0) return fail_io(o->path, "cannot be replaced");

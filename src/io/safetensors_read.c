@@ -202,7 +202,6 @@ static void print_shape(char *text, size_t bytes, uint32_t n_dims, const uint64_
     }
 }
 
-/* Finds a tensor, and checks its dtype and shape. */
 static vpps_status find_f32(const vpps_safetensors *file, const char *name, uint32_t n_dims, const uint64_t *dims,
                             const vpps_safetensors_info **out) {
     const vpps_safetensors_info *info = *out = vpps_safetensors_find(file, name);

@@ -52,7 +52,6 @@ static vpps_status put_metadata(const char *path, FILE *header, const vpps_metad
     return VPPS_OK;
 }
 
-/* Computes a tensor's size in bytes. */
 static vpps_status count_bytes(const char *path, const vpps_safetensors_tensor *t, bool from_source,
                                uint64_t *n_bytes) {
     if (t->n_dims > VPPS_COUNT(t->dims))

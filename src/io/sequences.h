@@ -45,7 +45,7 @@ vpps_status vpps_sentences_add_word(vpps_sentences *s, const char *word, size_t 
  * unless the sentences are labelled. */
 vpps_status vpps_sentences_end(vpps_sentences *s, uint32_t line, uint32_t label);
 
-/* Makes messages about sentence `first` and all later ones, and about their words, name line number `line`. */
+/* Sets the line number that messages name for sentence `first`, all later ones, and their words. */
 void vpps_sentences_set_line(vpps_sentences *s, uint32_t first, uint32_t line);
 
 /* Adds a line of plain text as a sentence, followed by end_word unless that is NULL (vpps_lines). Fails with MEMORY. */
@@ -64,7 +64,7 @@ vpps_status vpps_sentences_read_barred_text(vpps_sentences *s, const char *name,
 
 /* Observations of a reader of columns that a user may want to know. Lines count from 1; 0: there is no such line. */
 typedef struct vpps_columns_seen {
-    /* number of the first line that begins with '#' and was read as a word, but may be a comment: only such lines have its tag */
+    /* number of the first line read as a word that may be a comment: it and all lines with its tag begin with '#' */
     uint32_t odd;
     /* comment lines between words of a sentence. inside: number of the first such line; n_inside: how many there are */
     uint32_t inside, n_inside;
@@ -73,9 +73,10 @@ typedef struct vpps_columns_seen {
     char separator;   /* the byte between columns; a space: any white space */
 } vpps_columns_seen;
 
-/* Reads sentences as vpps_sentences_read_columns_text does, and sets *seen. `records`: the text is from a record, not a file, so that
- * -DOCSTART- is a word, not a mark between documents. The caller sets seen->columns to a preceding text's number of columns; 0: not known.
- * If all lines begin with '#', lines with this number of columns (0: all) are words, the others comments. */
+/* Reads sentences as vpps_sentences_read_columns_text does, and tells in *seen what was found. `records`: the text is a
+ * JSON object's or table row's, so that -DOCSTART- is a word. The caller sets seen->columns to a preceding text's
+ * number of columns; 0: not known. If all lines begin with '#', lines with this number of columns (0: all) are
+ * words. */
 vpps_status vpps_sentences_read_columns_seen(vpps_sentences *s, const char *name, const char *text, size_t len,
                                              const vpps_columns *columns, bool records, vpps_columns_seen *seen);
 

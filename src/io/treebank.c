@@ -131,7 +131,6 @@ vpps_status vpps_treebank_write(const vpps_treebank *tb, uint32_t i, FILE *file)
 
 #define LABEL_MAX 999
 
-/* A node whose bracket is not closed yet. */
 typedef struct open_node {
     int32_t label;
     int32_t left; /* node of the left subtree; -1: the subtree is not complete */
