@@ -397,8 +397,8 @@ static uint32_t choose_teams(const vpps_kernel_plan *plan, const vpps_model *mod
 
 vpps_status vpps_generate_kernel(vpps_kernel_plan *plan, const vpps_model *model, const vpps_pool_plan *pool,
                                  const uint32_t *matrix_at, const vpps_kernel_room *room, char **source) {
-    /* A kernel with more registers for weights, or with wide products in bf16, is lean: threads keep no other values from task to task,
-     * since these values would spill. */
+    /* A kernel with more registers for weights, or for products of many vertices at once in bf16, is lean: threads keep
+     * no other values from task to task, since these values would spill. */
     enum { LEAN_FROM = 96 };
     *source = NULL;
     plan->tile_words = 0;

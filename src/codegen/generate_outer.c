@@ -5,7 +5,7 @@
 
 typedef vpps_outer_work work;
 
-/* Returns whether the outer (a sum of dy x^T or of dy) is the first for its parameter's gradient: sums of dy precede sums of dy x^T. */
+/* Returns whether sum `outer` (of dy x^T or dy) is the first of its parameter's gradient: sums of dy come first. */
 static bool is_first(const work *w, uint32_t outer) {
     const vpps_outer o = vpps_outer_of(w->c, outer);
     for (uint32_t j = 0; j < vpps_n_outers(w->c); j++) {
@@ -20,8 +20,7 @@ uint32_t vpps_outer_added_to(const work *w, uint32_t outer) {
     return is_first(w, outer) ? vpps_outer_of(w->c, outer).param : VPPS_NONE;
 }
 
-/* Returns whether the outer (sum of dy x^T or of dy) is the gradient of a matrix that a cell reads as a value (vpps_parameter), not to
- * multiply with it. */
+/* Returns whether sum `outer` is the gradient of a matrix that a cell reads as a value, not to multiply with it. */
 static bool is_whole_matrix(const work *w, uint32_t outer) {
     const vpps_outer o = vpps_outer_of(w->c, outer);
     return !o.x && w->g->model->params[o.param].kind == VPPS_MATRIX;
@@ -163,7 +162,7 @@ static void put_vectors(const work *w) {
     fprintf(w->out, "}\n");
 }
 
-/* Adds an outer (a sum of dy x^T) to a group of outers. Returns false if the group is full or must not be computed with the outer. */
+/* Adds a matrix's gradient (a sum of dy x^T) to g. Returns false if g is full or cannot take this gradient. */
 static bool join_group(const work *w, group *g, uint32_t outer) {
     const vpps_outer o = vpps_outer_product_of(w->c, outer);
     if (o.dy->cols != 1 || o.x->cols != 1 || o.dy->axis != o.x->axis || g->n == VPPS_MOST_OUTERS) return false;
@@ -212,8 +211,8 @@ static void put_whole_matrices(const work *w) {
     }
 }
 
-/* Writes code that packs the vectors dy and x of matrices' gradients dy x^T for cuBLAS (packing.h). A task's word `pass_record` is an
- * address in the script, where one word for each operand of the cell says where the operand's packed vectors go. */
+/* Writes code that copies (packs) the vectors dy and x of matrices' gradients dy x^T for cuBLAS (packing.h). A task's
+ * word `pass_record` is the place in the batch's program of a list that says where each packed vector goes. */
 static void put_packing(const work *w) {
     for (uint32_t number = 0; number < vpps_packed_operands(w->c); number++) {
         const vpps_operand *o = vpps_packed_operand(w->c, number);

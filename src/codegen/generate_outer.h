@@ -5,7 +5,7 @@
 #include "codegen/generate_work.h"
 
 enum {
-    VPPS_MOST_OUTERS = 32,   /* most "outers" (sums of dy x^T or dy) that are computed together */
+    VPPS_MOST_OUTERS = 32,   /* most gradients (sums of dy x^T or dy) that are computed together */
     VPPS_OUTER_COLUMNS = 32, /* columns of a matrix in a block; teams of CTAs divide the blocks */
 };
 
@@ -18,8 +18,8 @@ typedef struct vpps_outer_work {
     uint32_t shared_words; /* words of shared memory that the function needs so far */
 } vpps_outer_work;
 
-/* If the outer (a sum of dy x^T or dy) is the first that is added to its parameter's gradient, returns the parameter: the kernel overwrites
- * the gradient unless earlier cells have added to it. Returns VPPS_NONE for later outers, which always add to the gradient. */
+/* If sum `outer` (of dy x^T or dy) is the first of its parameter's gradient, returns the parameter: the sum overwrites
+ * the gradient, unless earlier cells have added to it. Returns VPPS_NONE for later sums, which are always added. */
 uint32_t vpps_outer_added_to(const vpps_outer_work *w, uint32_t outer);
 
 /* Returns whether a matrix's gradient (a sum of products dy x^T) has so few rows that CTAs divide columns, not rows. */

@@ -28,7 +28,7 @@ typedef struct strip {
     uint32_t x, first, end, slot, slots;
 } strip;
 
-/* A tile: eight rows of the gradient that an outer (a sum of dy x^T) adds to. */
+/* A tile: eight rows of gradient `outer` (a sum of outer products dy x^T); `number` counts the gradient's tiles. */
 typedef struct row_tile {
     uint32_t outer, number;
 } row_tile;
@@ -41,8 +41,8 @@ static bool share_columns(const strips *all, uint32_t i, uint32_t j) {
            vpps_outer_is_low(all->w, all->outers[i]) == vpps_outer_is_low(all->w, all->outers[j]);
 }
 
-/* Several sums dy x^T may have the same x; `x` is the number of the first of these sums. Finds tile (eight rows of dy) number k of all
- * tiles that are multiplied with this x. Returns false if there are fewer tiles. */
+/* x: number of the first of all gradients (sums of outer products dy x^T) with one x. Finds number k of all tiles
+ * (eight rows each) of these gradients. Returns false if there are fewer tiles. */
 static bool find_tile(const strips *all, uint32_t x, uint32_t k, row_tile *out) {
     for (uint32_t i = x; i < all->n; i++) {
         const uint32_t tiles = (vpps_outer_rows(all->w, all->outers[i]) + TILE - 1) / TILE;
@@ -56,7 +56,7 @@ static bool find_tile(const strips *all, uint32_t x, uint32_t k, row_tile *out) 
 
 static uint32_t most_tiles(const strips *all) { return vpps_max_u32(1, TILE_THREADS / all->w->g->plan->threads); }
 
-/* Moves strip s (tiles of eight rows of dy that are multiplied with one x) to the next x. Returns false after the last x. */
+/* Moves strip s (rows of gradients dy x^T with one x) to the next x. Returns false after the last x. */
 static bool next_x(const strips *all, strip *s) {
     bool seen = true;
     while (seen && ++s->x < all->n) {
@@ -67,8 +67,8 @@ static bool next_x(const strips *all, strip *s) {
     return !seen;
 }
 
-/* Moves s to the next strip (tiles of dy that are multiplied with the same vector x) that has all->tiles tiles; {0} precedes the first
- * strip. Returns false after the last strip. */
+/* Moves s to the next strip (rows of gradients dy x^T with one x) with all->tiles tiles of eight rows; {0} precedes the
+ * first strip. Returns false after the last strip. */
 static bool next_strip(const strips *all, strip *s) {
     row_tile t;
     s->slot += s->slots;
@@ -85,7 +85,7 @@ static bool is_among(const strips *all, const strip *s) {
     return s->slot < all->end && s->slot + s->slots > all->first;
 }
 
-/* Returns whether warps of both strips (tiles that are multiplied with one x) can run the same code, except for the address of x. */
+/* Returns whether warps can run the same code for both strips (rows of gradients dy x^T with one x), except for x. */
 static bool are_alike(const strips *all, const strip *a, const strip *b) {
     const vpps_operand *x = outer_of(all, a->x).x, *other_x = outer_of(all, b->x).x;
     if (x->rows != other_x->rows || vpps_is_kept_in_parts(all->w->g, all->w->c, x->value) !=
@@ -100,7 +100,7 @@ static bool are_alike(const strips *all, const strip *a, const strip *b) {
     return true;
 }
 
-/* Writes the C++ type of strip s (tiles of eight rows of dy, multiplied with one x): its columns, and where each tile's gradient lies. */
+/* Writes the C++ type of strip s (rows of gradients dy x^T with one x): x, its columns, and where the gradients lie. */
 static void put_strip(const strips *all, const strip *s) {
     const vpps_outer_work *w = all->w;
     row_tile t;

@@ -8,7 +8,7 @@
 
 enum {
     MOST_UNITS = 256,
-    MOST_SLOTS = 12, /* most rows of dy per unit of work; a thread computes four sums for each row */
+    MOST_SLOTS = 12, /* most rows of gradients in a unit of work; a thread computes four columns of each */
     /* Number of vectors that are loaded at the same time. Vectors after the last one have dy = 0, so no loop is needed for a remainder. */
     AT_ONCE = 4,
     MOST_PARTS = 16,
@@ -39,7 +39,7 @@ typedef struct tiles {
     uint32_t x_of[VPPS_MOST_OUTERS], list_of[VPPS_MOST_OUTERS];
     /* Rows of all gradients dy x^T with one x are numbered: each gradient's first row; the number of rows per x. */
     uint32_t slot_of[VPPS_MOST_OUTERS], n_slots[VPPS_MOST_OUTERS];
-    uint32_t slots; /* most rows of dy per unit of work */
+    uint32_t slots; /* most rows of gradients in a unit of work */
     unit units[MOST_UNITS];
     uint32_t n_units;
 } tiles;
@@ -93,7 +93,7 @@ static uint32_t list_words(const tiles *t, uint32_t list) {
     return (t->n_slots[list] + t->slots - 1) / t->slots * vpps_quads_up(t->slots);
 }
 
-/* Orders units of work (columns of one x times rows of dy) for qsort: most rows first, so that units of a pass have similar numbers of rows. */
+/* Orders units of work (rows and columns of gradients) for qsort: most rows first, so that a pass has similar units. */
 static int by_slots(const void *a, const void *b) {
     const unit *x = a, *y = b;
     if (x->n != y->n) return x->n < y->n ? 1 : -1;
@@ -102,7 +102,7 @@ static int by_slots(const void *a, const void *b) {
     return x->block > y->block ? 1 : -1;
 }
 
-/* Lists the units of work: columns of one x times at most `slots` rows of dy. Returns false if there would be too many. */
+/* Lists the units of work: some columns of at most `slots` rows of gradients. Returns false if there are too many. */
 static bool find_units(tiles *t, uint32_t slots) {
     t->slots = slots;
     t->n_units = 0;
@@ -165,8 +165,8 @@ static void set_lanes(tiles *t, uint32_t lanes) {
     t->at_once = t->w->g->plan->threads / lanes;
 }
 
-/* Returns the cost of the products dy x^T of one vertex if a unit of work (some columns of x times some rows of dy, on a few lanes) has at
- * most `slots` rows; UINT32_MAX: impossible. */
+/* Returns the cost of adding one vertex to all gradients (sums of dy x^T) if a unit of work (some columns of some rows,
+ * for a few lanes) has at most `slots` rows; UINT32_MAX: impossible. */
 static uint32_t cost_of(tiles *t, uint32_t slots) {
     pass p = {0};
     uint32_t cost = 0;
@@ -179,8 +179,8 @@ static uint32_t cost_of(tiles *t, uint32_t slots) {
     return cost;
 }
 
-/* A unit of work is some columns of one x times some rows of dy. Chooses the number of lanes that compute a unit, and the most rows of a
- * unit. Returns false if each choice needs too many units or too much shared memory. */
+/* A unit of work is some columns of some rows of gradients. Chooses the number of lanes that compute a unit, and the
+ * most rows of a unit. Returns false if each choice needs too many units or too much shared memory. */
 static bool lay_out(tiles *t) {
     uint32_t best_lanes = 0, best = 0, least = UINT32_MAX;
     find_slots(t);
@@ -223,9 +223,9 @@ static uint32_t outer_of_slot(const tiles *t, uint32_t x, uint32_t slot) {
     return i;
 }
 
-/* Writes two tables. `units` tells for each unit of work (some columns of one x times some rows of dy) where in shared memory the columns
- * and rows lie. `slots` tells for each row of dy to which row of which gradient its products are added. The larger table, `slots`, lies in
- * device memory: rows of large matrices exceed the 64 KiB of constant memory. */
+/* Writes two tables. `units`: for each unit of work (some columns of some rows of gradients dy x^T), where its elements
+ * of x and dy lie in shared memory. `slots`: for each of its rows, which row of which gradient this is. `slots` lies in
+ * device memory, as it may exceed the 64 KiB of constant memory. */
 static void put_units(const tiles *t, const pass *p, uint32_t turns) {
     FILE *out = t->w->out;
     const uint32_t end = p->first + turns * (p->end - p->first);

@@ -3,8 +3,8 @@
 
 typedef vpps_stage_work work;
 
-/* One row of the product that makes `value`. With several blocks of lanes in a warp, block b computes the row whose number among those of
- * the virtual processor is b + row * blocks. */
+/* One row of the product that makes `value`. If a warp's lanes form several blocks, for different rows, block b
+ * computes the row with number b + row * blocks among those of the CTA. */
 typedef struct output {
     uint32_t value, row;
 } output;
@@ -54,7 +54,7 @@ static bool begins_at_quads(const work *w, uint32_t v) {
     return has_quads(w, v) || (vpps_is_long(vpps_stage_value(w, v)) && w->s.memory[v]->place == VPPS_PLACE_RECORD);
 }
 
-/* Returns the number of elements of vector v that a virtual processor multiplies: all or, if the stage makes partial sums, an equal part. */
+/* Returns how many elements of vector v a CTA multiplies: all, or an equal part if CTAs compute partial sums. */
 static uint32_t length_of(const work *w, uint32_t v) { return vpps_stage_value(w, v)->rows / vpps_stage_shares(w); }
 
 /* Writes an operand's last template argument: a function that returns the address of the operand's vector of a vertex or list member. */
@@ -222,8 +222,8 @@ bool vpps_place_products(const work *w) {
 
 /* ---------------------------------------------------------------- products in bf16 */
 
-/* Writes the fragments (eight rows of weights) that multiply `operand`: if `streamed` is set, only fragments in memory, else only those in
- * registers and shared memory. Returns the last fragment, or NULL if there is none. */
+/* Writes C++ types of the fragments (eight rows of weights) that multiply `operand`, if `write` is set: if `streamed`,
+ * only of those in memory, else only of the others. Returns the last such fragment, or NULL if there is none. */
 static const vpps_fragment *put_fragments(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t operand,
                                           bool streamed, bool write) {
     const vpps_fragment *f, *any = NULL;
@@ -357,7 +357,7 @@ static void put_short_sum(const work *w, uint32_t v) {
     }
 }
 
-/* The texts that begin and end the body of a loop over all vertices (or list members) and the rows that the virtual processor owns. */
+/* The texts that begin and end the body of a loop over all vertices (or list members) and the CTA's rows. */
 static const char *const begin_body =
     ", [&](unsigned i, unsigned e, unsigned element) {\nconst unsigned item = first_item + i;\n";
 static const char *const end_body = "});\n";

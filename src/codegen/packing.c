@@ -1,7 +1,7 @@
 /* packing.c - the layout of the packed vectors dy and x from which cuBLAS computes gradients of matrices, sums of dy x^T. */
 #include "codegen/packing.h"
 
-/* Returns one operand of step OUTER number `outer` (a sum of dy x^T): x if is_x, else dy; NULL for the gradient of a vector. */
+/* Returns the x (if is_x) or dy of gradient `outer`, a sum of dy x^T; NULL if that is the gradient of a vector. */
 static const vpps_operand *factor_of(const vpps_compiled_cell *c, uint32_t outer, bool is_x) {
     const vpps_outer o = vpps_outer_of(c, outer);
     return is_x || !o.x ? o.x : o.dy;

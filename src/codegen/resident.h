@@ -29,7 +29,7 @@ typedef struct vpps_resident {
     uint32_t shares; /* number of CTAs among which a row's columns are divided; each computes a partial sum */
     bool is_short; /* whether the matrix multiplies only short vectors; its weights are then read from device memory */
     uint8_t level;
-    /* rows: the most rows that any virtual processor owns; columns: how many columns of each row a thread holds */
+    /* rows: the most rows that any CTA keeps; columns: how many columns of each row a thread holds */
     uint32_t rows, columns;
     uint32_t blocks, run; /* blocks: groups of a warp's lanes, for different rows; run: columns that one load reads */
     uint32_t at;          /* number of a thread's first register, or shared-memory word, with weights of the matrix */
@@ -72,8 +72,8 @@ static inline uint32_t vpps_sum_words(uint32_t threads) {
     return warps < 4 ? warps : warps == 4 ? 4 : vpps_quads_up(warps) + 4;
 }
 
-/* Returns the number of blocks into which a warp's lanes are divided, so that different blocks multiply different rows. `rows`: number of
- * the matrix's rows that a virtual processor owns. */
+/* Returns the number of blocks into which a warp's lanes are divided, so that different blocks multiply different rows.
+ * rows: number of the matrix's rows that a CTA keeps. */
 uint32_t vpps_blocks_of_rows(uint32_t rows, bool transposed, uint32_t threads);
 
 /* Returns how a CTA's threads divide its rows of a matrix (`rows`: at most), before these get registers or memory. */
