@@ -51,8 +51,8 @@ typedef struct vpps_device_table {
     const char *alias; /* another name of the device for users; NULL: none */
     const char *note;  /* text about the device in the command's help; NULL: none */
     bool decides;      /* whether the device can run the ops argmax and lookup_at */
-    bool host_vps;  /* whether virtual processors (VPs) are threads of this process, so that traces show their tasks */
-    bool stands_in; /* whether the device emulates another one; its times do not tell that device's speed */
+    bool host_vps;     /* whether virtual processors, which run tasks, are threads of this process, not a GPU's CTAs */
+    bool stands_in;    /* whether the device emulates another one; its times do not tell that device's speed */
 
     /* Describes the device in *out, which the caller has set to zeros. NULL: always ready, with nothing to describe. */
     void (*examine)(vpps_device_facts *out);
@@ -121,7 +121,7 @@ typedef struct vpps_device_table {
      * device, which stores them to suit. Fails with MEMORY, changing nothing. */
     vpps_status (*take_choice)(vpps_device *d, const char *text);
 
-    /* Takes the next setting that the profile measures, such as a variant of the kernel. Parameters stay. NULL: nothing is measured. */
+    /* Takes the next setting to be timed, such as a variant of the kernel. Parameters stay. NULL: nothing is timed. */
     vpps_status (*tune)(vpps_device *d);
     /* Writes to *out the i-th kind of matrix product that the device timed before the first batch, and its time. False:
      * there is none. NULL: the device times no products. */
@@ -130,7 +130,7 @@ typedef struct vpps_device_table {
 
 struct vpps_device {
     const vpps_device_table *table;
-    /* properties of the device by which scripts (tasks) are made, such as the number of VPs (threads, CTAs); `tune` may change them */
+    /* properties by which batches' programs are made, such as the number of threads or CTAs; `tune` may change them */
     const vpps_target *target;
     vpps_precision precision; /* precision of matrix products */
     const char *unit;         /* name of the instructions that compute matrix products */

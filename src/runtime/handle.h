@@ -48,7 +48,7 @@ struct vpps_handle {
     bool infers;      /* whether the handle only infers, with parameters that a training handle publishes (snapshot) */
     uint64_t version; /* if it only infers: how often parameters had been published when the device's copy was made */
     vpps_batch *programs[2];
-    uint32_t next;       /* index in `programs` of the next batch's script; the other script may be running */
+    uint32_t next;       /* index in `programs` of the next batch's program (script); the other one may be running */
     bool in_flight;      /* whether a training batch is running, or its outcome was not taken yet */
     vpps_outcome latest; /* outcome of the latest finished training batch */
     uint64_t latest_number;
@@ -125,7 +125,7 @@ vpps_profile *vpps_profile_of(vpps_handle *h, uint32_t i);
 /* Returns the profile (measurement of alternatives) that is still running, or NULL if all profiles have made their choice. */
 vpps_profile *vpps_handle_profile(vpps_handle *h);
 
-/* Lets the device take the next setting (such as a variant of the kernel) that its profile measures. Fails as the device's `tune`. */
+/* Lets the device take the next setting to be timed, such as a variant of the kernel. Fails as the device's `tune`. */
 vpps_status vpps_handle_tune(vpps_handle *h);
 
 /* Launches the program (script) that was made last, of training batch number `batch`, or of vpps_forward if `batch` is

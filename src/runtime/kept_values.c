@@ -85,7 +85,7 @@ vpps_status vpps_keep_data(vpps_handle *h, uint32_t rows, uint32_t cols, const f
     return VPPS_OK;
 }
 
-/* Returns the record of a kept value that the user passed to `call`, or NULL after setting the error message. */
+/* Returns the record of a value on the device that the user passed to `call`; NULL: failed, with an error message. */
 static vpps_kept_value *find(const vpps_handle *h, const char *call, vpps_value value) {
     vpps_kept_value *v = vpps_kept_space_find(&h->kept, value);
     if (!v) vpps_fail(VPPS_STATE, "%s: the value was released, or this handle never kept it", call);
@@ -163,7 +163,7 @@ vpps_status vpps_keep_check(const vpps_handle *h, const vpps_graph *g) {
     return VPPS_OK;
 }
 
-/* Returns whether the kept value belongs to this handle and has not been released. */
+/* Returns whether the value on the device belongs to this handle and has not been released. */
 static bool is_wanted(const vpps_handle *h, const vpps_kept_node *n) {
     return n->handle == h->number && vpps_kept_space_find(&h->kept, n->value);
 }

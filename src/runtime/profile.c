@@ -1,5 +1,5 @@
-/* profile.c - measures the candidates of a choice, and takes the fastest. Since batches differ and other work disturbs some of them, the
- * candidates' median times per node are compared. */
+/* profile.c - times the alternatives of a choice on batches, and takes the fastest. Since batches differ and other work
+ * disturbs some of them, the alternatives' median times per node are compared. */
 #include "runtime/profile.h"
 #include "codegen/cache.h"
 #include "runtime/log.h"

@@ -1,5 +1,5 @@
-/* profile.h - measures alternatives (candidates), such as kinds of kernels: candidates take turns in running the batches that are trained
- * anyway, and the fastest one is chosen. No batch is run twice or lost. */
+/* profile.h - times alternatives (candidates), such as variants of a kernel: they take turns in running the batches
+ * that are trained anyway, and the fastest one is chosen. No batch is run twice or lost. */
 #pragma once
 
 #include "graph/model.h"
@@ -26,8 +26,8 @@ typedef struct vpps_profile {
     double ns[VPPS_MOST_TRIALS][VPPS_TRIAL_BATCHES]; /* measured times: nanoseconds per graph node */
     /* for each of `trials`: number of its batches so far. The first one, which compiles, is not timed. */
     uint32_t given[VPPS_MOST_TRIALS];
-    uint32_t n;       /* number of candidates (alternatives to measure); 0: nothing is to be chosen */
-    uint32_t batches; /* number of batches by which each candidate (alternative) is measured */
+    uint32_t n;       /* number of `trials`; 0: nothing is to be chosen */
+    uint32_t batches; /* number of batches on which each alternative is timed */
     uint32_t current; /* index in `trials` of the alternative that runs the next batch */
     /* true: alternatives change only by vpps_profile_take; false: they take turns, batch by batch */
     bool one_by_one;
@@ -48,14 +48,14 @@ static inline bool vpps_profile_goes_on(const vpps_profile *p) { return p->n && 
 
 static inline const vpps_trial *vpps_profile_current(const vpps_profile *p) { return &p->trials[p->current]; }
 
-/* Records that a batch with so many nodes ran in `ns`. as_asked: whether the batch ran with the current candidate's setting; for example, a
- * batch of few inputs cannot have many groups. */
+/* Records that a batch with so many nodes ran in `ns`. as_asked: whether the batch ran as the current alternative says;
+ * for example, a batch of few inputs cannot have many groups. */
 void vpps_profile_note(vpps_profile *p, bool as_asked, uint64_t nodes, uint64_t ns);
 
-/* Returns the index of the fastest measured candidate (alternative), or p->n if none was measured. */
+/* Returns the index of the fastest alternative that was timed; p->n: none was. */
 uint32_t vpps_profile_best(const vpps_profile *p);
 
-/* Makes candidate (alternative) i run the next batch. i = p->n ends the profile with the fastest one, or the first if none was measured. */
+/* Makes alternative i run the next batch. i = p->n: chooses the fastest one, or the first if none was timed. */
 void vpps_profile_take(vpps_profile *p, uint32_t i);
 
 /* Makes the choice that an earlier run of the program stored as text, if the text names one of the alternatives. */

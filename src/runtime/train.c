@@ -36,7 +36,7 @@ static void count_script(vpps_handle *h, const vpps_graph *g) {
 }
 
 vpps_status vpps_handle_train(vpps_handle *h, vpps_graph *g, vpps_batch_request *request, float *stale_loss) {
-    /* while gradients are accumulated, the device keeps its settings: its profile does not try another variant of the kernel */
+    /* while gradients are accumulated, the device keeps its settings: it tries no other variant of the kernel */
     if (!h->n_backward) VPPS_TRY(vpps_handle_tune(h));
     VPPS_TRY(vpps_handle_report(h));
     VPPS_TRY(vpps_keep_ask(h, g, request));

@@ -11,7 +11,7 @@ struct vpps_gpu_ahead {
     atomic_bool done;
     vpps_gpu *gpu; /* the device; `thread` reads only members that never change: driver, machine, layout, model */
     vpps_kernel_plan plan;
-    /* whether the kernel is the variant whose speed is measured next (the profile's candidate) */
+    /* whether the kernel is the variant that is to be timed next, not one for a batch that is likely to come */
     bool candidate;
     const vpps_compiled_cell **of; /* the n_cells cells of which the kernel consists, in the batch's order */
     uint32_t n_cells, registers;   /* registers: how many of a thread's registers may hold weights */

@@ -17,7 +17,7 @@ static vpps_status await(vpps_gpu *gpu, uint32_t launch) {
 
 /* ---------------------------------------------------------------- launching */
 
-/* Returns the most list members that `tile` consecutive vertices of a block have together; starts[i]: number of vertex i's first member. */
+/* Returns the most nodes that a list input of `tile` successive vertices has; starts[i]: number of vertex i's first. */
 static uint32_t most_members(const uint32_t *starts, uint32_t n, uint32_t tile) {
     uint32_t most = 0;
     for (uint32_t i = 0; i < n; i++) most = vpps_max_u32(most, starts[vpps_min_u32(i + tile, n)] - starts[i]);
@@ -111,7 +111,7 @@ static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t 
     return t->mark(gpu->driver, launch % VPPS_GPU_SLOTS);
 }
 
-/* Launches those tasks of a batch that `part` names. `adds`: the launch adds to the gradients of the parameters that gpu->dense marks. */
+/* Launches the tasks of a batch that `part` names. `adds`: adds to the gradients of earlier launches. */
 static vpps_status start_batch(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part part, bool adds) {
     vpps_gpu_script script;
     VPPS_TRY(vpps_gpu_make_script(gpu, batch, part, adds, &script));
@@ -152,7 +152,7 @@ static vpps_status start_in_two(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu
     return status;
 }
 
-/* Launches the batch's NORM and UPDATE tasks on the accumulated gradients, which are first summed over all processes. */
+/* Launches the batch's update (tasks NORM, UPDATE) with accumulated gradients, after their sum over all processes. */
 static vpps_status start_update(vpps_gpu *gpu, const vpps_batch *batch, double loss) {
     vpps_gpu_script step;
     VPPS_TRY(vpps_gpu_open_update(gpu));
@@ -235,8 +235,8 @@ static bool gpu_queues(const vpps_device *d, const vpps_batch *batch) {
 
 /* ---------------------------------------------------------------- outcomes */
 
-/* Returns whether the latest batch has ended. The kernel's first virtual processor writes the end time. A kernel that was killed writes
- * none, so every 64th call asks the driver too. */
+/* Returns whether the latest batch has ended. The kernel's first CTA writes the end time. A kernel that was killed
+ * writes none, so every 64th call asks the driver too. */
 static bool gpu_finished(vpps_device *d) {
     enum { ASKED_EVERY = 64 };
     vpps_gpu *gpu = (vpps_gpu *)d;

@@ -27,10 +27,10 @@ typedef struct vpps_outside_copy {
 typedef struct vpps_driver_table {
     const char *name; /* name of the device in the option --device */
 
-    /* Opens the machine and describes it in *machine. `number`, modulo the number of GPUs, selects a GPU. Fails with DEVICE if there is no
-     * GPU (the message says why in one line). */
+    /* Opens a GPU (or the emulated one) and describes it in *machine. `number`, modulo the number of GPUs, selects a
+     * GPU. Fails with DEVICE if there is no GPU (the message says why in one line). */
     vpps_status (*open)(vpps_driver **out, uint32_t number, vpps_machine *machine);
-    /* Opens a second driver of the machine, only for allocating and releasing memory that outlives driver d. */
+    /* Opens a second driver of the same GPU, only for allocating and releasing memory that outlives driver d. */
     vpps_status (*branch)(vpps_driver *d, vpps_driver **out);
     /* Closes the GPU (or emulated GPU) after all its kernels were unloaded; frees all memory that was not released. */
     void (*close)(vpps_driver *d);
@@ -75,7 +75,7 @@ typedef struct vpps_driver_table {
                           size_t bytes);
 
     void (*stream)(vpps_driver *d, vpps_gpu_stream *out); /* Gives the stream in which all calls are executed. */
-    /* Calls `work` with the machine's CUDA context current in this thread, e.g. for cuBLAS. Fails as `work`, and with STALL or DEVICE. */
+    /* Calls `work` with the GPU's CUDA context current, e.g. for cuBLAS. Fails as `work`, and with STALL or DEVICE. */
     vpps_status (*within)(vpps_driver *d, vpps_status (*work)(void *context, struct CUstream_st *stream),
                           void *context);
 
@@ -85,8 +85,8 @@ typedef struct vpps_driver_table {
     bool (*passed)(vpps_driver *d, uint32_t which);
     /* Waits until the device has done all calls queued before mark number `which`. Fails with DEVICE, STALL. */
     vpps_status (*await)(vpps_driver *d, uint32_t which);
-    /* Waits for all calls. Fails with DEVICE if a call since the last wait failed, and with STALL if the calls were not done within
-     * limit_ns: the machine is then lost, and every later call fails with STALL. */
+    /* Waits for all calls. Fails with DEVICE if a call since the last wait failed, and with STALL if the calls were not
+     * done within limit_ns: the GPU is then lost, and every later call fails with STALL. */
     vpps_status (*wait)(vpps_driver *d);
 } vpps_driver_table;
 

@@ -111,7 +111,7 @@ typedef struct vpps_gpu_flight {
     uint64_t gradients_ns; /* duration of the batch's first launch, which computed the gradients */
 } vpps_gpu_flight;
 
-/* MOST_CELLS: most cells of one kernel. MEASURED: number of batches for which the profile measures each variant of the kernel. */
+/* MOST_CELLS: most cells of one kernel. MEASURED: number of batches on which each variant of the kernel is timed. */
 enum { VPPS_GPU_MOST_CELLS = 128, VPPS_GPU_MEASURED = 5 };
 
 typedef struct vpps_gpu {
@@ -218,7 +218,7 @@ vpps_gpu_kernel *vpps_gpu_kernel_of(vpps_gpu *gpu, bool training, uint32_t group
  * kernels are still being timed, and as the driver's `load`; the old kernel then stays. */
 vpps_status vpps_gpu_need_kernel(vpps_gpu *gpu, const vpps_batch *batch);
 
-/* Drops all kernels and waits for threads that compile some. To be called when the cells or the profile's variant of the kernel change. */
+/* Drops all kernels and waits for threads that compile some. Call it when the cells or the kernel's variant change. */
 void vpps_gpu_forget_kernels(vpps_gpu *gpu);
 
 /* ---- script.c */
@@ -300,11 +300,11 @@ vpps_status vpps_gpu_lend(vpps_device *d, uint64_t words, vpps_array **out, floa
 
 /* ---- profile.c */
 
-/* Lists the variants of the kernel that the options allow (candidates of the profile), in the order in which they are tried. Returns their
- * number, at most VPPS_MOST_TRIALS. A candidate's rpw (rows per warp) 0 stands for the fastest number found with earlier candidates. */
+/* Lists the variants of the kernel that the options allow, in the order in which they will be timed. Returns their
+ * number, at most VPPS_MOST_TRIALS. rpw (rows per warp) 0 stands for the fastest number found with earlier variants. */
 uint32_t vpps_gpu_choices(const vpps_options *options, vpps_trial *out);
 
-/* Lists the profile's candidates (variants of the kernel), and takes the first, or the one that an earlier run of the program chose. */
+/* Lists the variants of the kernel to time, and takes the first one, or the one that an earlier run has chosen. */
 void vpps_gpu_start_profile(vpps_gpu *gpu);
 
 /* Records `made`, the status of making the kernel that is to be timed next, and its memory. Returns `made`; or POOL if
@@ -312,8 +312,8 @@ void vpps_gpu_start_profile(vpps_gpu *gpu);
  * make the batch's program anew for it. */
 vpps_status vpps_gpu_note_kernel(vpps_gpu *gpu, vpps_status made);
 
-/* Implements the device's function tune: takes the profile's next candidate (variant of the kernel), once the current candidate is measured
- * and the next one's kernel is compiled. */
+/* Implements the device's function tune: takes the next variant of the kernel, once the current one is timed and the
+ * next one is compiled. */
 vpps_status vpps_gpu_tune(vpps_device *d);
 
 /* ---- ahead.c */

@@ -25,7 +25,7 @@ vpps_status vpps_gpu_open_sum(vpps_gpu *gpu) {
     return gpu->share ? clear(gpu) : VPPS_OK; /* zeros are needed where only other processes have gradients */
 }
 
-/* Copies the table entries' gradients of the batch with this script to gpu->rows on the host, and lists them in gpu->segments. */
+/* Copies a batch's gradients of lookup-table entries to gpu->rows on the host, and lists them in gpu->segments. */
 static vpps_status read_entries(vpps_gpu *gpu, const uint32_t *script) {
     const vpps_task_header *h = vpps_task_header_of(script);
     size_t words = 0;

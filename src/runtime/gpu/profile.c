@@ -1,6 +1,6 @@
-/* profile.c - finds the fastest variant of the kernel (the profile's candidates). First tries increasing numbers of rows per warp until
- * more are slower; then, with the best number of rows, other numbers of threads; then, with the best of both, gradients by cuBLAS if the
- * options allow it. If the driver can compile ahead, batches run with one variant until the next one's kernel is ready. */
+/* profile.c - finds the fastest variant of the kernel by timing batches. First tries more and more rows per warp until
+ * more are slower; then, with the best number, other numbers of threads; then, with both, gradients by cuBLAS if the
+ * options allow it. If the driver can compile ahead, batches run with one variant until the next one is ready. */
 #include "runtime/gpu/gpu.h"
 
 static const uint32_t most_rpw = 8, threads_of[] = {256, 384, 512};
@@ -11,7 +11,7 @@ static void name(const vpps_trial *t, char text[VPPS_CANDIDATE_BYTES]) {
              vpps_by_cublas(t->gradients) ? cublas : "");
 }
 
-/* Returns whether t is the candidate with gradients by cuBLAS. Its rows per warp and threads are those of the fastest other candidate. */
+/* Returns whether t is the variant with gradients by cuBLAS, which takes the fastest other one's rows and threads. */
 static bool is_of_cublas(const vpps_profile *p, const vpps_trial *t) {
     return p->options->gradients == VPPS_GRADIENTS_AUTO && t->gradients == VPPS_GRADIENTS_CUBLAS;
 }
@@ -32,7 +32,7 @@ uint32_t vpps_gpu_choices(const vpps_options *o, vpps_trial *out) {
     return n;
 }
 
-/* Makes the next batch use the profile's current candidate (variant of the kernel): sets its rows per warp, and drops compiled kernels. */
+/* Makes the next batch use the current variant of the kernel: sets its rows per warp, and drops compiled kernels. */
 static void apply(vpps_gpu *gpu) {
     gpu->layout.target.rows.unit = vpps_profile_current(&gpu->device.profile)->rpw;
     vpps_gpu_forget_kernels(gpu);
@@ -78,7 +78,7 @@ vpps_status vpps_gpu_note_kernel(vpps_gpu *gpu, vpps_status made) {
     return VPPS_POOL;
 }
 
-/* Returns the index of the profile's next candidate; p->n: none is left. More rows per warp are tried only while they are faster. */
+/* Returns the index of the next variant to time; p->n: none. Tries more rows per warp only while they are faster. */
 static uint32_t next_candidate(vpps_profile *p) {
     const uint32_t best = vpps_profile_best(p);
     bool faster = true;
