@@ -1,6 +1,6 @@
 /* packing.h - the layout of the vectors dy and x from which cuBLAS computes gradients of matrices, sums of dy x^T,
  * between two launches. At each task for gradients, the kernel copies (packs) the vectors dy and x of the task's
- * vertices, one after the other. A vector of several gradients is copied once. packing.cuh orders the elements. */
+ * vertices, one after the other. A vector of several gradients is copied once. packing.cuh defines the elements' order. */
 #pragma once
 
 #include "cell/program.h"

@@ -29,7 +29,7 @@
 #define VPPS_GRADIENT_ARRAYS(starts, lists, factors)                                                                   \
     const vpps_array starts = {script, array, 0}, lists = {script, array + b->n + 1, 0};                               \
     const vpps_array factors = {script, lists.at + starts[b->n], 0};                                                   \
-    array = factors.at + (VPPS_PAIRS && vpps_header.pairs ? b->n + 1 + vpps_header.pairs * factors[b->n] : 0u);        \
+    array = factors.at + (VPPS_PAIRS && vpps_header.pairs ? b->n + 1 + 2 * factors[b->n] : 0u);                        \
     (void)factors, (void)array
 
 /* Returns an element of a value in a slot (a buffer of the stage). WIDTH: elements per item in the buffer. */
@@ -179,19 +179,19 @@ template <bool (*BEATS)(float x, float a)> struct vpps_found {
 };
 
 /* Adds to a vertex's gradient its terms that are stored as two factors, a scalar and a vector. starts[item]: number of
- * the vertex's first list element: the factors' places (two words) or a run of such terms (vpps_pair_run). */
+ * the vertex's first list element: the factors' places, or the first scalar's and the address of a run (vpps_pair_run). */
 __device__ __forceinline__ float vpps_add_pairs(float sum, const float *pool, const vpps_array &starts, unsigned n,
                                                 unsigned item, unsigned element) {
     const unsigned *const lists = starts.script + starts.at + n + 1;
     const unsigned first = starts[item], end = starts[item + 1];
-    if (vpps_header.pairs == 2)
+    if (vpps_header.pairs == 1)
         return vpps_add_up<8>(sum, first, end, 1,
                               [&](unsigned i) { return pool[lists[2 * i]] * pool[lists[2 * i + 1] + element]; });
 #pragma unroll 1
     for (unsigned i = first; i < end; i++) {
-        const unsigned *const run = lists + 5 * i, by = run[0], of = run[1] + element;
-        const unsigned by_step = run[2], of_step = run[3];
-        sum = vpps_add_up<8>(sum, 0, run[4], 1,
+        const unsigned *const run = starts.script + lists[2 * i + 1], by = lists[2 * i], of = run[0] + element;
+        const unsigned by_step = run[1], of_step = run[2];
+        sum = vpps_add_up<8>(sum, 0, run[3], 1,
                              [&](unsigned k) { return pool[by + k * by_step] * pool[of + k * of_step]; });
     }
     return sum;

@@ -17,7 +17,7 @@ typedef struct contribution {
     uint32_t at, share_words;
     /* gradient of list member i = scalar at offset at + i * stride times vertex p's vector at of + p * of_stride */
     uint32_t of, of_stride;
-    bool runs;
+    uint32_t *next_run; /* address for the next vpps_pair_run in the script; NULL: terms are written singly */
 } contribution;
 
 /* Returns whether gradients' terms of the form scalar * vector take fewer words as runs (vpps_pair_run) than singly:
@@ -34,7 +34,6 @@ static contribution contribution_of(const vpps_steps *s, uint32_t block, uint32_
                           .cell = c,
                           .to = to,
                           .reads = reads,
-                          .runs = share_long_lists(s->reading),
                           .all = vpps_reached(reads, b->gradients) >> to->index & 1,
                           .number = j,
                           .stage = c->values[to->value].stage,
@@ -82,18 +81,6 @@ static uint32_t end_of_alike(const vpps_steps *s, const contribution *x, uint32_
     return p;
 }
 
-/* Adds x.n terms scalar * vector of a value's gradient to its list, at words[*cursor]: x itself as one element if
- * `runs`, else each as a pair (offset of the scalar, offset of the vector). words NULL: only counts elements. */
-static inline void take_pairs(bool runs, vpps_pair_run x, uint32_t *words, uint32_t *cursor) {
-    uint32_t at = *cursor;
-    if (words && runs) memcpy(words + at, &x, sizeof x);
-    for (uint32_t i = 0; words && !runs && i < x.n; i++) {
-        words[at++] = x.by + i * x.by_step;
-        words[at++] = x.of + i * x.of_step;
-    }
-    *cursor += (runs ? 1 : x.n) * (!words ? 1 : runs ? VPPS_RUN_WORDS : VPPS_PAIR_WORDS);
-}
-
 /* Adds the gradients that vertices [first, end) of a block compute for input x to the lists by which gradients of the
  * outputs that they read are summed up: writes each one's offset to words[cursors[output]], and advances the cursor.
  * words NULL: only counts, in cursors[output]. Vertices in a row that read equal lists are handled together. */
@@ -119,15 +106,20 @@ static inline void each_input_of(const vpps_steps *s, const contribution *x, uin
         next = end_of_alike(s, x, p, end);
         const uint32_t item = s->first_members[v[p].vertex].of[axis - 1], shares = x->shares, stride = x->stride;
         const uint32_t n = s->reading->lists[v[p].vertex].members[axis - 1], n_alike = next - p;
+        const uint32_t pairs[VPPS_RUN_WORDS] = {x->of + p * x->of_stride, n * stride, x->of_stride, n_alike};
+        const uint32_t run = x->next_run ? *x->next_run : 0;
+        if (x->next_run && words) memcpy(words + run, pairs, sizeof pairs);
+        if (x->next_run) *x->next_run += VPPS_RUN_WORDS;
         for (uint32_t m = 0; m < n; m++) {
             uint32_t *cursor = &cursors[read[m]], from = x->at + (item + m) * stride;
             /* the list member has no gradient, so nothing is added to it */
             if (words && *cursor == VPPS_NONE) continue;
-            if (x->to->scaled) {
-                const vpps_pair_run run = {from, x->of + p * x->of_stride, n * stride, x->of_stride, n_alike};
-                take_pairs(x->runs, run, words, cursor);
-                continue;
+            for (uint32_t i = 0; x->to->scaled && i < (x->next_run ? 1 : n_alike); i++) {
+                if (words) words[*cursor] = from + i * n * stride;
+                if (words) words[*cursor + 1] = x->next_run ? run : x->of + (p + i) * x->of_stride;
+                *cursor += words ? VPPS_PAIR_WORDS : 1;
             }
+            if (x->to->scaled) continue;
             const uint32_t at = *cursor;
             *cursor += n_alike * shares;
             for (uint32_t i = 0; words && i < shares; i++, from += x->share_words)
@@ -230,7 +222,8 @@ static bool count(counter *c) {
     if (!find_entries(c) || !note_runs(c)) return false;
     for (uint32_t i = 0; i < c->s->n_blocks; i++) {
         for (uint32_t j = 0; j < vpps_cell_of_block(c->s, &c->s->blocks[i])->n_contributions; j++) {
-            const contribution x = contribution_of(c->s, i, j);
+            contribution x = contribution_of(c->s, i, j);
+            if (x.to->scaled && share_long_lists(r)) x.next_run = &c->out->run_words;
             if (!x.to->lookup) each_input_of(c->s, &x, 0, x.block->n, NULL, x.to->scaled ? c->pairs : c->counts);
         }
     }
@@ -242,9 +235,8 @@ bool vpps_count_contributions(const vpps_tasks *t, vpps_row_marks *marks, vpps_a
     *out = (vpps_contributions){.tasks = t};
     counter c = {.tasks = t, .s = t->steps, .marks = marks, .arena = arena, .out = out};
     if (!count(&c)) return false;
-    const uint32_t pair_words = share_long_lists(t->steps->reading) ? VPPS_RUN_WORDS : VPPS_PAIR_WORDS;
     *out = (vpps_contributions){t,      c.counts, c.pairs,  c.entries,      c.of_table,
-                                c.uses, c.runs,   c.blocks, out->n_entries, pair_words};
+                                c.uses, c.runs,   c.blocks, out->n_entries, out->run_words};
     return true;
 }
 
@@ -269,8 +261,8 @@ static void write_input(const vpps_contributions *all, const uint32_t *offsets, 
     }
 }
 
-/* Writes, into the lists by which outputs' gradients are summed up, terms scalar * vector: for each vertex of the
- * block, and each output that it reads through input x, a pair (offset of the scalar, offset of the vector). */
+/* Writes, into the lists by which outputs' gradients are summed up, terms scalar * vector: for each vertex of the block, and each output that
+ * it reads through input x, a pair (offset of the scalar, offset of the vector), or a run of pairs. */
 static void write_scaled(const vpps_steps *s, contribution x, const vpps_block_memory *placed, uint32_t *words,
                          uint32_t *pairs_at) {
     const vpps_cell_value *vector = &x.cell->values[x.to->vector], *scalar = &x.cell->values[x.to->scalar];
@@ -282,11 +274,12 @@ static void write_scaled(const vpps_steps *s, contribution x, const vpps_block_m
 }
 
 void vpps_write_contributions(const vpps_contributions *all, const vpps_block_memory *placed, const uint32_t *offsets,
-                              uint32_t *list_at, uint32_t *pairs_at, uint32_t *words) {
+                              uint32_t *list_at, uint32_t *pairs_at, uint32_t runs_at, uint32_t *words) {
     const vpps_steps *s = all->tasks->steps;
     for (uint32_t i = 0; i < s->n_blocks; i++) {
         for (uint32_t j = 0; j < vpps_cell_of_block(s, &s->blocks[i])->n_contributions; j++) {
-            const contribution x = contribution_of(s, i, j);
+            contribution x = contribution_of(s, i, j);
+            if (x.to->scaled && all->run_words) x.next_run = &runs_at;
             if (x.to->scaled) write_scaled(s, x, &placed[i], words, pairs_at);
             if (!x.to->lookup && !x.to->scaled) write_input(all, offsets, i, x, words, list_at);
         }

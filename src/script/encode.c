@@ -251,7 +251,7 @@ static void encode_gradients(encoder *e, uint32_t i) {
     for (uint32_t k = 0; k < c->n_outputs && c->needs.training && !e->to.failed; k++) {
         if (!(c->needs.gradient_out >> k & 1)) continue;
         encode_lists(e, block, k, e->contributions->counts, 1, e->list_at);
-        if (e->pairs_at) encode_lists(e, block, k, e->contributions->pairs, e->contributions->pair_words, e->pairs_at);
+        if (e->pairs_at) encode_lists(e, block, k, e->contributions->pairs, VPPS_PAIR_WORDS, e->pairs_at);
     }
 }
 
@@ -558,7 +558,7 @@ static void write_header(encoder *e, vpps_task_header h) {
         h.lasting = request->goal == VPPS_GOAL_STEP && vpps_all_slices(e->s) == 1;
     }
     h.magic = VPPS_TASK_MAGIC;
-    h.pairs = e->pairs_at ? e->contributions->pair_words : 0;
+    h.pairs = !e->pairs_at ? 0 : e->contributions->run_words ? VPPS_PAIRS_IN_RUNS : 1;
     h.words = (uint32_t)e->to.n;
     h.step = request->step;
     h.dropout_key[0] = (uint32_t)request->dropout_key;
@@ -578,9 +578,10 @@ static void encode(encoder *e, uint32_t pool_words) {
         h.tables = encode_tables(e);
         h.n_tables = e->n_tables;
         encode_entries(e, h.tables);
+        const uint32_t runs_at = vpps_write_room(&e->to, e->contributions->run_words);
         if (!e->to.failed)
             vpps_write_contributions(e->contributions, e->placed->blocks, e->placed->contributions, e->list_at,
-                                     e->pairs_at, e->to.words);
+                                     e->pairs_at, runs_at, e->to.words);
         if (!e->r->halves)
             encode_seeds(e);
         else if (!e->to.failed)

@@ -18,8 +18,8 @@ typedef struct vpps_task_header {
     unsigned guard;            /* not 0: no update when the loss or a gradient is not finite */
     /* Not 0: the vectors dy and x of parameters' gradients (sums of dy x^T) stay in memory until the update. */
     unsigned lasting;
-    /* Gradients can have terms scalar * vector. Words per element in lists of such terms: 2 (offsets of both); 5
-     * (vpps_pair_run: terms whose scalars, and vectors, lie at equal distances); 0: no such terms. */
+    /* Gradients can have terms scalar * vector, in lists with two words per element. 1: offsets of both; 2 (VPPS_PAIRS_IN_RUNS):
+     * the scalar's offset, and the address of a vpps_pair_run, terms at equal distances; 0: no such terms. */
     unsigned pairs;
     unsigned step;           /* number of the parameter update that the script makes, counted from 1 */
     unsigned dropout_key[2]; /* key of the dropout's random numbers: low word, high word */

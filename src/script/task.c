@@ -20,7 +20,7 @@ void vpps_view_block(const uint32_t *script, const vpps_block *block, const vpps
     uint64_t at = block->arrays;
     const uint32_t *place;
     *out = (vpps_block_view){.block = block, .cell = cell, .vertices = take(script, &at, n)};
-    out->pair_words = vpps_task_header_of(script)->pairs == VPPS_RUN_WORDS ? VPPS_RUN_WORDS : VPPS_PAIR_WORDS;
+    out->runs = vpps_task_header_of(script)->pairs == VPPS_PAIRS_IN_RUNS ? script : NULL;
     for (uint32_t i = 0; i < cell->n_inputs; i++)
         if (!cell->input_axis[i]) out->inputs[i] = take(script, &at, n);
     for (uint32_t i = 0; i < cell->n_lookups; i++) out->lookups[i] = take(script, &at, n);
@@ -43,7 +43,7 @@ void vpps_view_block(const uint32_t *script, const vpps_block *block, const vpps
         if (!vpps_task_header_of(script)->pairs) continue;
         out->pair_starts[k] = take(script, &at, n + (uint64_t)1);
         out->pairs[k] =
-            out->pair_starts[k] ? take(script, &at, out->pair_words * (uint64_t)out->pair_starts[k][n]) : NULL;
+            out->pair_starts[k] ? take(script, &at, VPPS_PAIR_WORDS * (uint64_t)out->pair_starts[k][n]) : NULL;
     }
     if (at > out->end) out->end = at;
 }

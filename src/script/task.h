@@ -19,7 +19,7 @@
  *                                    Member m's value lies at script[address + m] + shift. Inputs may share an array of offsets.
  *   for each output with a gradient: starts[n + 1], then offsets of contributions: vertex v has those from starts[v] to starts[v + 1].
  *                                    If header.pairs is set, starts[n + 1] and pairs: offsets of a scalar and a vector to multiply;
- *                                    if header.pairs is 5, each stands for a run, and its two steps and the number of pairs follow
+ *                                    if header.pairs is 2, offset of a run's first scalar and address of the run (vpps_pair_run)
  *
  * An ENTRIES task adds up the gradients that a slice (a part of a wave of the batch) computes for table entries. At its address lie:
  *
@@ -77,29 +77,33 @@ typedef struct vpps_block_view {
      * pairs[k] of the first such term of vertex v's output k; NULL: no pairs. */
     const uint32_t *pair_starts[VPPS_CELL_MOST];
     const uint32_t *pairs[VPPS_CELL_MOST];
-    uint32_t pair_words; /* words per element of `pairs`: 2, offsets of scalar and vector; 5, a vpps_pair_run */
-    uint64_t end;        /* index after these arrays in the batch's program; beyond its end if it cuts arrays off */
+    const uint32_t
+        *runs;    /* the script, if elements of `pairs` are offsets of scalars and addresses of runs; else NULL */
+    uint64_t end; /* index after these arrays in the batch's program; beyond its end if it cuts arrays off */
 } vpps_block_view;
 
 /* A run of n pairs (scalar, vector) whose products are terms of a gradient. Pair i has its scalar at offset by + i * by_step, and its
- * vector at offset of + i * of_step. */
+ * vector at offset of + i * of_step. Outputs share a run in the script, which has all but `by`. */
 typedef struct vpps_pair_run {
     uint32_t by, of, by_step, of_step, n;
 } vpps_pair_run;
-enum { VPPS_PAIR_WORDS = 2, VPPS_RUN_WORDS = sizeof(vpps_pair_run) / 4 };
+enum {
+    VPPS_PAIRS_IN_RUNS = 2 /* vpps_task_header.pairs */,
+    VPPS_PAIR_WORDS = 2,
+    VPPS_RUN_WORDS = sizeof(vpps_pair_run) / 4 - 1
+};
 
 /* A term of a gradient may be a scalar times a vector. Returns element i of an output's list of such pairs as a run: n
  * pairs whose scalars, and whose vectors, are at equal distances; a single pair has n = 1. */
 static inline vpps_pair_run vpps_run_of_pairs(const vpps_block_view *v, uint32_t output, uint32_t i) {
-    const uint32_t *w = v->pairs[output] + (size_t)i * v->pair_words;
-    return v->pair_words == VPPS_PAIR_WORDS ? (vpps_pair_run){w[0], w[1], 0, 0, 1}
-                                            : (vpps_pair_run){w[0], w[1], w[2], w[3], w[4]};
+    const uint32_t *w = v->pairs[output] + VPPS_PAIR_WORDS * (size_t)i, *run = v->runs ? v->runs + w[1] : NULL;
+    return run ? (vpps_pair_run){w[0], run[0], run[1], run[2], run[3]} : (vpps_pair_run){w[0], w[1], 0, 0, 1};
 }
 
 /* Terms of an output's gradient can be pairs (scalar, vector) to be multiplied. Returns how many such pairs vertices [first, end) have. */
 static inline uint64_t vpps_count_pairs(const vpps_block_view *v, uint32_t output, uint32_t first, uint32_t end) {
     const uint32_t *starts = v->pair_starts[output];
-    if (starts && v->pair_words == VPPS_PAIR_WORDS) return starts[end] - starts[first];
+    if (starts && !v->runs) return starts[end] - starts[first];
     uint64_t n = 0;
     for (uint32_t i = starts ? starts[first] : 0; starts && i < starts[end]; i++)
         n += vpps_run_of_pairs(v, output, i).n;

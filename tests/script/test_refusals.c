@@ -311,9 +311,9 @@ static void open_decided(batch *b) {
     open_batch(b, VPPS_NO_NODE, (way){.n_vps = 2, .groups = 1, .inference = true, .wanted = out, .n_wanted = 2});
 }
 
-/* Opens vertices that attend to others and each to the preceding one, so that their gradients are sums of pairs. */
+/* Opens vertices that attend to the same leaves, the last one also to the other vertices, so that gradients are sums of runs of pairs. */
 static void open_attention(batch *b) {
-    enum { LEAVES = 3, SIZE = 4, VERTICES = 2 };
+    enum { LEAVES = 4, SIZE = 4, VERTICES = 4 };
     begin_batch(b);
     const vpps_param table = add_lookup(b->model, "T", LEAVES, SIZE, 1), matrix = add_matrix(b->model, "W", SIZE, SIZE);
     vpps_graph *r = begin_cell(b->model, "leaf");
@@ -332,7 +332,8 @@ static void open_attention(batch *b) {
     vpps_node terms[VERTICES];
     for (uint32_t i = 0; i < LEAVES; i++) children[i] = APPLY(b->g, leaf, INDICES(1, &i));
     for (uint32_t i = 0; i < VERTICES; i++) {
-        const vpps_vertex v = APPLY(b->g, attends, CHILDREN(LEAVES + i, children), INDICES(1, &i));
+        const vpps_vertex v =
+            APPLY(b->g, attends, CHILDREN(i + 1 < VERTICES ? LEAVES : LEAVES + i, children), INDICES(1, &i));
         children[LEAVES + i] = v;
         terms[i] = vpps_sum_elements(b->g, vpps_scattered(b->g, v, 0));
     }

@@ -30,7 +30,7 @@ static const uint32_t *pairs_of(const vpps_tile *t, uint32_t output, uint32_t ve
     const uint32_t *starts = t->view->pair_starts[output];
     const uint64_t all = vpps_count_pairs(t->view, output, vertex, vertex + 1);
     *n = (uint32_t)all;
-    if (t->view->pair_words == VPPS_PAIR_WORDS) return t->view->pairs[output] + 2 * (size_t)starts[vertex];
+    if (!t->view->runs) return t->view->pairs[output] + 2 * (size_t)starts[vertex];
     if (all > UINT32_MAX || !VPPS_RESERVE(t->vp->pairs, 2 * (size_t)all + 1)) return NULL;
     uint32_t *to = t->vp->pairs;
     for (uint32_t i = starts[vertex]; i < starts[vertex + 1]; i++)
