@@ -62,15 +62,10 @@ static uint32_t low_blocks(const vpps_generation *g) {
     return blocks <= g->plan->n_vps / FEW ? blocks : 0;
 }
 
-/* Returns whether the kernel may have to add terms of gradients that are stored as factors, a scalar and a vector. */
-static bool has_pairs(const vpps_kernel_plan *p) {
-    bool pairs = false;
-    for (uint32_t i = 0; i < p->n_cells; i++) pairs |= vpps_has_scaled(p->cells[i]);
-    return pairs;
-}
-
 static void put_constants(const vpps_generation *g) {
     const vpps_kernel_plan *p = g->plan;
+    bool pairs = false; /* whether terms of gradients may be stored as factors, a scalar and a vector */
+    for (uint32_t i = 0; i < p->n_cells; i++) pairs |= vpps_has_scaled(p->cells[i]);
     const struct {
         const char *name;
         uint32_t value;
@@ -94,7 +89,7 @@ static void put_constants(const vpps_generation *g) {
         {"VPPS_PARTS", p->parts},
         {"VPPS_PACKS", p->packs},
         {"VPPS_LEAN", p->lean},
-        {"VPPS_PAIRS", has_pairs(p)},
+        {"VPPS_PAIRS", pairs},
         {"VPPS_HEADER_WORDS", VPPS_TASK_HEADER_WORDS},
         {"VPPS_TASK_COUNT", VPPS_TASK_COUNT},
         {"VPPS_KERNEL_WEIGHTS", vpps_weights_task(p)},

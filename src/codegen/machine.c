@@ -13,13 +13,6 @@ static const struct architecture {
     {90, 132, 228, 227, 51200}, {100, 148, 228, 227, 129024}, {103, 160, 228, 227, 129024}, {120, 188, 100, 99, 131072},
 };
 
-/* Returns the number in "sm_90" or "90"; 0 for any other text. */
-static uint32_t parse_arch(const char *text) {
-    uint64_t arch;
-    if (strncmp(text, "sm_", 3) == 0) text += 3;
-    return vpps_read_number(text, UINT32_MAX, &arch) ? (uint32_t)arch : 0;
-}
-
 static vpps_status fail_unknown(const char *text) {
     char list[VPPS_COUNT(architectures) * 16];
     size_t used = 0;
@@ -30,7 +23,8 @@ static vpps_status fail_unknown(const char *text) {
 }
 
 vpps_status vpps_machine_named(vpps_machine *out, const char *arch, uint32_t sms) {
-    const uint32_t wanted = parse_arch(arch);
+    uint64_t wanted; /* the number in "sm_90" or "90" */
+    if (!vpps_read_number(strncmp(arch, "sm_", 3) ? arch : arch + 3, UINT32_MAX, &wanted)) return fail_unknown(arch);
     for (size_t i = 0; i < VPPS_COUNT(architectures); i++) {
         const struct architecture *a = &architectures[i];
         if (a->arch != wanted) continue;

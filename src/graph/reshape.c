@@ -3,11 +3,6 @@
 
 #include <inttypes.h>
 
-static vpps_node reshaped(vpps_graph *g, vpps_node x, uint32_t rows, uint32_t cols) {
-    vpps_signature s = {.op = VPPS_OP_RESHAPE, .rows = rows, .cols = cols, .param = VPPS_NO_PARAM};
-    return vpps_make_node(g, &s, NULL, 1, &x, 0, false);
-}
-
 vpps_node vpps_reshape(vpps_graph *g, vpps_node x, uint32_t rows, uint32_t cols) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     vpps_signature s;
@@ -16,7 +11,9 @@ vpps_node vpps_reshape(vpps_graph *g, vpps_node x, uint32_t rows, uint32_t cols)
         return vpps_graph_fail(g, VPPS_SHAPE,
                                "reshape: argument 0 is %u x %u; expected as many elements as %u x %u has", s.rows,
                                s.cols, rows, cols);
-    return s.rows == rows ? x : reshaped(g, x, rows, cols);
+    if (s.rows == rows) return x;
+    vpps_signature of = {.op = VPPS_OP_RESHAPE, .rows = rows, .cols = cols, .param = VPPS_NO_PARAM};
+    return vpps_make_node(g, &of, NULL, 1, &x, 0, false);
 }
 
 /* Checks that nodes have equally many rows; sets *rows to this number and *cols to the sum of their columns. */

@@ -51,11 +51,6 @@ static bool make_list(tensor_list *list, const vpps_model *model) {
     return list->tensors && list->names && list->tables;
 }
 
-static void free_list(tensor_list *list, size_t n) {
-    for (size_t i = 0; i < n; i++) free(list->names[i]);
-    VPPS_FREE(list->names, list->tensors, list->tables);
-}
-
 static size_t list_tensors(const vpps_model *model, tensor_list *list) {
     size_t n = 0;
     for (size_t i = 0; i < model->n_params; i++) {
@@ -120,8 +115,8 @@ static vpps_status write_file(vpps_handle *h, const char *path, const vpps_metad
         status = vpps_safetensors_checksum(list.tensors, n_tensors, from, checksum);
         if (status == VPPS_OK) status = vpps_safetensors_write(path, list.tensors, n_tensors, all, n + OWN, from);
     }
-    free_list(&list, n_tensors);
-    VPPS_FREE(all, updates);
+    for (size_t i = 0; i < n_tensors; i++) free(list.names[i]);
+    VPPS_FREE(list.names, list.tensors, list.tables, all, updates);
     return status;
 }
 

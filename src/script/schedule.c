@@ -27,14 +27,6 @@ static vpps_status check_graph(const vpps_graph *g) {
     return VPPS_OK;
 }
 
-/* A batch that does not fit the device's memory runs in waves (parts, forward and backward each), or classifiers of a
- * wave in slices (parts). Returns whether more slices are better. A slice costs two barriers, a wave those of all its
- * levels (steps), so slices come first, until a slice's classifiers keep a quarter of the words of the wave's other
- * vertices: halving this quarter would save 1/8 of 5/4, a tenth. */
-static bool wants_slices(const vpps_batching *b, uint32_t n_slices) {
-    return vpps_kept_words(b, true) / n_slices > vpps_kept_words(b, false) / 4;
-}
-
 /* While a batch's program is made: the batch runs in more and more parts, in turn, until it fits the memory. */
 typedef struct search {
     vpps_batch *b;
@@ -44,12 +36,15 @@ typedef struct search {
 } search;
 
 /* Doubles the number of waves (parts of the batch, each run forward and backward) or of slices (parts of a wave's
- * classifiers, run in turn), as far as there can be more. *more: whether there are more than before. */
+ * classifiers, run in turn), as far as there can be more. *more: whether there are more than before. A slice costs two
+ * barriers, a wave those of all its levels (steps), so slices come first, until a slice's classifiers keep a quarter of
+ * the words of the wave's other vertices: halving this quarter would save 1/8 of 5/4, a tenth. */
 static vpps_status take_apart(search *x, bool *more) {
     vpps_schedule *s = x->b->schedule;
     for (*more = false; !*more && (x->waves || x->slices);) {
         const uint32_t n_waves = s->steps.n_waves, n_slices = s->steps.n_slices;
-        const bool slices = x->slices && (!x->waves || wants_slices(&s->batching, n_slices));
+        const bool slices = x->slices && (!x->waves || vpps_kept_words(&s->batching, true) / n_slices >
+                                                           vpps_kept_words(&s->batching, false) / 4);
         if (!vpps_choose_steps(&s->batching, slices ? n_waves : 2 * n_waves, slices ? 2 * n_slices : n_slices,
                                &s->arena, &s->steps))
             return vpps_no_memory();

@@ -91,11 +91,6 @@ static void sort_block(maker *m, const vpps_step_block *b) {
         order[starts[levels[m->unsorted[p].vertex] + 1]++] = m->unsorted[p];
 }
 
-static void count_steps(maker *m, const vpps_step_block *b) {
-    const uint32_t *starts = m->level_starts + b->levels;
-    for (uint32_t l = 0; l < b->n_levels; l++) m->out->n_steps += starts[l + 1] > starts[l];
-}
-
 static void count_members(maker *m, vpps_step_block *b) {
     const vpps_reading *r = m->b->needs->reading;
     const uint32_t n_lists = r->types[b->type].n_lists;
@@ -113,7 +108,8 @@ static bool make_blocks(maker *m) {
         return false;
     for (uint32_t i = 0; i < m->out->n_blocks; i++) {
         sort_block(m, &m->blocks[i]);
-        count_steps(m, &m->blocks[i]);
+        const uint32_t *starts = m->level_starts + m->blocks[i].levels;
+        for (uint32_t l = 0; l < m->blocks[i].n_levels; l++) m->out->n_steps += starts[l + 1] > starts[l];
         count_members(m, &m->blocks[i]);
     }
     return true;

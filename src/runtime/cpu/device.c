@@ -77,20 +77,17 @@ static vpps_status start_threads(vpps_cpu *cpu) {
 
 /* ---------------------------------------------------------------- memory */
 
-/* Returns half of the address space that the process may use (ulimit -v). */
-static size_t half_of_space(void) {
-    struct rlimit limit;
-    return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur / 2 : SIZE_MAX;
-}
-
 /* Reserves address space for the pool; the system assigns memory to pages when they are touched. If the address space is limited, takes at
  * most half of it, since everything else needs some, too. */
 static vpps_status map_pool(vpps_cpu *cpu, bool chosen) {
+    struct rlimit limit; /* ulimit -v */
+    const bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    const size_t half = limited ? limit.rlim_cur / 2 : SIZE_MAX;
     for (;;) {
         const uint32_t sharded = cpu->plan.sharded, words = cpu->plan.pool_words - sharded;
         const bool least = chosen || words / 2 <= cpu->plan.batch - sharded;
         cpu->pool_bytes = (size_t)words * sizeof(float);
-        cpu->pool_memory = least || cpu->pool_bytes <= half_of_space() ? vpps_map_pages(cpu->pool_bytes) : NULL;
+        cpu->pool_memory = least || cpu->pool_bytes <= half ? vpps_map_pages(cpu->pool_bytes) : NULL;
         if (cpu->pool_memory) {
             cpu->pool = (float *)((uintptr_t)cpu->pool_memory - sharded * sizeof(float));
             return VPPS_OK;

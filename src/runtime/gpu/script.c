@@ -58,12 +58,6 @@ static uint32_t write_tasks(const vpps_gpu *gpu, const uint32_t *script, const v
     return at + VPPS_TASK_WORDS;
 }
 
-/* Returns the first task from t on that reads all gradients (NORM, UPDATE) or ends the list (END); else `end`. */
-static const vpps_task *find_step(const vpps_task *t, const vpps_task *end) {
-    while (t < end && t->kind != VPPS_TASK_NORM && t->kind != VPPS_TASK_UPDATE && t->kind != VPPS_TASK_END) t++;
-    return t;
-}
-
 static vpps_status reserve_pinned(vpps_gpu *gpu, vpps_gpu_slot *slot, size_t bytes) {
     if (slot->pinned_bytes >= bytes) return VPPS_OK;
     if (slot->pinned) gpu->table->release_host(gpu->driver, slot->pinned);
@@ -91,7 +85,11 @@ static uint32_t write_groups(const vpps_gpu *gpu, const vpps_batch *batch, vpps_
     at = fill_up(to, at);
     for (uint32_t g = 0; g < gpu->header.n_groups; g++) {
         const vpps_task *first = vpps_first_task(script, g), *end = vpps_end_of_tasks(script, g);
-        const vpps_task *step = find_step(first, end);
+        const vpps_task *step =
+            first; /* becomes the first task that reads all gradients (NORM or UPDATE), or the END */
+        while (step < end && step->kind != VPPS_TASK_NORM && step->kind != VPPS_TASK_UPDATE &&
+               step->kind != VPPS_TASK_END)
+            step++;
         if (which == VPPS_GPU_STEP) first = step;
         if (batch->half == VPPS_BACKWARD_HALF) first = vpps_find_pause(script, g) + 1;
         if (!whole) end = which == VPPS_GPU_FORWARD ? vpps_find_pause(script, g) : step;

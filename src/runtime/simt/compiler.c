@@ -25,11 +25,6 @@ static bool has_fma(void) {
 #endif
 }
 
-static bool watches(void) {
-    const char *watch = getenv("VPPS_SIMT_WATCH");
-    return watch && *watch && strcmp(watch, "0") != 0;
-}
-
 static const char *compiler(void) {
     const char *name = getenv("VPPS_CXX");
     return name && *name ? name : "c++";
@@ -46,7 +41,9 @@ static vpps_status make_command(command *c, const char *source, const char *libr
     memcpy(c->arguments, fixed, sizeof fixed);
     c->n = VPPS_COUNT(fixed);
     if (has_fma()) c->arguments[c->n++] = "-mfma";
-    if (watches()) { /* the kernel calls the sanitizer's functions, which simt_cuda.h defines */
+    const char *watch = getenv("VPPS_SIMT_WATCH");
+    if (watch && *watch &&
+        strcmp(watch, "0") != 0) { /* the kernel calls the sanitizer's functions, which simt_cuda.h defines */
         c->arguments[c->n++] = "-fsanitize=thread";
         c->arguments[c->n++] = "-DVPPS_SIMT_WATCHED=1";
     }
