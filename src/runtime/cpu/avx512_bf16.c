@@ -21,16 +21,14 @@ DOT_INLINE __m512 dot(__m512 sum, __m512i rows, uint32_t pair) {
 }
 
 /* Multiplies height * 16 matrix rows with `columns` vectors (bf16_product.h). Callers pass constants for height,
- * columns and parts (number of bf16 numbers that represent an fp32 number), so that loops unroll. ragged: not used. */
-DOT_INLINE void bf16_tile(const uint32_t height, const uint32_t columns, const uint32_t parts, bool ragged,
-                          uint32_t depth, uint32_t first, uint32_t end, const uint32_t *a, uint32_t row,
-                          const uint32_t *x, uint32_t j0, const float *from, size_t ld_from, float *c, size_t ldc,
-                          uint32_t tail) {
+ * columns and parts (number of bf16 numbers that represent an fp32 number), so that loops unroll. */
+DOT_INLINE void bf16_tile(const uint32_t height, const uint32_t columns, const uint32_t parts, uint32_t depth,
+                          uint32_t first, uint32_t end, const uint32_t *a, uint32_t row, const uint32_t *x, uint32_t j0,
+                          const float *from, size_t ld_from, float *c, size_t ldc, uint32_t tail) {
     const size_t step = (size_t)parts * VPPS_BF16_TILE, stride = vpps_bf16_depth_tiles(depth) * step;
     const uint32_t *rows_at = a + row / SIDE * stride + first * step, *xs[PRODUCT_COLUMNS];
     const __mmask16 last = (__mmask16)((1u << tail) - 1);
     __m512 sum[PRODUCT_COLUMNS][PRODUCT_HEIGHT];
-    (void)ragged;
 #pragma GCC unroll 6
     for (uint32_t j = 0; j < columns; j++) {
         xs[j] = x + (j0 + j) / SIDE * stride + first * step + (size_t)((j0 + j) % SIDE) * PAIRS;
@@ -75,6 +73,7 @@ DOT_INLINE void bf16_tile(const uint32_t height, const uint32_t columns, const u
     }
 }
 
+#define BF16_WHOLE false
 #define BF16_TARGET __attribute__((DOT_TARGET))
 #define BF16_INLINE DOT_INLINE
 #include "runtime/cpu/bf16_product.h"

@@ -128,13 +128,12 @@ VPPS_INLINE void widen(const uint32_t *tiles, uint32_t depth_tiles, const uint32
 }
 
 /* Multiplies height * VECTOR matrix rows, from number `row` on, with the vectors j0 to j0 + columns - 1, over tiles [first, end) of 32
- * elements of a row. Of the last VECTOR rows, only `tail` are stored. */
-VPPS_INLINE void bf16_tile(const uint32_t height, const uint32_t columns, const uint32_t parts, const bool ragged,
-                           uint32_t depth, uint32_t first, uint32_t end, const uint32_t *a, uint32_t row,
-                           const uint32_t *x, uint32_t j0, const float *from, size_t ld_from, float *c, size_t ldc,
-                           uint32_t tail) {
+ * elements of a row. */
+VPPS_INLINE void bf16_tile(const uint32_t height, const uint32_t columns, const uint32_t parts, uint32_t depth,
+                           uint32_t first, uint32_t end, const uint32_t *a, uint32_t row, const uint32_t *x,
+                           uint32_t j0, const float *from, size_t ld_from, float *c, size_t ldc, uint32_t tail) {
     vector sum[PRODUCT_COLUMNS][PRODUCT_HEIGHT];
-    product_begin(height, columns, ragged, (product_start){from, ld_from}, tail, sum);
+    product_begin(height, columns, false, (product_start){from, ld_from}, tail, sum);
     const uint32_t depth_tiles = vpps_bf16_depth_tiles(depth);
     const uint32_t *rows[PRODUCT_HEIGHT];
     for (uint32_t i = 0; i < height; i++) {
@@ -168,9 +167,10 @@ VPPS_INLINE void bf16_tile(const uint32_t height, const uint32_t columns, const 
         }
         for (uint32_t i = 0; i < height; i++) rows[i] += parts * VPPS_BF16_TILE;
     }
-    product_end(height, columns, ragged, sum, c, ldc, tail);
+    product_end(height, columns, false, sum, c, ldc, tail);
 }
 
+#define BF16_WHOLE true
 #define BF16_TARGET
 #define BF16_INLINE VPPS_INLINE
 #include "runtime/cpu/bf16_product.h"

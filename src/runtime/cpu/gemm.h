@@ -163,15 +163,16 @@ VPPS_INLINE void gemm(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t
                       size_t b_n, float *c, size_t ldc) {
     enum { ROWS = 64, COLUMNS = 8 * MAX_COLUMNS };
     float part[ROWS * COLUMNS];
-    gemm_run(m, n, vpps_min_u32(k, SUM_RUN), a, lda, b, b_k, b_n, c, ldc);
-    for (uint32_t p = SUM_RUN; p < k; p += SUM_RUN)
-        for (uint32_t i = 0; i < m; i += ROWS)
-            for (uint32_t j = 0; j < n; j += COLUMNS) {
-                const uint32_t rows = vpps_min_u32(m - i, ROWS), columns = vpps_min_u32(n - j, COLUMNS);
+    for (uint32_t p = 0, rows, columns; p < k || !p; p += SUM_RUN)
+        for (uint32_t i = 0; i < m; i += rows) {
+            rows = p ? vpps_min_u32(m - i, ROWS) : m;
+            for (uint32_t j = 0; j < n; j += columns) {
+                columns = p ? vpps_min_u32(n - j, COLUMNS) : n;
                 gemm_run(rows, columns, vpps_min_u32(k - p, SUM_RUN), a + i + p * lda, lda, b + p * b_k + j * b_n, b_k,
-                         b_n, part, ROWS);
-                add_columns(rows, columns, part, ROWS, c + i + j * ldc, ldc);
+                         b_n, p ? part : c, p ? ROWS : ldc);
+                if (p) add_columns(rows, columns, part, ROWS, c + i + j * ldc, ldc);
             }
+        }
 }
 
 /* ---------------------------------------------------------------- lanes against vectors
@@ -327,9 +328,8 @@ static void gemm_tn_run(uint32_t m, uint32_t n, uint32_t k, const float *a, size
 
 static void gemm_tn(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t ldb,
                     float *c, size_t ldc) {
-    gemm_tn_run(vpps_min_u32(m, SUM_RUN), n, k, a, lda, b, ldb, c, ldc, false);
-    for (uint32_t first = SUM_RUN; first < m; first += SUM_RUN)
-        gemm_tn_run(vpps_min_u32(m - first, SUM_RUN), n, k, a + first, lda, b + first, ldb, c, ldc, true);
+    for (uint32_t first = 0; first < m || !first; first += SUM_RUN)
+        gemm_tn_run(vpps_min_u32(m - first, SUM_RUN), n, k, a + first, lda, b + first, ldb, c, ldc, first);
 }
 
 static void transpose(uint32_t rows, uint32_t cols, const float *a, size_t lda, float *b, size_t ldb) {

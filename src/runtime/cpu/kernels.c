@@ -408,10 +408,8 @@ static void SELECT_ROWS_kernel(uint32_t n, float *dst, const vpps_operands *o) {
     (void)n;
     for (uint32_t i = 0, row = 0; i < o->r; i++) {
         const bool found = find_row(o->t[1][i], o->k, &row);
-        for (uint32_t col = 0; col < o->c; col++) {
-            float *to = dst + i + (size_t)col * o->r;
-            *to = found ? o->t[0][row + (size_t)col * o->k] : NAN;
-        }
+        for (uint32_t col = 0; col < o->c; col++)
+            dst[i + (size_t)col * o->r] = found ? o->t[0][row + (size_t)col * o->k] : NAN;
     }
 }
 /* Backward of SELECT_ROWS, which copies rows of a matrix: sums the gradients of each row's copies, in double, ROWS rows at a time. */
