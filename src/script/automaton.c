@@ -144,8 +144,8 @@ typedef struct learner {
     uint64_t random;
 } learner;
 
-/* Sets *out to the number of the walk's state: which vertex types have vertices that can run. Appends a new state; its
- * Q value for a type begins as the reward of running the type next: vpps_walk_ratio - 1, at most 0. */
+/* Sets *out to the number of the simulated run's (l->walk) state: which vertex types have ready vertices. Appends a new
+ * state; its Q value for a type begins as the reward, at most 0, of running that type next. */
 static bool find_state(learner *l, uint32_t *out) {
     vpps_automaton *a = l->a;
     vpps_walk *w = &l->walk;

@@ -32,7 +32,7 @@ const char *vpps_encoding_text(vpps_encoding encoding);
 typedef struct vpps_state {
     /* first: index in `words` and `q` of the state's first element; n: number of the state's vertex types */
     uint32_t first, n;
-    /* number of words that encode the state: n types' numbers, then the numbers that SHARE, PHASE or RATIO adds */
+    /* number of words that encode the state: the n types' numbers, then what some encodings (vpps_encoding) add */
     uint32_t n_words;
 } vpps_state;
 
@@ -52,8 +52,8 @@ typedef struct vpps_automaton {
 
 enum {
     VPPS_LEARN_CHECK = 50, /* number of trials (runs over the graph) between two evaluations of the learned policy */
-    /* Limits learning on large graphs: the trials (runs over the graph) of an encoding run at most this number of
-     * vertices times the encoding's limit of trials. Learning takes about 1 s on a core at most. */
+    /* Limits learning on large graphs. Each way to encode states has a limit of trials (runs over the graph); together
+     * its trials run at most VPPS_LEARN_VERTICES vertices times this limit: about 1 s on a core. */
     VPPS_LEARN_VERTICES = 20 * 1000
 };
 

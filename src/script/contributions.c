@@ -9,7 +9,7 @@ typedef struct contribution {
     const vpps_cell_contribution *to;
     /* for each output of the cell: the inputs (or table lookups) on which the output depends, as bits */
     const uint64_t *reads;
-    /* whether all vertices compute this gradient, not only those where an output that reads the input has a gradient */
+    /* whether all vertices compute this gradient for an input, or only those where an output that reads it has one */
     bool all;
     uint32_t number, stage, stride, shares;
     /* The gradient of item i (vertex or list member) of the current task lies at offset at + i * stride. If each virtual processor computes
@@ -20,8 +20,8 @@ typedef struct contribution {
     uint32_t *next_run; /* address for the next vpps_pair_run in the script; NULL: terms are written singly */
 } contribution;
 
-/* Returns whether gradients' terms of the form scalar * vector take fewer words as runs (vpps_pair_run) than singly:
- * whether many vertices read common lists of nodes, which n_reads counts for each vertex, n_sources once. */
+/* Returns whether many vertices read the same lists of nodes: n_reads counts a common list for each of its vertices,
+ * n_sources once. Gradients' terms scalar * vector are then stored as runs (vpps_pair_run), of several terms each. */
 static bool share_long_lists(const vpps_reading *r) { return 4 * r->n_reads > 5 * r->n_sources; }
 
 static contribution contribution_of(const vpps_steps *s, uint32_t block, uint32_t j) {
@@ -248,8 +248,8 @@ void vpps_row_marks_free(vpps_row_marks *m) {
 
 /* ---------------------------------------------------------------- writing */
 
-/* Adds the gradients that a block's vertices compute for input x to the lists by which the read outputs' gradients are
- * summed up. A level (vertices that run together) has a task of its own, and so its own place for gradients. */
+/* A block's vertices compute gradients for the outputs that they read through input x. Appends the memory offset of
+ * each such gradient to the list of the output, whose gradient is the sum over its list. */
 static void write_input(const vpps_contributions *all, const uint32_t *offsets, uint32_t block, contribution x,
                         uint32_t *words, uint32_t *list_at) {
     const vpps_steps *s = all->tasks->steps;

@@ -96,7 +96,8 @@ static uint64_t words_of(const vpps_batching *b, uint32_t vertex) {
 
 /* Totals of the classifier heads' vertices (which only the loss reads) in one wave (part of the batch) and group of virtual processors. */
 typedef struct share {
-    /* words: words that the classifiers keep for backward; before: words of those already assigned to a slice (part) */
+    /* words: number of words in memory that the classifiers keep for backward; before: number of the words of those
+     * classifiers that have already been assigned to a slice (part of the wave) */
     uint64_t words, before;
     uint32_t n; /* number of sets of vertices that read each other, which must stay together */
 } share;
@@ -141,7 +142,7 @@ static void deal_heads(const vpps_batching *b, const uint32_t *first, uint64_t *
             s->before += words[v];
         }
         if (is_head(b, v) && first[v] != v) {
-            /* heads that read each other run in one slice (part of the batch): that of the first of them */
+            /* classifiers that read each other run in one slice (part of the batch): where the first of them runs */
             place[v] = place[first[v]];
         } else {
             place[v] = (wave * *n_slices + slice) * b->n_groups + group;

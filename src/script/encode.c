@@ -153,7 +153,8 @@ static bool is_shifted(const encoder *e, const vpps_step_block *b, uint32_t firs
     return !differs && *shift == (int32_t)*shift;
 }
 
-/* Writes the offsets of the nodes that a block's vertices read through inputs that are lists, and their addresses. */
+/* For each list input of a block (vertices of one cell): writes an array with the memory offsets of all nodes that the
+ * vertices read through the input; and, among the block's data, the array's address in the batch's program. */
 static void encode_members(encoder *e, uint32_t i) {
     const vpps_step_block *block = &e->s->blocks[i];
     const vpps_compiled_cell *c = vpps_cell_of_block(e->s, block);
@@ -447,8 +448,8 @@ static bool is_last_main(const vpps_compiled_cell *c, uint32_t stage) {
            (stage + 1 == c->n_stages || c->stages[stage + 1].pass != VPPS_PASS_BACK_MAIN);
 }
 
-/* If parameters' gradients are added up level by level (accumulates): writes a task that adds them up over a level's
- * vertices (OUTER) for each of the tasks [first, end), already written, that ends the backward of a level. */
+/* For each of the tasks [first, end) that is the last backward task of a level (vertices that run together), if
+ * `accumulates` holds: writes a task (OUTER) that adds these vertices' terms to the parameters' gradients. */
 static void encode_outers(encoder *e, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end; i++) {
         const vpps_stage_task *t = &e->tasks->all[i];

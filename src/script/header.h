@@ -70,7 +70,7 @@ typedef struct vpps_task {
 typedef struct vpps_table {
     unsigned param;
     unsigned n;         /* number of entries */
-    unsigned gradients; /* offset in device memory of these rows' gradients, row after row */
+    unsigned gradients; /* offset in device memory of the gradients of the n entries, entry after entry */
     unsigned rows;      /* address in the script of an array of n numbers: the rows of the trained entries */
 } vpps_table;
 

@@ -8,7 +8,7 @@ static void drop_compiled(vpps_history *h, vpps_known_type *t, uint64_t last) {
     uint32_t left = 0;
     for (uint32_t k = 0; k < t->n_made; k++) {
         t->made[left] = t->made[k];
-        t->made[left].place = VPPS_CELL_LEFT_OUT; /* devices free all kernels before cells are dropped */
+        t->made[left].place = VPPS_CELL_LEFT_OUT; /* the cell is in no kernel: devices free theirs before such drops */
         if (t->made[k].last_used > last)
             left++;
         else
@@ -65,7 +65,7 @@ void vpps_history_drop(vpps_history *h) {
     h->n_types = left;
     vpps_index_clear(&h->indices);
     for (uint32_t i = 0; i < left; i++) vpps_index_add(&h->indices, h->types[i].type->hash, i);
-    /* the new limit of types plus cells: at least twice what is left, so that the next drop comes late */
+    /* the new limit: the number of vertex types and compiled cells may at least double before more are freed */
     h->most = vpps_max_u32(most_kept(h), 2 * (left + h->n_compiled));
 }
 
@@ -98,8 +98,8 @@ static void add_needs(vpps_cell_needs *to, const vpps_cell_needs *more, uint64_t
     to->read_out |= more->read_out;
 }
 
-/* Returns the outputs, as bits, that depend on no parameter except those on which the outputs `own` of a batch depend:
- * through gradients of other outputs, a parameter that the batch's loss does not depend on would count as trained. */
+/* Returns, as bits, the outputs that depend on no other parameters than the outputs `own` of a batch. With gradients of
+ * further outputs, a compiled cell would train a parameter on which the batch's loss does not depend. */
 static uint64_t outputs_alike(const vpps_type *type, uint64_t own) {
     uint64_t outputs = UINT64_MAX;
     for (uint32_t i = 0; i < type->n_params; i++)

@@ -70,7 +70,8 @@ typedef struct vpps_history {
     uint64_t n_batches;  /* number of batches scheduled so far */
     /* for inference [0] and training [1] batches: the number of groups of virtual processors (CTAs, threads) */
     vpps_usual_groups usual[2];
-    /* [0] inference, [1] training: last vpps_has_news: n_compiled (high 32 bits), number of groups likely soon (low) */
+    /* [0] inference, [1] training. What vpps_has_news found last: n_compiled (high 32 bits), and the number of groups
+     * of virtual processors (CTAs, threads) that batches are likely to use soon (low 32 bits). */
     uint64_t foreseen[2];
 } vpps_history;
 
@@ -80,7 +81,7 @@ vpps_status vpps_type_of_cell(vpps_history *h, const vpps_model *model, uint32_t
 vpps_status vpps_type_of_op(vpps_history *h, const vpps_graph *g, const vpps_op_node *node, const uint32_t *shapes,
                             uint32_t *out);
 void vpps_type_free(vpps_type *type);
-/* Makes the forward values of a type's cell or op, for vpps_compile_cell; drops: with dropout. Fails with MEMORY. */
+/* Lists, for vpps_compile_cell, the forward values of a type's cell or op; drops: with dropout. Fails with MEMORY. */
 vpps_status vpps_lower_type(const vpps_type *type, bool drops, vpps_compiled_cell **out);
 
 /* Sets made[v] to 1 for each value v of a cell on which output number `output` depends. */

@@ -32,7 +32,7 @@ typedef struct vpps_output_ref {
 } vpps_output_ref;
 
 /* A read: vertex `reader` reads an output of `vertex`. All reads of a batch are in one array, as one long loop is fast.
- * If several vertices' lists have the same nodes, the array has the first vertex's reads, and one of each other. */
+ * If several vertices read the same list of nodes, the array has all reads of the first vertex, one of each other. */
 typedef struct vpps_read {
     uint32_t vertex, reader;
 } vpps_read;
@@ -65,9 +65,9 @@ typedef struct vpps_reading {
     bool drops;                       /* whether dropout is on */
     const vpps_read_vertex *vertices; /* an extra last element tells where the last vertex's reads end */
     const vpps_vertex_lists *lists;   /* for each vertex: its list inputs and dropout; zeros if its cell has none */
-    const uint32_t *levels;          /* each vertex's step in its recurrence, if recurrences are as in the last batch */
-    const vpps_read *sources;        /* each vertex's reads: inputs that read one node, then lists (unless `shared`) */
-    const vpps_node *source_outputs; /* for each element of `sources`: the node that is read */
+    const uint32_t *levels;   /* each vertex's step in its recurrence, if recurrences are as in the last batch */
+    const vpps_read *sources; /* each vertex's reads: of single nodes, then of lists (not if `shared`: vpps_read) */
+    const vpps_node *source_outputs;  /* for each element of `sources`: the node that is read */
     const vpps_output_ref *requested; /* outputs whose values the request asks for */
     const vpps_output_ref *asked;     /* outputs whose gradients the request asks for */
     const vpps_seed *seeds;

@@ -51,8 +51,8 @@ static bool find_heads(const vpps_batch_needs *n, vpps_arena *arena, uint8_t *he
 typedef struct maker {
     const vpps_reading *r;
     vpps_scope *out;
-    uint32_t *numbers; /* for each vertex of the batch: its number in out->graph, for a policy; VPPS_NONE: not there */
-    uint32_t *of_type; /* for each type (cell) of the batch: its number in out->graph; VPPS_NONE: not there */
+    uint32_t *numbers; /* for each vertex of the batch: its number in out->graph; VPPS_NONE: it is not in that graph */
+    uint32_t *of_type; /* for each type (cell) of the batch: its number in out->graph; VPPS_NONE: not in that graph */
 } maker;
 
 static void add_type(maker *m, uint32_t type) {

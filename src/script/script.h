@@ -42,10 +42,10 @@ static inline bool vpps_goal_updates(vpps_goal goal) { return goal == VPPS_GOAL_
 
 /* What the caller of the scheduler wants of a batch's program (script), which the device will run. */
 typedef struct vpps_batch_request {
-    vpps_node loss;           /* training: the loss; VPPS_NO_NODE: inference, or `halves` (the caller has the loss) */
-    const vpps_node *outputs; /* nodes, never the loss, whose values the host reads (with `halves`: after forward) */
+    vpps_node loss; /* training: the loss; VPPS_NO_NODE: inference, or the caller computes the loss after forward */
+    const vpps_node *outputs; /* nodes, never the loss, whose values the host reads */
     uint32_t n_outputs;
-    /* Training in two halves: after forward the host gives gradients of the first n_given outputs; backward follows. */
+    /* training in two halves: after forward the host reads outputs and gives gradients of the first n_given of them */
     bool halves;
     uint32_t n_given;
     const vpps_node *gradient_nodes; /* training: nodes whose gradients the host reads; the loss is not among them */
@@ -61,7 +61,7 @@ typedef struct vpps_batch_request {
     /* groups: number of groups of threads or CTAs, which compute different examples; waves: number of parts of the
      * batch that run in turn; 0: chosen by estimated cost */
     uint32_t groups, waves;
-    bool keeps_groups; /* whether `groups` holds even for a batch that is one connected graph; else one group runs */
+    bool keeps_groups; /* whether a batch that is one connected graph runs in `groups` groups, too, and not in one */
     uint32_t slices;   /* classifiers run in so many parts, in turn, to save memory; in more if needed; 0: one */
     const vpps_policy *policy; /* rule for which cell runs next in recurrences of several cells; NULL: "depth" */
     vpps_learned *learned;     /* learned rules of which cell runs next, if `policy` uses such rules */
@@ -137,11 +137,11 @@ typedef struct vpps_batch {
     vpps_goal goal;
     vpps_half half; /* which tasks of the batch's program the next launch runs: all, forward's, backward's */
     uint32_t n_levels, n_phases, n_tasks, n_groups, n_waves, n_slices, pool_words;
-    uint32_t n_vertices, n_nodes;   /* numbers of applied cells and single ops; of all ops, those in cells included */
-    uint32_t n_steps;               /* number of forward steps; a step runs vertices of one cell together */
-    uint32_t parameter_words;       /* number of words that parameters take in the pool */
-    uint64_t live_words;            /* the most words of tensors (not parameters) that are in use at the same time */
-    uint32_t n_choices;             /* number of recurrences of several cells, among which a batching policy chooses */
+    uint32_t n_vertices, n_nodes; /* numbers of applied cells and single ops; of all ops, those in cells included */
+    uint32_t n_steps;             /* number of forward steps; a step runs vertices of one cell together */
+    uint32_t parameter_words;     /* number of words that parameters take in the pool */
+    uint64_t live_words;          /* the most words of tensors (not parameters) that are in use at the same time */
+    uint32_t n_choices;           /* number of sets of cells that read each other, for which a policy finds an order */
     struct vpps_schedule *schedule; /* the intermediate values of scheduling (schedule.h) */
 } vpps_batch;
 
@@ -175,8 +175,8 @@ uint32_t vpps_batch_output(const vpps_batch *b, uint32_t i);
  * has run; VPPS_NONE: the loss does not depend on the node. */
 uint32_t vpps_batch_gradient(const vpps_batch *b, uint32_t i);
 
-/* One gradient that the host writes between forward and backward of a training step in two halves: words [at, at +
- * words) of the array that vpps_given_array describes. */
+/* Where the host writes the gradient of an output between forward and backward, if the caller computes the loss: words
+ * [at, at + words) of one array for all such gradients (vpps_given_array). */
 typedef struct vpps_given {
     uint32_t at, words;
 } vpps_given;

@@ -64,7 +64,7 @@ typedef struct vpps_block_view {
     const uint32_t *vertices;
     /* inputs[i][v] + shifts[i]: where in memory (the pool) input i of vertex v lies; of a list input: of its node v */
     const uint32_t *inputs[VPPS_CELL_MOST];
-    /* added to the offsets in inputs[i], as inputs at a fixed distance may share an array; 0 for inputs of one node */
+    /* added to the offsets in inputs[i], as list inputs whose values lie at a fixed distance share an array; else 0 */
     int32_t shifts[VPPS_CELL_MOST];
     const uint32_t *lookups[VPPS_CELL_MOST];
     const uint32_t *words[VPPS_CELL_MOST];
@@ -79,7 +79,7 @@ typedef struct vpps_block_view {
     const uint32_t *pairs[VPPS_CELL_MOST];
     const uint32_t
         *runs;    /* the script, if elements of `pairs` are offsets of scalars and addresses of runs; else NULL */
-    uint64_t end; /* index after these arrays in the batch's program; beyond its end if it cuts arrays off */
+    uint64_t end; /* index in the batch's program after all arrays of the block; a truncated program is shorter */
 } vpps_block_view;
 
 /* A run of n pairs (scalar, vector) whose products are terms of a gradient. Pair i has its scalar at offset by + i * by_step, and its

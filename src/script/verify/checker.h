@@ -61,9 +61,9 @@ typedef struct vpps_tensor {
     uint8_t kind;
     uint32_t offset, stride, words, items;
     uint32_t first; /* number of the tensor's first item (vertex or list member) */
-    /* index, by kind: KEPT: number of the cell's value; CONTRIBUTION: number of the cell's gradient for an input;
-     * CONSTANT: the float's bits; GIVEN: number of the output, or VPPS_NONE for the loss; ENTRY: number of the table.
-     * share: number of the partial sum, if several CTAs or threads store partial sums of the value. */
+    /* block: the vertices of one cell to which the tensor belongs. index: the tensor's number among the cell's values
+     * or gradients for inputs; of a constant: its bits; of a gradient from the host: number of the output (VPPS_NONE:
+     * the loss); of table entries: the table. share: number of the partial sum, if CTAs or threads store such. */
     uint32_t block, index, share;
     /* CONTRIBUTION (gradient for an input): first of its bits in `taken`, which marks gradients that were added up */
     uint64_t first_bit;
@@ -83,7 +83,8 @@ typedef struct vpps_checked_block {
     uint32_t **pass_record;
     /* for each input for which the current task computes a gradient (contribution): number of the gradient's first tensor */
     uint32_t *contributions;
-    /* for each gradient for an input: first of its bits in `taken`; a vertex's bit is set when that is added up */
+    /* for each gradient for an input of the cell: index in `taken` of its first bit. A vertex's bit is set once the
+     * gradient that this vertex computes for the input has been added to the gradient of the output that it reads. */
     uint64_t *contribution_bits;
     /* for each stage (part of the cell): where its bits begin in `ran`; bit p is set once vertex p has run the stage */
     uint64_t *stage_bits;
@@ -160,13 +161,10 @@ typedef struct vpps_checker {
     bool running; /* true: a task is being executed, so that an error message names the task */
     uint32_t group, at;
 
-    /* what the caller's request (outputs, gradients, a training step) needs of the graph; an element for each vertex */
-    uint32_t n_records;
-    uint8_t *needed;
-    /* whether the caller wants the vertex's gradient; if not, a sum inside the loss needs no gradient: its summands
-     * count as terms of the loss */
-    uint8_t *whole;
-    uint32_t *dropout; /* number of the vertex's first element under dropout, counted through all vertices */
+    uint32_t n_records; /* number of the graph's vertices */
+    uint8_t *needed;    /* for each vertex: whether what the caller wants (outputs, gradients, a step) needs it */
+    uint8_t *whole;     /* for each vertex: whether the caller wants its gradient; a sum then is one term of the loss */
+    uint32_t *dropout;  /* number of the vertex's first element under dropout, counted through all vertices */
     uint32_t *block_of, *position_of;
     vpps_term_of_loss *terms;
     uint32_t n_terms, n_added;

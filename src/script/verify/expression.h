@@ -12,7 +12,8 @@
 
 typedef enum vpps_expression_kind {
     VPPS_X_INPUT, /* input number a[0] */
-    /* an entry of table a[0]; its number: a[2] (a[1] is VPPS_OPERAND_STATIC) or the vertex's index a[2] (..._INDEX) */
+    /* an entry of lookup table a[0]; its number is a[2], if a[1] is VPPS_OPERAND_STATIC; or, if a[1] is
+     * VPPS_OPERAND_INDEX, element a[2] of the integers that the caller gives the vertex */
     VPPS_X_LOOKUP,
     VPPS_X_DATA,
     VPPS_X_CONSTANT,  /* a constant; a[0] has the bits of the float */
@@ -61,14 +62,14 @@ typedef struct vpps_expressions {
     bool failed; /* whether memory ran out; numbers of all later expressions are VPPS_NONE */
 } vpps_expressions;
 
-/* Where an instruction's operand that is a plain number comes from. vpps_run.u: the number in the cell's program. */
+/* Where an instruction's operand that is a plain number comes from. */
 typedef enum vpps_operand_source {
     VPPS_OPERAND_NONE,
     VPPS_OPERAND_STATIC, /* the number in the program (vpps_run.u, or .f for a float), the same for all vertices */
     VPPS_OPERAND_INDEX,  /* the vertex's index number vpps_run.u, which the caller gave with the vertex */
     VPPS_OPERAND_OWN,    /* for a vertex that is one op: the integer that the graph has for the op, such as a class */
-    /* position of an op's argument: vpps_run.u + sum over list inputs d of lists[d] * (nodes that d reads) + the
-     * argument's position in its own list */
+    /* Position of an argument among all arguments of an op, such as a maximum: vpps_run.u + sum over list inputs d of
+     * vpps_run.lists[d] * (nodes that d reads) come first; the argument's position in its own list is added. */
     VPPS_OPERAND_POSITION
 } vpps_operand_source;
 
@@ -77,11 +78,11 @@ typedef struct vpps_run {
     uint8_t f_source, u_source;
     float f;
     uint32_t u;
-    /* number, in the vertex, of the first dropout element: e_add + sum of lists[d] * (nodes that list input d reads) */
+    /* dropout: how many of the vertex's elements may be dropped before this instruction's first, apart from `lists` */
     uint32_t e_add;
-    /* lists[d]: what each node that list input d reads adds to the sum that begins with u or e_add; lists[0]: 0 */
+    /* A count (u or e_add) that depends on how many nodes a vertex reads: each node of list input d adds lists[d]. */
     uint32_t lists[VPPS_AXES];
-    bool average; /* SUM, SCALE: divide by the number of arguments, u + sum of lists[d] * (nodes that list d reads) */
+    bool average; /* SUM, SCALE: divide by the number of arguments: u, plus lists[d] for each node of list input d */
     /* d: one result per node that list d reads; 0: as its operands: per node if one of them is, else per vertex */
     uint8_t axis;
     uint32_t rows, cols;

@@ -11,7 +11,7 @@ typedef struct vpps_function_node {
     const vpps_signature *s;
     uint32_t first, n; /* the node's arguments: args[first] to args[first + n - 1] */
     uint32_t imm;
-    uint8_t imm_source; /* where the op's integer is: STATIC: imm; INDEX: the vertex's index imm; OWN: in the graph */
+    uint8_t imm_source; /* the op's integer: STATIC: imm; INDEX: number imm of the vertex's integers; OWN: in graph g */
     uint8_t axis;       /* 0: one value per vertex; d: one value per member (node read) of list input d */
     bool over_list;
 } vpps_function_node;
@@ -45,7 +45,7 @@ typedef enum vpps_owed_kind { VPPS_OWED_INPUT, VPPS_OWED_ENTRY, VPPS_OWED_SUM, V
 typedef struct vpps_owed {
     uint32_t kind, key; /* key: number of the input (INPUT), the parameter (SUM, MATRIX), the entry's formula (ENTRY) */
     uint32_t x;         /* MATRIX: the vector x of the gradient dy x^T */
-    uint32_t axis;      /* of a matrix: 0: dy and x are values per vertex; d: per node that list input d reads */
+    uint32_t axis;      /* MATRIX: 0: one product dy x^T for the vertex; d: one for each node that list input d reads */
     uint32_t dy;
 } vpps_owed;
 
@@ -62,7 +62,7 @@ void vpps_owe_matrix(vpps_owed_list *list, vpps_param matrix, uint32_t x, uint32
 /* Sorts a list of gradients that a vertex computes, so that two lists can be compared. */
 void vpps_owed_sort(vpps_owed_list *list);
 
-/* Fill *f with the nodes of a cell (as defined, not compiled), or one op, for which f->inputs is set. False: error. */
+/* Fill *f with the nodes of a cell as defined, or with one op, whose inputs the caller has set in *f. False: error. */
 bool vpps_function_of_cell(vpps_function *f, const vpps_graph *g, const vpps_cell_data *cell);
 bool vpps_function_of_op(vpps_function *f, const vpps_graph *g, const vpps_signature *s, uint32_t imm);
 void vpps_function_free(vpps_function *f);

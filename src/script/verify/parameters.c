@@ -69,7 +69,7 @@ static bool add_up(vpps_checker *c, uint32_t number, uint32_t entry, const uint3
     uint32_t *due = &c->due_entries[t->param][row], k = 0;
     if (*made && (!n || list[0] != to))
         return VPPS_REFUSE(c, "table %u, entry %u: the gradient of earlier waves is lost", number, row);
-    for (uint32_t e = 0; e < words && *made; e++) /* earlier parts of the batch made it: nobody wrote over it */
+    for (uint32_t e = 0; e < words && *made; e++) /* a gradient from earlier parts of the batch is still in its words */
         if (c->pool[to + e].tensor != tensor)
             return VPPS_REFUSE(c, "table %u, entry %u: the gradient of earlier waves is overwritten", number, row);
     k += *made;
@@ -278,8 +278,8 @@ bool vpps_check_update(vpps_checker *c) {
     if (!steps(c) || stream->updated) return VPPS_REFUSE(c, "unexpected update");
     stream->updated = true;
     if (!gradients_done(c) || !knows_norms(c)) return false;
-    act_together(c); /* if header->lasting, the update may compute the gradients dy x^T: it reads dy and x */
-    for (uint32_t i = 0; i < c->header->n_blocks && c->header->lasting; i++)
+    act_together(c);
+    for (uint32_t i = 0; i < c->header->n_blocks && c->header->lasting; i++) /* the update may read all dy and x */
         if (!read_factors(c, &c->blocks[i], 0, c->blocks[i].block->n, true)) return false;
     if (!each_entry(c, true)) return false;
     for (uint32_t p = 0; p < c->g->model->n_params; p++)

@@ -15,7 +15,8 @@ vpps_location vpps_check_operand(const vpps_checker *c, const vpps_checked_block
     return (vpps_location){t->offset + (item - t->first) * t->stride, tensor, words};
 }
 
-/* A CTA's or thread's part of a task: vertices first[0] to end[0] - 1, and nodes first[d] to end[d] - 1 of list d. */
+/* A CTA's or thread's part of a task: vertices first[0] to end[0] - 1, and, of the nodes that the vertices of the block
+ * read through list input d (1, 2, ...), nodes first[d] to end[d] - 1. */
 typedef struct share {
     const vpps_checked_block *b;
     const vpps_stage_info *info;

@@ -98,7 +98,7 @@ static const vpps_task *fetch(vpps_checker *c, const vpps_stream *s) {
     return NULL;
 }
 
-/* Counts how often all tasks together signal each barrier (a counter): only who waits for all knows which have run. */
+/* Counts how often all tasks signal each barrier: waiting for fewer signals does not tell which tasks have run. */
 static bool count_signals(vpps_checker *c) {
     for (c->group = 0; c->group < c->n_groups; c->group++) {
         vpps_stream s = c->streams[c->group];
@@ -187,7 +187,7 @@ static bool run_task(vpps_checker *c, const vpps_task *t) {
     }
 }
 
-/* Runs a group's tasks up to the pause after forward, or to a wait for tasks not yet run. *any: set if a task ran. */
+/* Simulates tasks of a group of CTAs or threads, up to the pause after forward or a wait. *any: set if a task ran. */
 static bool run_group(vpps_checker *c, bool *any) {
     vpps_stream *s = &c->streams[c->group];
     while (!s->ended && (!s->paused || c->goes_on)) {

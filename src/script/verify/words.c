@@ -34,7 +34,7 @@ static uint32_t group_of(const vpps_checker *c, uint32_t unit) {
     return is_group(c, unit) ? unit - c->n_vps : unit / c->group_size;
 }
 
-/* Returns whether barriers order task `place` of `unit` (a CTA, a thread, or a group of these) before c->actor's. */
+/* Returns whether barriers make task `place` of `unit` (a CTA, a thread, or a group) precede the task of c->actor. */
 static bool comes_before(const vpps_checker *c, uint32_t unit, uint32_t place) {
     const uint32_t group = group_of(c, unit);
     if (unit == c->actor.unit && !is_group(c, unit)) return place < c->actor.place;
@@ -83,7 +83,8 @@ static uint32_t add_reader(vpps_checker *c, uint32_t set) {
     return intern_set(s, s->scratch, kept);
 }
 
-/* Returns whether barriers order a word's readers before its writer, c->actor; `own`: except the actor in this task. */
+/* Returns whether barriers make all readers of a memory word precede its writer c->actor (a CTA, thread or group); own:
+ * the writer itself may read the word in the writing task. */
 static bool readers_come_before(const vpps_checker *c, uint32_t set, bool own) {
     const vpps_reader_sets *s = &c->sets;
     for (uint32_t i = s->first[set]; i < s->first[set + 1]; i++) {
