@@ -68,15 +68,17 @@ static vpps_status put_vocab(const settings *s, FILE *f, FILE *declarations, vpp
             prefix, name, name, name, n, prefix, name, n, name);
     free(order);
     fprintf(declarations,
-            "/* The number of a %s of `len` bytes among %u; UINT32_MAX: it is unknown.%s The text of a number; NULL: "
-            "there is none. */\n"
+            "/* %s_%s_number returns the number, less than %u, of a %s of `len` bytes; UINT32_MAX: it is unknown.%s\n"
+            " * %s_%s_text returns the %s with a number; NULL: there is none. */\n"
             "uint32_t %s_%s_number(const char *text, size_t len);\nconst char *%s_%s_text(uint32_t number);\n\n",
-            name, n, strcmp(name, "word") == 0 ? " The network takes 0 for those." : "", prefix, name, prefix, name);
+            prefix, name, n, name, strcmp(name, "word") == 0 ? " The network reads unknown words as 0." : "", prefix,
+            name, name, prefix, name, prefix, name);
     return VPPS_OK;
 }
 
 static const char find_text[] =
-    "\n/* The number of a text of len bytes, by halving what is left of their order. UINT32_MAX: there is none. */\n"
+    "\n/* Finds the number of a text of len bytes by binary search; order[] has the numbers of the texts in the order\n"
+    " * of strcmp. UINT32_MAX: there is no such text. */\n"
     "static uint32_t number_of(const char *const *texts, const uint32_t *order, uint32_t n, const char *text, size_t "
     "len) {\n"
     "    uint32_t first = 0;\n"
