@@ -68,7 +68,6 @@ static vpps_status declare_round(gat_round *r, vpps_model *model, uint32_t numbe
 
 /* ---------------------------------------------------------------- cells */
 
-/* Returns the rows of x that belong to head k. */
 static vpps_node rows_of(const gat_net *t, vpps_graph *g, vpps_node x, uint32_t k) {
     return vpps_slice(g, x, k * t->head, t->head);
 }

@@ -172,7 +172,6 @@ static void put_codes(const vpps_c_writer *w, FILE *to) {
                 w->prefix);
 }
 
-/* Writes lines of C, each indented by the number of open braces. */
 static void put_indented(FILE *out, const char *text) {
     int depth = 0;
     for (const char *end; *text; text = end) {

@@ -166,5 +166,4 @@ double vpps_f1_precision(vpps_f1_counts c) { return ratio((double)c.correct, (do
 
 double vpps_f1_recall(vpps_f1_counts c) { return ratio((double)c.correct, (double)c.gold); }
 
-/* Returns F1, the harmonic mean of precision and recall. */
 double vpps_f1_score(vpps_f1_counts c) { return ratio(2 * (double)c.correct, (double)c.gold + (double)c.predicted); }

@@ -37,7 +37,6 @@ vpps_status vpps_safetensors_header_length(const char *path, const unsigned char
     return VPPS_OK;
 }
 
-/* Parses a tensor's shape: sets dims, n_dims and n_elems. */
 static vpps_status read_shape(const char *path, const vpps_json *json, const vpps_json_value *shape,
                               vpps_safetensors_info *info) {
     if (!shape || shape->kind != VPPS_JSON_ARRAY || shape->n > VPPS_SAFETENSORS_DIMS)
@@ -59,7 +58,6 @@ static vpps_status read_shape(const char *path, const vpps_json *json, const vpp
     return VPPS_OK;
 }
 
-/* Computes the number of bytes that a tensor of a dtype and shape needs. */
 static vpps_status count_bytes(const char *path, const char *dtype, const vpps_safetensors_info *info,
                                uint64_t *n_bytes) {
     for (size_t i = 0; i < VPPS_COUNT(dtypes); i++) {

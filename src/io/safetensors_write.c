@@ -131,7 +131,6 @@ static size_t piece_elems(const vpps_safetensors_tensor *t) {
     return row < (1 << 18) ? 1 << 18 : row;
 }
 
-/* Passes tensor i's bytes to `take`, in order. */
 static vpps_status give_bytes(const char *path, const vpps_safetensors_tensor *tensors, size_t i,
                               const vpps_safetensors_source *source, void *to,
                               vpps_status (*take)(void *to, const void *bytes, uint64_t n_bytes)) {

@@ -208,7 +208,6 @@ static vpps_status read_pairs(vpps_sentences *s, vpps_sentences *t, const vpps_t
     return VPPS_OK;
 }
 
-/* Checks the arguments of the call before anything is read. */
 static vpps_status check_call(vpps_sentences *source, vpps_sentences *target, const vpps_parallel *options) {
     if (source == target) return vpps_fail(VPPS_ARGUMENT, "parallel text: expected two different vpps_sentences");
     if (source->n_sentences != target->n_sentences)

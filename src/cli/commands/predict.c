@@ -347,7 +347,6 @@ static vpps_status predict_records(predictor *p) {
 
 /* ---------------------------------------------------------------- forms */
 
-/* Finds the format of a file, and how its examples are read and answered. */
 static vpps_status find_form(predictor *p) {
     const settings *s = p->s;
     const char *text;

@@ -27,7 +27,6 @@ static bool same_inode(const struct stat *a, const struct stat *b) {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Returns the file's name within its folder. */
 static const char *name_of(const place *p) { return *p->at.base ? p->at.base : basename(p->path); }
 
 /* Puts "PATH: cannot be written: " before the current error message, from which a PATH at its beginning is removed. */

@@ -43,7 +43,6 @@ static void set_result(json_t *o, const task *t, const measures *m) {
     if (t->signature) json_object_set_new(o, "signature", json_string(t->signature()));
 }
 
-/* Returns the mean per batch of a quantity; sum: the sum over the run's batches. */
 static double per_batch(const train_summary *t, double sum) { return sum / (t->batches ? (double)t->batches : 1); }
 
 static json_t *count_or_null(uint32_t n) { return n ? json_integer(n) : json_null(); }

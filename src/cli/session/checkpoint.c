@@ -164,7 +164,6 @@ vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const
 
 /* ---------------------------------------------------------------- reading */
 
-/* A checkpoint that is open for reading. */
 typedef struct checkpoint {
     const char *path;
     vpps_safetensors *file;

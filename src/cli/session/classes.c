@@ -105,7 +105,6 @@ static int print_rows(const class_counts *c, const vpps_vocab *names, bool entit
     return columns;
 }
 
-/* Prints the matrix; its columns are as wide as the widest number or name. */
 static void print_matrix(const class_counts *c, const vpps_vocab *names, int columns, FILE *f) {
     char number[16];
     int w = 5;

@@ -69,7 +69,6 @@ typedef struct batch {
     size_t n_links;
 } batch;
 
-/* Releases the values that an earlier forward pass left. */
 static void clear_fetched(fetched *f, const decoder *d) {
     for (size_t i = 0; i < f->n; i++) (void)vpps_release(d->handle, f->list[i].kept);
     f->n = f->n_nodes = f->n_values = 0;

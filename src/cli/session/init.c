@@ -37,7 +37,6 @@ static void close_source(source *s) {
 
 static void destroy_model(vpps_model **m) { vpps_model_destroy(*m); }
 
-/* Makes a model with the parameters of a network of these sizes. */
 static vpps_status make_model(const settings *s, net_config config, vpps_model **model) {
     void *instance = NULL;
     VPPS_TRY(vpps_model_create(model, 1));

@@ -312,7 +312,6 @@ vpps_status session_logits(session *x, corpus *c, const corpus_split *split, con
     return VPPS_OK;
 }
 
-/* Predicts the likeliest sequence of tags for each example. */
 static vpps_status predict_chains(const session *x, corpus *c, const corpus_split *split, const uint32_t *examples,
                                   uint32_t n, const position_logits *p, int32_t *predicted) {
     size_t at = 0;
