@@ -133,8 +133,9 @@ VPPS_API vpps_status vpps_graph_status(const vpps_graph *g);
  * entry number `index` of a lookup table; in a cell, `index` may be a result of vpps_pull_index, a number that each vertex is given. */
 VPPS_API vpps_node vpps_input(vpps_graph *g, uint32_t rows, uint32_t cols, const float *data);
 VPPS_API vpps_node vpps_lookup(vpps_graph *g, vpps_param table, uint32_t index);
-/* Makes a node of a vector or matrix parameter; the node's gradient is added to the parameter's. A run of the graph copies a matrix, in
- * fp32, once for each call, of a call in a cell (recorded function) once per vertex. vpps_affine multiplies by a matrix without a copy. */
+/* Makes a node of a vector or matrix parameter; the node's gradient is added to the parameter's. When the graph runs, a
+ * matrix is copied, in fp32, for each such node; for a node in a cell (recorded function) at every vertex. vpps_affine
+ * multiplies without copying. */
 VPPS_API vpps_node vpps_parameter(vpps_graph *g, vpps_param parameter);
 /* Makes a node of equal elements, which has no gradient. A cell's operations on constants alone are evaluated once, by the compiler. */
 VPPS_API vpps_node vpps_constant(vpps_graph *g, uint32_t rows, uint32_t cols, float value);
@@ -604,7 +605,7 @@ VPPS_API vpps_vertex vpps_case(vpps_graph *g, uint32_t n, const vpps_application
 /* A list input of a cell reads any number of members (children or nodes), at vertex i members first[i] to first[i + 1] - 1. */
 typedef struct vpps_members_of {
     const uint32_t *first;       /* n + 1 numbers from 0 on, never decreasing: members of vertex i begin at first[i] */
-    const vpps_vertex *children; /* members of vertex 0, vertex 1, ..., first[n] in all; NULL: a list of nodes */
+    const vpps_vertex *children; /* children of vertex 0, then of vertex 1, ...; NULL: a list of nodes (pull_lists) */
 } vpps_members_of;
 /* The arguments of n vertices of one cell. An array is NULL if the cell asks for none of its kind. */
 typedef struct vpps_applications {
@@ -907,7 +908,7 @@ typedef enum vpps_trial_state {
 /* An alternative that the handle times: a number of groups, a batching policy, a GPU kernel, a way to share work out over a CPU's cores. */
 typedef struct vpps_trial {
     size_t size;        /* sizeof(vpps_trial) */
-    uint32_t groups;    /* number of groups of virtual processors (threads or CTAs), if that was tried; else 0 */
+    uint32_t groups;    /* if the alternative is a number of groups of virtual processors: this number; else 0 */
     const char *policy; /* if the alternative is a batching policy: the policy's name; else NULL */
     /* CPU: if the alternative is a way to share work out over cores: "rows", "vertices", or "size" (matrices' size decides). Else NULL. */
     const char *split;

@@ -249,7 +249,7 @@ typedef struct vpps_lines {
     const char *end_word;
     bool keep_empty; /* whether a line without words is a sentence (of 0 words, or the end word), not skipped */
 } vpps_lines;
-/* Append plain text. `lines` NULL: a struct of zeros. Fail, besides, with ARGUMENT (lines->end_word is empty or holds white space). */
+/* Append plain text to s; `lines` NULL: all zeros. Fail also with ARGUMENT (end_word is empty or has white space). */
 VPPS_API vpps_status vpps_sentences_read_lines_file(vpps_sentences *s, const char *path, const vpps_lines *lines);
 VPPS_API vpps_status vpps_sentences_read_lines_text(vpps_sentences *s, const char *name, const char *text, size_t len,
                                                     const vpps_lines *lines);

@@ -141,7 +141,7 @@ static uint64_t descend(const search *s, uint32_t *order) {
         before = best;
         for (uint32_t i = 0; i < s->n_batches; i++) {
             const vpps_layout_batch *b = &s->batches[i];
-            const uint32_t n = b->n_operands, all = n; /* o, below: the operand to move; o == all: all operands */
+            const uint32_t n = b->n_operands, all = n; /* `all` instead of an operand's number o: moves every operand */
             const bool small = b->width <= MOST_WIDTH && n <= MOST_OPERANDS;
             for (uint32_t m = 0; small && m < n * b->width * (n + 1) && best; m++) {
                 const uint32_t o = m % (n + 1), like = m / (n + 1) % n, where = m / (n + 1) / n;

@@ -14,7 +14,7 @@ typedef struct vpps_layout_batch {
 typedef struct vpps_layout_copies {
     /* number of operands (gathers) and results (scatters) that are copied, since their values are not adjacent in the operations' order */
     uint32_t gathers, scatters;
-    /* number of operands that are one value for two operations of a batch: copied in any order of the values */
+    /* number of operands that must be copied in any order, since one value serves two or more operations of a batch */
     uint32_t broadcasts;
     uint64_t gathered, scattered, broadcast; /* words copied by gathers, scatters and broadcasts */
 } vpps_layout_copies;

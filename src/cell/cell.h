@@ -92,10 +92,10 @@ typedef enum vpps_number_kind {
     /* the operand is number `word` of the integers that the script (the batch's program) has for the vertex */
     VPPS_NUMBER_WORD,
     VPPS_NUMBER_INVERSE, /* the operand is the float 1 / count, or 0 if `count` is 0 */
-    /* the operand is an argument's number in a MAX_OF or MIN_OF: `count` + the list member's position in its list */
+    /* the operand is an argument's number in a MAX_OF or MIN_OF: `count` + its position in its list, if it is in one */
     VPPS_NUMBER_POSITION,
-    /* Dropout: number of the value's first element among all elements of the batch that dropout may zero. It is the
-     * vertex's integer number `word` + `count` + (list member's position) * (elements of the value). */
+    /* Dropout: number of the value's first element among all elements of the batch that dropout may zero: the vertex's
+     * integer number `word` in the batch's program + `count` + (list member's position) * (elements of the value). */
     VPPS_NUMBER_ELEMENT
 } vpps_number_kind;
 
@@ -131,7 +131,7 @@ typedef struct vpps_cell_value {
     uint8_t split; /* vpps_split */
     uint8_t pass;  /* vpps_pass */
     bool kept;     /* whether the value is kept in memory for another stage (part of the program), vertex or the host */
-    uint8_t record; /* a kept value's memory area: `axis`, or _RECORD_FORWARD, _BACKWARD: for that pass alone */
+    uint8_t record; /* a kept value's memory area: number `axis`; for one pass only: VPPS_RECORD_FORWARD, _BACKWARD */
     uint32_t rows, cols;
     uint32_t first_arg, n_args; /* the operands: args[first_arg] to args[first_arg + n_args - 1] of the cell */
     uint32_t stage;             /* number of the stage (part of the program) that makes the value; VPPS_NONE: none */
@@ -207,14 +207,14 @@ typedef struct vpps_row_rule {
     uint32_t unit; /* number of rows in a block; each virtual processor owns whole blocks */
     /* If `least` is not 0: a matrix is divided among processors if it has at least `least` rows. */
     uint32_t least;
-    /* if `least` is 0: n processors divide matrices with n * unit rows or, unless this is 0, with `enough` rows */
+    /* If `least` is 0: n processors divide matrices of at least n * unit rows, or of `enough` rows if that is not 0. */
     uint32_t enough;
     /* whether each processor owns columns, too, to compute rows of products matrix^T x instead of partial sums */
     uint32_t columns;
     /* if all matrices of a cell together have fewer elements than this, processors divide the vertices instead of the rows of matrices */
     uint32_t split_elems;
-    /* If `wide` is not 0 and a cell has on average at least `wide` vertices per processor and level (vertices that can
-     * be computed at once), wide_elems replaces split_elems. */
+    /* If `wide` is not 0, wide_elems instead of split_elems applies to a cell that has on average at least `wide`
+     * vertices per processor and level (a level: vertices that can be computed at once). */
     uint32_t wide, wide_elems;
 } vpps_row_rule;
 
@@ -282,7 +282,7 @@ typedef struct vpps_compiled_cell {
     vpps_cell_output outputs[VPPS_CELL_MOST];
     vpps_cell_lookup lookups[VPPS_CELL_MOST];
     vpps_cell_word words[VPPS_CELL_MOST];
-    /* the inputs; of a cell made from one op: the op's arguments, numbered in `child`, `pulled` (from the caller) */
+    /* the inputs; of a cell made from one op: the op's arguments, with `pulled` true, and their numbers in `child` */
     vpps_cell_input inputs[VPPS_CELL_MOST];
     uint8_t input_axis[VPPS_CELL_MOST];
     /* for each output: number of the value that is its gradient; VPPS_NONE: the host does not read the gradient */

@@ -7,7 +7,7 @@
 char *vpps_value_name(const vpps_model *model, const vpps_compiled_cell *c, uint32_t v);
 /* Returns the operation that makes a value: "b_i + U_i in0 + W_i in2", "sigmoid(t3)". */
 char *vpps_value_text(const vpps_model *model, const vpps_compiled_cell *c, uint32_t v);
-/* Returns where an input comes from: "child 0, output 1" (a child vertex), "pulled 0" (the caller, as its number 0). */
+/* Returns where an input comes from: "child 0, output 1"; "pulled 0" (the first node that the cell's caller gives). */
 char *vpps_input_text(const vpps_compiled_cell *c, uint32_t input);
 /* Returns the text of a parameter's gradient: "U_i += t30 in0^T". */
 char *vpps_outer_text(const vpps_model *model, const vpps_compiled_cell *c, uint32_t i);

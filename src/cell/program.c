@@ -70,8 +70,8 @@ static vpps_operand kept_place(builder *b, uint32_t v) {
     return o;
 }
 
-/* Returns an operand that reads value v in memory: an input, table entry or parameter, or a value that an earlier stage
- * kept. Numbers that the caller gives (vpps_input) are read in the batch's program by the stage that makes v. */
+/* Returns an operand that reads value v in memory: an input, table entry or parameter; data that the user gave
+ * (vpps_input), which one stage (part of the cell) reads in the batch's program; or what an earlier stage kept. */
 static vpps_operand in_memory(builder *b, uint32_t v) {
     const vpps_cell_value *x = value_at(b, v);
     vpps_operand o = shape_of(b, v);
@@ -204,9 +204,9 @@ static uint32_t next_contribution(const builder *b, uint32_t v, uint32_t j) {
     return j;
 }
 
-/* Returns where product v is written: in a slot (buffer) if a later step of the stage reads it, or if memory does not
- * suit. A PRODUCT is written to the memory where v is kept, unless an operand lies there; a PRODUCT_T to the gradient
- * for an input, if v is nothing but this gradient. */
+/* Returns where product v is written: in a slot (buffer) if a later step of the stage reads v. Else a PRODUCT is
+ * written to the memory where v is kept, if no operand lies there; a PRODUCT_T that is nothing but the gradient for one
+ * input, to this gradient's memory; anything else to a slot. */
 static vpps_operand place_of_product(builder *b, uint32_t v, uint32_t place) {
     const vpps_cell_value *x = value_at(b, v);
     const uint32_t n = b->c->n_contributions, j = next_contribution(b, v, 0);

@@ -127,7 +127,7 @@ static inline bool vpps_goes_by_elements(const vpps_program_step *s) {
 }
 
 /* Take and free a slot: a buffer of `words` words for each vertex (axis 0), or for each node of list input axis - 1. A
- * free slot is taken again for equal words, axis and dealt (vpps_operand). VPPS_NONE: out of memory. */
+ * free slot is reused if axis, words and dealt (how processors divide rows; 0: not) are equal. VPPS_NONE: no memory. */
 uint32_t vpps_take_slot(vpps_slots *slots, uint8_t axis, uint16_t dealt, uint32_t words);
 static inline void vpps_release_slot(vpps_slots *slots, uint32_t slot) {
     if (slots->at) slots->at[slot].taken = false;

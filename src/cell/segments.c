@@ -289,9 +289,9 @@ static uint64_t number_of(const vpps_segment *g) {
     return (uint64_t)g->barriers << 40 | (uint64_t)g->kind << 36 | (uint64_t)g->axis << 32 | g->words;
 }
 
-/* Counts the barriers before each segment (list of steps), and sorts and joins segments accordingly. A segment waits
- * for those whose values it reads or overwrites; if virtual processors divide rows, for all before it, since it may add
- * up their products. Without lists no segment moves ahead: values made early fill shared memory longer. */
+/* Counts the barriers before each segment (list of steps), sorts segments by this count, and joins some. A segment
+ * waits for those whose values it reads or overwrites; if CTAs (virtual processors) divide rows, for all before it. In
+ * a cell without list inputs no segment moves ahead: values made early would fill shared memory longer. */
 static bool order_segments(builder *b, placing *to) {
     vpps_segments *s = b->s;
     uint32_t *order = calloc(s->n + 1u, sizeof *order), *number = calloc(s->n + 1u, sizeof *number), n = 0;

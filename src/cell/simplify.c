@@ -50,7 +50,7 @@ static void mark(const vpps_compiled_cell *c, uint8_t *used) {
         if (x->kind == VPPS_VALUE_INPUT) used[v] = 1; /* all inputs stay, as the cell's first values, in their order */
         for (uint32_t i = 0; used[v] && i < x->n_args; i++) used[c->args[x->first_arg + i].value] = 1;
     }
-    /* an instruction that finds maxima (value v - 1) keeps its second result, their positions (value v) */
+    /* an instruction with two results, maxima (value v - 1) and their positions (value v): both are kept or dropped */
     for (uint32_t v = 1; v < c->n_values; v++)
         if (c->values[v].kind == VPPS_VALUE_POSITIONS) used[v] |= used[v - 1];
 }

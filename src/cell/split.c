@@ -201,8 +201,8 @@ static void choose_splits(work *w) {
 
 /* ---------------------------------------------------------------- stages */
 
-/* Assigns each value to a stage of its pass (eager, main, lazy): a part in which no virtual processor needs what
- * another one makes there. Stages are numbered from 0 in each pass. */
+/* Divides the work before all levels (eager), level by level (main) and after all levels (lazy) into stages: parts in
+ * which no CTA or thread needs what another one makes there. Assigns each value to a stage, numbered from 0 in each. */
 static bool number_stages(work *w) {
     vpps_compiled_cell *c = w->c;
     /* split_of[p * n_values + s]: how processors divide stage s of pass p: by rows, or by vertices; 0: the stage is empty */
@@ -231,7 +231,7 @@ static bool number_stages(work *w) {
     return true;
 }
 
-/* Numbers the stages (parts of the cell) of all passes together, in running order, and makes c->stages and c->order. */
+/* Numbers all stages (parts of the cell) in the order in which they run, and makes c->stages and c->order. */
 static bool list_stages(work *w) {
     vpps_compiled_cell *c = w->c;
     uint32_t n_of[VPPS_PASSES] = {0};
@@ -307,10 +307,10 @@ static void choose_scaled(vpps_compiled_cell *c) {
     }
 }
 
-/* Returns whether stage s makes only products matrix^T x, as gradients for inputs, that can be `shares` partial sums: a
- * virtual processor reads one of `shares` equal parts of each x, and computes `shares` times as many rows. */
+/* Returns whether stage s only computes gradients for inputs as products matrix^T x with x so long that each CTA may
+ * read one of `shares` equal parts of x, to compute partial sums of `shares` times as many rows. */
 static bool fits_shares(const vpps_compiled_cell *c, const vpps_cell_stage *s, uint32_t shares) {
-    enum { MOST_ROWS = 16, QUAD = 4, LEAST = 2048 /* least number of elements in a part of the vectors */ };
+    enum { MOST_ROWS = 16, QUAD = 4, LEAST = 2048 /* least number of elements in each part of x */ };
     uint32_t rows = 0;
     for (const uint32_t *v = &c->order[s->first]; v < &c->order[s->first + s->n]; v++) {
         const vpps_cell_value *x = &c->values[*v];

@@ -103,7 +103,7 @@ static void write_args(const writer *w, const vpps_cell_value *x, const char *be
     }
 }
 
-/* Returns whether operand k is one element; an instruction that takes a matrix column by column has one per column. */
+/* Returns whether operand k is one element. It is not if the instruction works on each column of a matrix by itself. */
 static bool is_scalar(const vpps_cell_value *x, uint32_t k) {
     uint32_t at = 0;
     for (const char *type = vpps_instructions[x->run.opcode].operands; *type && *type != '*'; type++)

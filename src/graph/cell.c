@@ -63,7 +63,7 @@ vpps_node vpps_gather(vpps_graph *g, uint32_t child, uint32_t output, uint32_t r
 _Static_assert(VPPS_CELL_LISTS == 4 && VPPS_AXES == 5, "vpps.h says how many lists a cell may have");
 
 /* Adds to the cell being recorded an input that reads list number `list`: any number of nodes per vertex. The list has
- * inputs already, or is the next new one. At which child lists begin is set when recording ends (keep_cell). */
+ * inputs already, or is the next new one. Numbers of children in lists are set when recording ends (keep_cell). */
 static vpps_node add_list_input(vpps_graph *g, const char *what, uint32_t list, vpps_cell_input input) {
     vpps_cell_data *c = recording_of(g, what);
     if (!c) return VPPS_NO_NODE;

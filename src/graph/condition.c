@@ -11,8 +11,8 @@ static vpps_status need_recorder(vpps_graph *g, const char *what) {
     return vpps_fail(VPPS_STATE, "%s: no cell is being recorded; call vpps_cell_begin first", what);
 }
 
-/* Checks that x may decide at each vertex whether the cell being recorded computes its outputs or takes others: x must
- * be a scalar input (a child's output, or given by the caller), and the cell must have no outputs yet. */
+/* Checks that x may be the condition of the cell being recorded, which decides at each vertex whether the cell computes
+ * its outputs: x must be a scalar input (of a child or from the caller), and the cell must have no outputs yet. */
 static vpps_status begin(vpps_graph *g, const char *what, vpps_node x) {
     VPPS_NEED(g);
     VPPS_TRY(need_recorder(g, what));

@@ -202,7 +202,7 @@ typedef struct vpps_record {
 typedef struct vpps_vertex_data {
     /* the cell that the vertex applies; VPPS_SOURCE_VERTEX: none, its outputs are existing nodes (vpps_source) */
     uint32_t cell;
-    /* index in g->words of what the cell reads (vpps_record.at) or, of a source: number of outputs, then their nodes */
+    /* index in g->words of what the cell reads (vpps_record.at); without a cell: of the outputs' number, then nodes */
     uint32_t at;
     uint32_t first; /* the graph's number of the node that is the vertex's first output */
 } vpps_vertex_data;

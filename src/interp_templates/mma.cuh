@@ -201,9 +201,9 @@ __device__ __forceinline__ unsigned vpps_pair_mask(unsigned at, unsigned n) {
     return at + 1 < n ? 0xffffffffu : at < n ? 0xffffu : 0u;
 }
 
-/* Adds products dy x^T of 16 vectors dy and x: 8 rows of dy times 32 columns (elements of x, as vpps_turn_quads has put
- * them in `left` and `right`). d: the lane's elements, row l / 4 of vectors dy 4 (l % 4) to 4 (l % 4) + 3 for lane l;
- * IN_PARTS: in bf16 already. The masks (vpps_pair_mask) clear vectors after the last. */
+/* Adds the products dy x^T of 16 pairs of vectors to a warp's sums: 8 rows of dy times 32 columns (elements of x, in
+ * `left` and `right` in the order of vpps_turn_quads). Lane l gives in d row l / 4 of four vectors dy, from 4 (l % 4)
+ * on. IN_PARTS: d is in bf16 already. The masks (vpps_pair_mask) clear vectors after the last. */
 template <bool IN_PARTS>
 VPPS_PART void vpps_add_factors(float (&left_sums)[4], float (&right_sums)[4], const vpps_words &left,
                                 const vpps_words &right, const float (&d)[4], unsigned low_mask, unsigned high_mask) {

@@ -27,10 +27,10 @@ template <unsigned AXES, unsigned ARRAYS> struct vpps_sum_task {
     vpps_array arrays[ARRAYS + 1];
 };
 
-/* Where a value's vectors lie in the pool: COLUMNS vectors of LENGTH elements for each item (vertex or list member).
- * ARRAY: which of the task's arrays has their places; VPPS_NONE: they are among STRIDE words that an item keeps for
- * backward (0: all items share one vector). QUADS: vectors begin and end at multiples of four words. IN_PARTS: they are
- * in bf16 (vpps_in_parts). item() and vector() leave out OFFSET, which becomes part of the load instruction. */
+/* Where a value's vectors lie in the pool: COLS vectors of ROWS elements for each item (vertex or list member). ARRAY:
+ * which of the task's arrays has their offsets; VPPS_NONE: they are among the STRIDE words that an item keeps for
+ * backward (STRIDE 0: all items share a vector). AT_QUADS: they begin and end at multiples of four words. AS_PARTS:
+ * they are in bf16. item() and vector() leave out WORD, so that it becomes part of the load instruction. */
 template <unsigned VALUE_AXIS, unsigned ROWS, unsigned COLS, bool AT_QUADS, bool AS_PARTS, unsigned ARRAY,
           unsigned STRIDE, unsigned WORD>
 struct vpps_vectors {
@@ -66,8 +66,8 @@ template <unsigned... PARAMS> __device__ __forceinline__ void vpps_begin_gradien
 
 /* ---------------------------------------------------------------- of vectors, and of matrices that are values */
 
-/* The gradient of a vector parameter, at word GRADIENT_AT of the memory pool: the sum of the values dy number FIRST to
- * LAST - 1 (vpps_sum_vectors), and of the gradient already there, if any (vpps_is_begun(ADDED_TO)). */
+/* The gradient of a vector parameter, at word GRADIENT_AT of the memory pool: the sum of the values FIRST to LAST - 1
+ * of those given to vpps_sum_vectors. If parameter number ADDED_TO already has a gradient, the sum is added to it. */
 template <unsigned GRADIENT_AT, unsigned ADDED_TO, unsigned FIRST, unsigned LAST> struct vpps_vector_sum {
     static constexpr unsigned GRADIENT = GRADIENT_AT, PARAM = ADDED_TO, BEGIN = FIRST, END = LAST;
 };
@@ -373,9 +373,9 @@ template <class X, unsigned BEFORE, unsigned AT> struct vpps_staged_columns {
     }
 };
 
-/* Copies ROWS of this CTA's rows of vectors DY, from number BASE on, to shared memory. From word AT of a vector's area
- * on, rows form groups of SLOTS, padded to multiples of four words; row r is number FIRST + r in them. Missing rows are
- * zeros. A lane copies one row, WARPS warps from WARP on share the vectors; if ROWS > 32, a thread copies some. */
+/* Copies rows BASE to BASE + ROWS - 1 of those rows of vectors DY that this CTA owns to shared memory (missing ones as
+ * zeros): row r to word AT + s / SLOTS * (SLOTS rounded up to 4) + s % SLOTS, with s = FIRST + r, of a vector's area. A
+ * lane copies one row; WARPS warps from WARP on divide the vectors. If ROWS > 32, each thread copies some rows. */
 template <class DY, unsigned ROWS, unsigned AT, unsigned FIRST, unsigned SLOTS, unsigned WARP, unsigned WARPS,
           unsigned BASE>
 struct vpps_staged_rows {
@@ -410,13 +410,13 @@ struct vpps_staged_rows {
 template <unsigned SLOTS, unsigned LANES, unsigned WORDS, unsigned VECTORS, unsigned AT_ONCE, unsigned PARTS,
           bool QUADS, bool WITH_VECTORS, unsigned AXIS, class... STAGED>
 struct vpps_unit_sums {
-    /* Computes the gradients of UNITS units (columns of x), each with SLOTS rows of dy (slots). All threads call it. */
+    /* Sums dy x^T for UNITS units: for each, 4 * LANES columns (of x) times SLOTS rows (of dy). All threads call it. */
     template <unsigned UNITS, class SUM>
     static __device__ __forceinline__ void run(const SUM &sum, const vpps_unit *units, const vpps_unit_slot *slots) {
         const unsigned thread = vpps_thread(), number = thread / LANES, lane = thread % LANES;
         const vpps_unit &unit = units[number % UNITS];
         const unsigned part = number / UNITS, x_at = unit.x_at + lane * 4, d_at = unit.d_at;
-        /* to_row: word of the gradients where row `lane` of the unit's SLOTS rows begins, at the unit's first column */
+        /* to_row: where the gradient's row number `lane` of the unit's SLOTS rows begins, at the unit's first column */
         unsigned columns = 0, to_row = VPPS_NONE;
         bool add = false;
         if (number < UNITS) {
@@ -516,7 +516,7 @@ struct vpps_tile_gradient {
     unsigned matrix, param;
 };
 
-/* A tile: eight rows of vectors DY, of those rows that this CTA owns: from row 8 NUMBER + skip (an argument) on. */
+/* A tile: eight rows of vectors DY, from 8 NUMBER + skip rows after this CTA's first on (skip: an argument). */
 template <class DY, unsigned NUMBER> struct vpps_row_tile {
     using V = DY;
 
@@ -552,13 +552,13 @@ template <class DY, unsigned NUMBER> struct vpps_row_tile {
     }
 };
 
-/* A strip: the gradients (sums of dy x^T) that one vector x, described by VALUE, makes with some tiles (eight rows of
- * dy each). Its columns (elements of x) form SLOTS blocks of 32, one for a warp. Blocks are numbered through all
- * strips, from FIRST on in this one. GRADIENTS: two numbers for each tile, the members of its vpps_tile_gradient. */
+/* A strip: the gradients (sums of dy x^T) of one vector x, described by VALUE, and some tiles (eight rows of dy each).
+ * Its columns (elements of x) form SLOTS blocks of 32, which have numbers from FIRST on among all strips' blocks.
+ * GRADIENTS: for each tile, where the matrix's gradient begins, and the matrix's parameter (vpps_tile_gradient). */
 template <class VALUE, unsigned FIRST, unsigned SLOTS, unsigned... GRADIENTS> struct vpps_strip {
     using X = VALUE;
 
-    /* Sets `column` to the first of the 32 columns of block number `slot`. False: the block is not of this strip. */
+    /* Sets `column` to the first of the 32 columns (elements of x) of block number `slot`. False: it has another x. */
     static __device__ __forceinline__ bool find(unsigned slot, unsigned first, unsigned &column) {
         if (slot < FIRST || slot >= FIRST + SLOTS) return false;
         column = first + (slot - FIRST) * 32;
@@ -579,7 +579,7 @@ template <class VALUE, unsigned FIRST, unsigned SLOTS, unsigned... GRADIENTS> st
 /* vpps_row_tiles: a list of tiles (eight rows of dy each). vpps_strips_alike: strips that multiply these tiles with different vectors x, so
  * that one loop computes them all. */
 template <class TILE, class... OTHERS> struct vpps_row_tiles {
-    static constexpr unsigned HEIGHT = TILE::V::LENGTH; /* stands for all tiles: all matrices have few rows, or none */
+    static constexpr unsigned HEIGHT = TILE::V::LENGTH; /* of any of the matrices: all have few rows, or none has */
 };
 template <class TILES, class STRIP, class... OTHERS> struct vpps_strips_alike;
 template <class... TILES, class STRIP, class... OTHERS>
@@ -594,7 +594,7 @@ struct vpps_strips_alike<vpps_row_tiles<TILES...>, STRIP, OTHERS...> {
         return own.first < own.end && (TILES::is_there(vp, skip) || ...);
     }
 
-    /* Adds dy x^T of 16 vertices (or list members) to the lane's sums q: all tiles, 32 columns of block `slot`. */
+    /* Adds dy x^T of 16 vertices or list members to sums q: 8 rows of dy per tile, 32 columns of x (block `slot`). */
     template <int SUMS, class TASK>
     static __device__ __forceinline__ void add(float (&q)[SUMS][4], const TASK &t, const vpps_four_vectors &v,
                                                unsigned slot, unsigned vp, unsigned skip) {
@@ -636,8 +636,8 @@ struct vpps_strips_alike<vpps_row_tiles<TILES...>, STRIP, OTHERS...> {
     }
 };
 
-/* Computes gradients dy x^T by strips: a vector x times TILES tiles of eight rows of dy, in blocks of 32 columns. One
- * call computes blocks FIRST to FIRST + SLOTS - 1, PARTS warps each, which share the vertices. ALIKE: strips. */
+/* Computes gradients dy x^T by strips: a vector x times TILES tiles (eight rows of dy each), in blocks of 32 elements
+ * of x: blocks FIRST to FIRST + SLOTS - 1, each by PARTS warps, which divide the vertices. ALIKE: lists of strips. */
 template <unsigned TILES, unsigned FIRST, unsigned SLOTS, unsigned PARTS, unsigned AXIS, class... ALIKE>
 struct vpps_strip_sums {
     /* Computes the gradients of all tiles (eight rows), or of those `skip` rows further down. All threads call it. */

@@ -49,8 +49,8 @@ __device__ __forceinline__ vpps_rows vpps_own_columns(const vpps_param_entry &p)
     return p.kind == VPPS_IS_MATRIX ? vpps_matrix_columns(p.rows, p.cols, blockIdx.x) : vpps_rows{0, p.cols};
 }
 
-/* Returns which of a lookup table's n trained rows CTA number `vp` owns: none if it has columns of the widest matrix of
- * few rows (vpps_is_low), which VPPS_LOW_BLOCKS CTAs divide. */
+/* Returns which of a lookup table's n trained rows CTA number `vp` owns: none, if it is one of the VPPS_LOW_BLOCKS CTAs
+ * that are busy with columns of matrices of few rows (vpps_is_low). */
 __device__ __forceinline__ vpps_rows vpps_own_entries(unsigned n, unsigned vp) {
     const vpps_rows low = vpps_share_of(VPPS_LOW_BLOCKS, VPPS_VPS, vp);
     if (low.first < low.end) return vpps_rows{0, 0};
@@ -84,8 +84,8 @@ struct __align__(16) vpps_break {
 };
 __shared__ vpps_break vpps_breaks[VPPS_TEAMS > 1 ? 2 : 1][VPPS_TEAMS > 1 ? VPPS_PARAMS + 1 : 1];
 
-/* The CTA's elements are numbered through all parameters (vpps_span). Returns where number i, of parameter `span`, is:
- * the first of four words in the buffer of matrices (VPPS_QUADS), or an element of the parameter (VPPS_SINGLES). */
+/* Elements that the CTA owns are numbered through all parameters (vpps_span). Returns where number i, of parameter
+ * `span`, is: the first of its four words in the buffer of matrices (VPPS_QUADS), or its one word (VPPS_SINGLES). */
 template <unsigned KIND> __device__ __forceinline__ unsigned vpps_spanned_at(unsigned span, unsigned i) {
     const unsigned words = KIND == VPPS_QUADS ? 4 : 1;
     unsigned at = vpps_spans[KIND][span].at + words * i;

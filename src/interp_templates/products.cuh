@@ -127,8 +127,8 @@ __device__ __forceinline__ unsigned vpps_column(unsigned thread, unsigned round)
     return (thread / 32 * LANES + thread % 32 % LANES) * RUN + round * SPAN;
 }
 
-/* ROWS of a CTA's rows of a matrix, in registers or shared memory. Times a vector they make results (outputs) FIRST,
- * FIRST + 1, ... of a vpps_pass. AT: the thread's first register, or word of shared memory, with their weights. */
+/* ROWS of a CTA's rows of a matrix. Times a vector they give outputs FIRST, FIRST + 1, ... of a vpps_pass, which
+ * computes products. The thread's weights begin at its register AT or, IN_SHARED, at word AT of shared memory. */
 template <unsigned FIRST, unsigned ROWS, unsigned AT, bool IN_SHARED> struct vpps_matrix_part {
     static constexpr bool LOADED = IN_SHARED; /* weights are loaded at each use */
 
@@ -195,7 +195,7 @@ struct vpps_operand {
     static constexpr bool COPIED = COPY_AT != VPPS_NONE;
     /* Whether the columns are multiplied in a loop. Without a loop the compiler would load all weights first, for which registers do not suffice. */
     static constexpr bool LOOPED = ROUNDS > 1 && (MATRICES::LOADED && ...);
-    /* Registers for loading a vector's elements while the preceding one is multiplied; 256, too many, if LOOPED. */
+    /* Registers for loading a vector's elements while the preceding one is multiplied; LOOPED: too many to do so. */
     static constexpr unsigned WORDS = LOOPED ? 256 : ROUNDS * RUN;
 
     /* The elements of ITEMS vectors that the thread multiplies. */
@@ -321,9 +321,9 @@ struct vpps_pass {
     /* Computes the outputs. All threads must call it. */
     template <class... OPERANDS> __device__ __forceinline__ void run(const OPERANDS &...operands) const {
         enum {
-            MOST_SUMS = 32,
-            MOST_COLUMNS = 64,
-            MOST_WORDS = 136 /* most registers of a thread: for sums; for vectors' elements; for these and weights */
+            MOST_SUMS = 32,    /* most registers of a thread for sums */
+            MOST_COLUMNS = 64, /* most registers of a thread for elements of vectors */
+            MOST_WORDS = 136   /* most registers of a thread for elements of vectors and weights together */
         };
         constexpr unsigned ITEMS = OUTPUTS > MOST_SUMS / 2 ? 1 : OUTPUTS > MOST_SUMS / 4 ? 2 : 4; /* items per turn */
         constexpr unsigned WORDS = (0 + ... + OPERANDS::WORDS) * ITEMS;
@@ -594,8 +594,8 @@ vpps_tile_operand_at(const PLACE &place) {
     return {place};
 }
 
-/* Stores, for one item (vertex or list member), the thread's sums of two rows of each tile (eight rows of products):
- * sums k and k + 1. `to`: words for the item, VPPS_SUM_WORDS for each row, of which each warp fills one. */
+/* Stores, for one item (vertex or list member), a thread's sums. Of tile t (eight rows of products), sums[t][k] and the
+ * next belong to adjacent rows. to: the item's words, VPPS_SUM_WORDS for each row, of which a warp fills one. */
 template <int TILES>
 __device__ __forceinline__ void vpps_store_sums(float *to, const float (&sums)[TILES][4], unsigned k, unsigned thread) {
     to += thread % 4 * 2 * VPPS_SUM_WORDS + thread / 32;

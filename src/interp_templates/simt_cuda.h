@@ -27,7 +27,7 @@ typedef struct vpps_simt_hooks {
     void (*access)(vpps_simt_thread *self, const void *at, unsigned bytes, unsigned is_write);
 } vpps_simt_hooks;
 
-/* Data for the kernel, in its library, from the scheduler, which runs the kernel's threads on a CPU. */
+/* What a kernel that is compiled for the CPU shares with the scheduler that runs the kernel's threads there. */
 typedef struct vpps_simt_port {
     vpps_simt_thread *self;      /* the thread that is running */
     unsigned long long progress; /* counts atomic operations that changed memory, for the detection of deadlocks */

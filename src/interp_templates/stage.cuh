@@ -37,8 +37,8 @@ template <unsigned WIDTH> __device__ __forceinline__ float &vpps_slot(float *slo
     return slot[item * WIDTH + element];
 }
 
-/* Returns an element of a value that an item (vertex or list member) keeps in the pool (the batch's memory). Item 0's
- * STRIDE words would begin at `records`, its value at OFFSET, which is added last to become part of the load. */
+/* Returns an element of a value that an item (vertex or list member) keeps in the pool (the batch's memory), at word
+ * OFFSET of the STRIDE words from records + item * STRIDE on. Added last, OFFSET is part of the load instruction. */
 template <unsigned STRIDE, unsigned OFFSET>
 __device__ __forceinline__ float &vpps_kept(float *pool, unsigned records, unsigned item, unsigned element) {
     return (pool + (records + item * STRIDE) + element)[OFFSET];
@@ -48,8 +48,8 @@ __device__ __forceinline__ float &vpps_at(float *pool, unsigned place, unsigned 
     return (pool + place + element)[0];
 }
 
-/* Returns an element of the gradient that an item (vertex or list member) computes for an input. Of the pool (the
- * batch's memory) each item has WORDS words; item 0's would begin at `contributions`, though a task may begin later. */
+/* Returns an element of the gradient that an item (vertex or list member) computes for an input: WORDS words of the
+ * pool (the batch's memory), from contributions + item * WORDS on. */
 template <unsigned WORDS>
 __device__ __forceinline__ float &vpps_contributed(float *pool, unsigned contributions, unsigned item,
                                                    unsigned element) {
@@ -178,8 +178,8 @@ template <bool (*BEATS)(float x, float a)> struct vpps_found {
     }
 };
 
-/* Adds to a vertex's gradient its terms that are stored as two factors, a scalar and a vector. starts[item]: number of
- * the vertex's first list element: the factors' places, or the first scalar's and the address of a run (vpps_pair_run). */
+/* Adds the terms scalar * vector to a vertex's gradient. They are elements starts[item] to starts[item + 1] - 1 of a
+ * list: offsets of scalar and vector; or offset of the first scalar and address of a run of terms (vpps_pair_run). */
 __device__ __forceinline__ float vpps_add_pairs(float sum, const float *pool, const vpps_array &starts, unsigned n,
                                                 unsigned item, unsigned element) {
     const unsigned *const lists = starts.script + starts.at + n + 1;

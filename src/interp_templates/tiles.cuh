@@ -11,7 +11,7 @@
  * has ITEM_WORDS words of shared memory for sums; these rows' sums are stored from word AT on. */
 template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_wide_pass {
     vpps_weights weights;
-    /* in shared memory: sums of all items (vertices, list members); VPPS_WIDE_WORDS for sums of single warps */
+    /* in shared memory. part: the products; buffer: VPPS_WIDE_WORDS words for single warps' sums of eight items */
     float *part, *buffer;
     unsigned n;
 
@@ -37,7 +37,7 @@ template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_wide_pas
             if (first + k * 8 < n) store(sums[k / 2], first + k * 8, k % 2 * 2);
     }
 
-    /* Adds up all warps' sums of eight items. A lane has two rows of each tile, of one item: its sums k, k + 1. */
+    /* Adds up all warps' sums of 8 items, from `first` on. A lane has two rows of one item: sums[tile][k], [k + 1]. */
     __device__ __forceinline__ void store(const float (&sums)[TILES][4], unsigned first, unsigned k) const {
         constexpr unsigned ROWS = TILES * 8;
         vpps_store_sums(buffer + weights.thread % 32 / 4 * ROWS * VPPS_SUM_WORDS, sums, k, weights.thread);
@@ -56,8 +56,8 @@ template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_wide_pas
  *
  * A pass copies blocks of columns of the CTA's rows, and of many vectors, to shared memory: a weight once for 64 items. */
 
-/* ROWS of the rows of MATRIX (a vpps_matrix) that this CTA owns, from number ROW of these on. Times an item's vector,
- * they make the results (outputs) number FIRST, FIRST + 1, ... of a vpps_wide_pass. */
+/* ROWS of a CTA's rows of MATRIX (a vpps_matrix), from the CTA's row number ROW on. Times the vector of an item (vertex
+ * or list member), they give outputs FIRST, FIRST + 1, ... of a vpps_wide_pass, which computes products. */
 template <class MATRIX, unsigned FIRST, unsigned ROWS, unsigned ROW> struct vpps_wide_rows {
     /* Returns whether one of these rows makes output o (a row of the result). If so, adds the row's offset in memory to
      * `at`, and sets `words` to the distance of two elements of the row. */

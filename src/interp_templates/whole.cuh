@@ -35,7 +35,7 @@ template <int HEAD, unsigned TEAM> __device__ __forceinline__ float vpps_head(un
     return HEAD == VPPS_HEAD_GREATEST || fabsf(top) < __uint_as_float(0x7f800000u) ? top : 0.0f;
 }
 
-/* Returns x's totals: the head (such as a maximum), and the sum over k of term(totals, k), which may read the head. */
+/* Returns totals over vector x: a head (such as its maximum), and the sum of term(totals, k) over element numbers k. */
 template <int HEAD, unsigned TEAM, class TERM>
 __device__ __forceinline__ vpps_totals vpps_total(unsigned length, const float *x, const TERM &term) {
     vpps_totals totals = {vpps_head<HEAD, TEAM>(length, x), 0.0f, length};
@@ -43,7 +43,7 @@ __device__ __forceinline__ vpps_totals vpps_total(unsigned length, const float *
     return totals;
 }
 
-/* Replaces totals.sum by an instruction's last formula (whole.def). `finish` computes it from totals and scalars. */
+/* Ends the computing of totals over a vector: replaces totals.sum by `finish`, a formula of totals and scalars. */
 template <class FINISH> __device__ __forceinline__ void vpps_finish(vpps_totals &totals, const FINISH &finish) {
     totals.sum = finish(0);
 }
