@@ -27,8 +27,7 @@ enum { FORWARD, BACKWARD, DIRECTIONS };
 
 typedef struct gat_round {
     vpps_param types[DIRECTIONS], W_q, b_q, W_v, a, W_o, W_h, b_o;
-    /* cells that output the vector t of an edge's type, in a piece for each attention head; one cell for each
-     * direction */
+    /* a cell per direction: outputs the trained vector t that stands for an edge's type, cut into one piece per head */
     vpps_cell type[DIRECTIONS];
     /* The cell of a node. Its children are the node, then its neighbours. For each attention head it also reads a list: that head's pieces of the
      * edge types' vectors, one for each neighbour. */
@@ -170,11 +169,11 @@ typedef struct linked {
     uint32_t *first;  /* node i has the neighbours near[first[i]] to near[first[i + 1] - 1] */
     uint32_t *near;   /* neighbouring nodes */
     uint32_t *type;   /* type[k]: DIRECTIONS * edge type + direction of neighbour near[k] */
-    /* of_type[DIRECTIONS * edge type + direction]: the vertex that outputs this type's vector t of the current round;
-     * VPPS_NO_VERTEX: not made yet in this round */
+    /* of_type[DIRECTIONS * edge type + direction]: the vertex (application of a cell) that outputs the trained vector
+     * which stands for this edge type and direction in the current round; VPPS_NO_VERTEX: no such vertex yet */
     vpps_vertex *of_type;
     vpps_vertex *children; /* memory for the children of one node */
-    vpps_node *pulls;      /* memory for the pieces of t that one node's cell reads, head after head */
+    vpps_node *pulls; /* scratch: what one node's cell reads of its edges' type vectors; per head, a piece per edge */
 } linked;
 
 static void list_neighbours(linked *l, const net_example *x) {

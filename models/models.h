@@ -57,8 +57,8 @@ typedef struct net_example {
 /* The positions (words, nodes or whole examples) for which a network computes losses or predictions. */
 typedef enum net_heads {
     NET_HEADS_LABELLED, /* losses and predictions at all positions whose label is known */
-    NET_HEADS_ROOT,     /* in trees only at the root, if its label is known; in other data as NET_HEADS_LABELLED */
-    NET_HEADS_ALL       /* at all positions, with or without a label: for prediction */
+    NET_HEADS_ROOT,     /* in trees: losses and predictions only at a labelled root; else as NET_HEADS_LABELLED */
+    NET_HEADS_ALL       /* predictions at all positions, with or without a known label */
 } net_heads;
 
 struct net_decoding;

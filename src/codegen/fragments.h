@@ -30,8 +30,8 @@ typedef struct vpps_fragment {
     vpps_weight_row rows[VPPS_FRAGMENT_ROWS];
     uint32_t length; /* number of columns */
     uint32_t shares; /* number of CTAs among which a row's columns are divided; each computes a partial sum */
-    uint32_t steps;  /* number of blocks of 16 columns of these eight rows that each warp multiplies */
-    uint8_t level;   /* where these eight rows of weights are stored while the kernel runs: a vpps_resident_level */
+    uint32_t steps;  /* number of blocks of eight rows x 16 columns that each warp multiplies with vectors */
+    uint8_t level;   /* where the weights of `rows` are stored while the kernel runs: a vpps_resident_level */
     /* place of the fragment's weights in each thread: number of the first register, or of the first word of shared or device memory */
     uint32_t at;
 } vpps_fragment;

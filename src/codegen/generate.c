@@ -202,8 +202,8 @@ static void put_weight_rows(const vpps_generation *g) {
 /* Writes the C++ type of a fragment in memory (eight rows of weights, an operand of the instruction mma), as fp32. */
 static void put_fragment_rows(const vpps_generation *g, const vpps_fragment *f) {
     enum { QUAD = 4 };
-    /* Of the matrices that have the eight rows: their height, and the words from an element of a row to the next.
-     * VPPS_NONE: no matrix was seen yet; 0: matrices differ. */
+    /* Of the matrices to which the rows f->rows belong: number of rows, and words from an element of a row to the next.
+     * VPPS_NONE: no matrix was seen yet; 0: the matrices have different numbers. */
     uint32_t height = VPPS_NONE, words = VPPS_NONE;
     bool quads = f->length % QUAD == 0;
     for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS; k++) {

@@ -64,7 +64,7 @@ static uint32_t next_of_x(const tiles *t, uint32_t i) {
     return i;
 }
 
-/* Returns whether the vectors x of gradients `x` and `y` (sums of products dy x^T) are multiplied with the same dy. */
+/* A gradient is a sum of dy x^T. Returns whether gradients number x and y have vectors x with the same factors dy. */
 static bool same_slots(const tiles *t, uint32_t x, uint32_t y) {
     while (x < t->n && y < t->n) {
         if (!vpps_same_value(outer_of(t, x).dy, outer_of(t, y).dy)) return false;
@@ -87,8 +87,8 @@ static void find_slots(tiles *t) {
     }
 }
 
-/* Returns the words of shared memory that one vertex takes for a list, the rows of all vectors dy that are multiplied
- * with one x. Each t->slots rows are padded to a multiple of four words. */
+/* A list holds the elements of all vectors dy that are multiplied with one vector x. Returns the words of shared memory
+ * that a list takes per vertex: the elements are cut into groups of t->slots, each padded to a multiple of four. */
 static uint32_t list_words(const tiles *t, uint32_t list) {
     return (t->n_slots[list] + t->slots - 1) / t->slots * vpps_quads_up(t->slots);
 }
@@ -133,7 +133,7 @@ static uint32_t list_in(const pass *p, uint32_t list) {
 }
 
 /* Fills a pass (one reading of all vectors) with units of work from number p->first on, as many as lanes and memory
- * allow. Weights that waited in shared memory are in registers by then. Returns false if no unit fits. */
+ * allow. Also uses the memory of staged_words, from which weights have moved to registers. False: no unit fits. */
 static bool fill(const tiles *t, pass *p) {
     *p = (pass){.first = p->first, .end = p->first, .slots = t->units[p->first].n};
     for (; p->end < t->n_units && p->end - p->first < t->at_once; p->end++) {

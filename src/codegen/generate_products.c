@@ -303,8 +303,8 @@ static bool put_all_tiles(const work *w, const vpps_segment *g) {
     return true;
 }
 
-/* Writes code that computes all rows of the products of one class (class_of), up to MOST at a time: MOST_STREAMED if
- * weights are read from memory, so that a weight is read once for several vertices, whose sums are in registers. */
+/* Writes code for the products of one class (they divide a warp's lanes alike), at most MOST rows at a time. If weights
+ * are read from memory, at most MOST_STREAMED rows: a weight read once then serves several vertices. */
 static void put_passes(const work *w, const vpps_segment *g, uint32_t class, output *outputs) {
     enum { MOST = 32, MOST_STREAMED = 8, MOST_WIDE = 40 };
     const uint32_t blocks = is_wide(w) ? 1 : class;

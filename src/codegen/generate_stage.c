@@ -75,8 +75,8 @@ static void put_rows(const work *w) {
     }
 }
 
-/* Writes declarations of where vertices (or list members) store values that only forward or only backward uses, in
- * pass_record, and gradients for inputs, in c0, c1, .. Each is the place of vertex 0, even if a task begins later. */
+/* Declares offsets in the kernel's text: pass_record, where vertices keep values that only forward or backward uses;
+ * c0, c1, ..: where they write gradients for inputs. All are vertex 0's, even in a task that begins at a later one. */
 static void put_places(const work *w) {
     const uint32_t pass_record = w->c->kept_words[vpps_pass_record(w->c, w->s.stage)];
     bool contributes = false;

@@ -26,7 +26,7 @@ typedef struct vpps_stage_work {
     uint32_t copies_at;
     uint32_t copy_words; /* most words of shared memory for copies of the vectors that products read */
     uint32_t copy_buffers;
-    uint32_t copy_item_words; /* words of copied vectors per vertex or list member; 0: no vector is copied */
+    uint32_t copy_item_words; /* words of a buffer that one vertex's or list member's vectors take; 0: no copies */
     uint32_t *copy_at;    /* each value's first word among a vertex's vectors copied for products; VPPS_NONE: no copy */
     uint32_t *part_at;    /* for each product: where the partial sums of its rows begin among a vertex's partial sums */
     uint32_t *item_words; /* for each segment (steps that run together): words of a vertex's partial sums of products */

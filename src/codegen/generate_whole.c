@@ -4,7 +4,7 @@
 
 typedef vpps_stage_work work;
 
-/* Writes a call, for element k, of an instruction's function term (summed up), finish (of the sum), value (result). */
+/* Writes a call of an instruction's C++ function for element k: "term" (summed up), "finish" (of the sum) or "value". */
 static void put_call(const work *w, const vpps_program_step *s, const char *function) {
     uint32_t tensor = 0, scalar = 0;
     fprintf(w->out, "vpps_%s_%s(totals", function, vpps_instructions[s->run.of.opcode].name);

@@ -34,7 +34,7 @@ typedef struct vpps_kernel_plan {
     uint32_t *first_stage; /* n_cells + 1 entries: number of each cell's first stage (part between two barriers) */
     vpps_stage_room *rooms;
     uint32_t tile_words;   /* words of shared memory for a tile (vertices processed together) of any stage */
-    uint32_t script_words; /* words of shared memory for a copy of the batch's program (script), if it is no longer */
+    uint32_t script_words; /* words of shared memory for the batch's program (script); a longer one is not copied */
     /* Whether weights that only backward needs are loaded while forward begins; a separate task then moves some of them to registers. */
     bool late;
     uint32_t staged_words; /* words of shared memory for weights that are copied to registers later */

@@ -215,8 +215,7 @@ void options_parse(settings *s, const command *c, int argc, char **argv) {
     bool line[OPTIONS_MAX];
     parse_line(s, c, argc, argv);
     memcpy(line, s->given, sizeof line);
-    /* a log's option counts as given (config_read) where its value differs from s: from 0 for every --examples in a
-     * log */
+    /* 0, which no log has: config_read takes --examples from a run's log only where the log's value differs from s's */
     if (!options_given(s, "examples")) s->examples = 0;
     const vpps_status status = s->config ? config_read(s, s->config) : VPPS_OK;
     if (status == VPPS_IO) exit(exit_code(status));

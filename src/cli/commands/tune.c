@@ -1,6 +1,5 @@
-/* tune.c - `vpps tune`: trains on batches of the training data until the fastest choices are found. All are stored for
- * later runs but the last: the batching policy, and the number of groups (sets of CTAs or threads that hold all
- * weights). */
+/* tune.c - `vpps tune`: trains on batches of the training data until the fastest settings are found. Stores the
+ * device's settings for later runs, but neither the batching policy nor the number of groups of threads or CTAs. */
 #include "base/base.h"
 #include "cli/commands/commands.h"
 #include "cli/common/failure.h"

@@ -19,7 +19,7 @@ typedef struct best_measure {
     uint32_t epoch, batch; /* the value `any` was measured after `epoch` epochs and `batch` batches of the next epoch */
     /* the best of the measurements that --eval-every makes; --patience and --lr-schedule plateau use only these */
     best_value due;
-    /* number of measurements by --eval-every since the best one (`due`) or, before the first finite value, of all */
+    /* number of measurements by --eval-every since the one that gave `due`; while none was finite: of all so far */
     uint32_t since;
 } best_measure;
 
