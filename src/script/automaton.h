@@ -71,6 +71,7 @@ uint32_t vpps_automaton_next(const vpps_automaton *a, vpps_walk *w);
 /* Returns the index, in `words` and `q`, of a state's greatest Q value; the automaton runs the vertex type words[index] next. */
 uint32_t vpps_automaton_best(const vpps_automaton *a, const vpps_state *s);
 
-/* pack: converts an automaton to malloc'd bytes; NULL: out of memory. unpack: the reverse; false: the bytes do not fit n_types types. */
+/* Returns the automaton as *bytes bytes, which the caller frees; NULL: out of memory. */
 void *vpps_automaton_pack(const vpps_automaton *a, size_t *bytes);
+/* The reverse. Returns false if the bytes are no automaton, or one for another number of vertex types (cells, ops). */
 bool vpps_automaton_unpack(vpps_automaton *a, uint32_t n_types, void *packed, size_t bytes);

@@ -4,7 +4,8 @@
 #include "script/components.h"
 
 typedef struct vpps_batched_type {
-    /* [0]: number of the type's needed vertices; [d]: number of nodes that these vertices read through list input d - 1 */
+    /* [0]: number of the type's vertices that the loss or a requested value depends on; [d]: number of nodes that they
+     * read through list input d - 1 (an input that takes any number of nodes) */
     uint64_t items[VPPS_AXES];
     uint32_t n_levels; /* 1 + highest level of the type's needed vertices (vertices of one level run together) */
 } vpps_batched_type;

@@ -3,7 +3,6 @@
 
 #include "script/needs.h"
 
-/* The connected components of a batch. Two needed vertices are in one component if a chain of reads, in any direction, joins them. */
 typedef struct vpps_components {
     /* for each vertex that the loss or the caller needs: its component's number, in the order of first vertices */
     const uint32_t *of;

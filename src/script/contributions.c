@@ -168,7 +168,6 @@ static bool open_tables(counter *c) {
     return VPPS_TAKE_ZEROS(c->arena, c->of_table, n);
 }
 
-/* Allocates c->uses and c->entries (see find_entries_of) for the largest possible numbers: one element for every lookup of every vertex. */
 static bool open_uses(counter *c) {
     size_t n = 0;
     for (uint32_t i = 0; i < c->s->n_blocks; i++) {

@@ -89,6 +89,7 @@ bool vpps_open_entries(const vpps_contributions *all, vpps_arena *arena, vpps_en
  * gradients. In a batch of one slice, each virtual processor then sums up gradients of entries that it updates. */
 void vpps_touch_entries(const vpps_contributions *all, uint32_t slice, vpps_entry_lists *lists);
 
-/* Writes into the script, for the table entries that a slice (part of the batch) uses, the offsets of the gradients to be summed up. */
+/* Writes into the batch's program (script) the offsets of the gradients that the vertices of one slice (part of the
+ * batch) compute for table entries, entry by entry. The device then adds up each entry's gradients. */
 void vpps_write_entries(const vpps_contributions *all, const uint32_t *offsets, uint32_t slice, vpps_entry_lists *lists,
                         uint32_t *words);

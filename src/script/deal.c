@@ -94,7 +94,7 @@ static uint64_t words_of(const vpps_batching *b, uint32_t vertex) {
     return words;
 }
 
-/* Totals of the classifier heads' vertices (which only the loss reads) in one wave (part of the batch) and group of virtual processors. */
+/* Classifiers (vertices that only the loss reads) of one wave (part of the batch) in one group of threads or CTAs. */
 typedef struct share {
     /* words: number of words in memory that the classifiers keep for backward; before: number of the words of those
      * classifiers that have already been assigned to a slice (part of the wave) */

@@ -224,8 +224,8 @@ static void encode_data(encoder *e, uint32_t i, vpps_rows *copies) {
     }
 }
 
-/* Reserves, for output k of each vertex of a block, the list of the terms of its gradient: counts[output] elements of `words` words each. Writes
- * where each list begins, and sets list_at[output] to the list's address. */
+/* An output's gradient is a sum. For output k of each vertex in a block (vertices of one cell): reserves, in the
+ * batch's program, a list of counts[output] terms of `words` words, and sets list_at[output] to the list's address. */
 static void encode_lists(encoder *e, const vpps_step_block *block, uint32_t k, const uint32_t *counts, uint32_t words,
                          uint32_t *list_at) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, block);
@@ -245,7 +245,6 @@ static void encode_lists(encoder *e, const vpps_step_block *block, uint32_t k, c
     vpps_write_room(&e->to, words * at);
 }
 
-/* The gradient of an output is a sum of terms. Reserves, after the block's other arrays, a list of terms for each output of each vertex. */
 static void encode_gradients(encoder *e, uint32_t i) {
     const vpps_step_block *block = &e->s->blocks[i];
     const vpps_compiled_cell *c = vpps_cell_of_block(e->s, block);
@@ -278,7 +277,8 @@ static void encode_blocks(encoder *e, uint32_t address) {
 
 /* ---------------------------------------------------------------- seeds: the loss's gradient, or gradients given by the host */
 
-/* Reserves pool words, after all tensors, for the loss and gradients that the host gives. Returns their end; out of memory, e->given stays zero. */
+/* Reserves memory, after all tensors, into which the host writes the loss and outputs' gradients between forward and
+ * backward. Returns the offset after it. Out of memory: e->given stays zero. */
 static uint64_t place_given(encoder *e, vpps_arena *arena) {
     enum { GRAIN = 16 };
     const uint64_t first = (e->placed->end + GRAIN - 1) / GRAIN * GRAIN;
@@ -302,7 +302,8 @@ static void encode_given(encoder *e) {
     }
 }
 
-/* Sets constants[g].n to the number of constants of each group g of virtual processors; returns the sum of these numbers. */
+/* The loss is a sum of outputs times factors. Sets constants[g].n to the number of factors (equal ones in a row count
+ * once) that group g of threads or CTAs stores in memory for backward. Returns the sum. */
 static uint32_t count_constants(encoder *e) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < e->r->n_seeds; i++) {
@@ -436,8 +437,8 @@ static bool outers_by_level(const vpps_compiled_cell *c) {
     return vpps_n_outers(c) > 0;
 }
 
-/* Returns whether parameters' gradients of a block's vertices are added up after each level (vertices that run together), as the request
- * VPPS_GRADIENTS_ACCUMULATE asks, and not once at the end of a slice (part of the batch). */
+/* Returns whether matrices' gradients are added up, for a block (vertices of one cell), after backward of each level
+ * (vertices that run together), and not once for all vertices of a slice (part of the batch). */
 static bool accumulates(const encoder *e, uint32_t block) {
     return e->r->training && e->request->gradients == VPPS_GRADIENTS_ACCUMULATE && e->s->batching->n_groups == 1 &&
            outers_by_level(vpps_cell_of_block(e->s, &e->s->blocks[block]));

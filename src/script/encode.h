@@ -10,7 +10,7 @@ typedef struct vpps_script_places {
     const uint32_t *gradient_at;
     /* where the host writes the outputs' gradients while a training step pauses between forward and backward */
     vpps_given_array given;
-    uint64_t pool_words; /* words of memory (the pool) that the script needs */
+    uint64_t pool_words; /* words of memory that the batch's program needs */
 } vpps_script_places;
 
 /* Writes b->script and sets b->n_tasks. Fails with MEMORY; or with POOL, without an error message, if the pool is smaller than

@@ -21,7 +21,7 @@ typedef struct vpps_task_header {
     /* Gradients can have terms scalar * vector, in lists with two words per element. 1: offsets of both; 2 (VPPS_PAIRS_IN_RUNS):
      * the scalar's offset, and the address of a vpps_pair_run, terms at equal distances; 0: no such terms. */
     unsigned pairs;
-    unsigned step;           /* number of the parameter update that the script makes, counted from 1 */
+    unsigned step;           /* number of the parameter update at the end of this batch, counted from 1 */
     unsigned dropout_key[2]; /* key of the dropout's random numbers: low word, high word */
     /* Adam's bias corrections: zero from the host; the device, which counts each parameter's updates, sets them */
     float corrections[2];
@@ -45,12 +45,13 @@ typedef struct vpps_block {
     unsigned members[4];
     /* offset of the values kept for backward: [0] of the vertices; [d] of the members (nodes read) of list input d - 1, in order */
     unsigned kept[5];
-    unsigned arrays; /* address in the script of arrays with data of the block's vertices */
+    unsigned arrays; /* index of the word, in the batch's program, at which arrays with data of these vertices begin */
 } vpps_block;
 
 /* A task of a group of virtual processors. Each processor waits for a barrier, runs the task, and signals a barrier. Aligned for GPUs. */
 typedef struct vpps_task {
-    /* Kind of the task: row of tasks.def; in a GPU's copy of STAGE and OUTER tasks: number of the case in the kernel's switch. */
+    /* What the task does: a row of tasks.def. In a GPU's copy of tasks that run a part of a cell (STAGE) or add up
+     * matrices' gradients (OUTER): number of the task's case in the kernel's switch. */
     unsigned kind;
     unsigned operands[3];
     /* The task waits until the barrier `wait` has been signalled `signals` times; VPPS_NO_BARRIER: it does not wait. */
@@ -60,7 +61,7 @@ typedef struct vpps_task {
     /* STAGE tasks. stage: number of the stage (part of the cell); pass_record: offset of values that only forward or only backward uses;
      * contributions: offset of the gradients that the stage computes for the vertices it reads. */
     unsigned stage, pass_record, contributions;
-    unsigned address; /* the task's address in the host's script, for error messages */
+    unsigned address; /* for error messages: index of the task's first word in the batch's program on the host */
     unsigned unused;
 } vpps_task;
 
@@ -71,7 +72,7 @@ typedef struct vpps_table {
     unsigned param;
     unsigned n;         /* number of entries */
     unsigned gradients; /* offset in device memory of the gradients of the n entries, entry after entry */
-    unsigned rows;      /* address in the script of an array of n numbers: the rows of the trained entries */
+    unsigned rows;      /* index of the word, in the batch's program, where the n entries' numbers in the table begin */
 } vpps_table;
 
 #endif

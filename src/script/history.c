@@ -35,7 +35,6 @@ static uint32_t most_kept(const vpps_history *h) { return h->most ? h->most : MO
 
 bool vpps_history_is_full(const vpps_history *h) { return h->n_types + h->n_compiled > most_kept(h); }
 
-/* Returns the median of `last_used` over all types and compiled cells; 0: out of memory. */
 static uint64_t median_use(const vpps_history *h) {
     uint64_t n = 0, *uses = calloc(h->n_types + (size_t)h->n_compiled + 1, sizeof *uses);
     if (!uses) return 0;
@@ -107,8 +106,8 @@ static uint64_t outputs_alike(const vpps_type *type, uint64_t own) {
     return outputs;
 }
 
-/* Adds to `needs` (what a new compiled cell must compute) all that earlier compiled cells of the type compute, so that the new cell
- * can serve their batches, too. differentiable: the outputs whose gradients may be added. */
+/* A cell is compiled for what a batch needs of it. Adds to `needs` what earlier compilations of it compute, so that the
+ * new one serves earlier batches, too; of gradients, only those of outputs in `differentiable`. */
 static void widen(const vpps_known_type *t, uint64_t differentiable, vpps_cell_needs *needs) {
     const uint64_t outputs = differentiable & outputs_alike(t->type, needs->gradient_out);
     for (uint32_t i = 0; i < t->n_made; i++) {

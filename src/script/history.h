@@ -62,7 +62,7 @@ typedef struct vpps_history {
     vpps_known_type *types;
     uint32_t n_types;
     vpps_index indices; /* hash table of `types`, by the hash of each type's `key` */
-    uint32_t *of_cell;  /* for each cell of the model: index in `types`; VPPS_NONE: no type yet */
+    uint32_t *of_cell;  /* for each cell of the model: index in `types`; VPPS_NONE: no graph has applied the cell yet */
     size_t n_of_cell;
     uint32_t *key;       /* scratch memory for the key by which a vertex's type is looked up */
     uint32_t n_compiled; /* number of compiled cells of all types together */
@@ -89,9 +89,10 @@ void vpps_mark_made(const vpps_compiled_cell *c, uint32_t output, uint8_t *made)
 
 static inline vpps_status vpps_no_memory(void) { return vpps_fail(VPPS_MEMORY, "schedule: out of memory"); }
 void vpps_history_free(vpps_history *h);
-/* vpps_history_is_full returns whether there are more types and compiled cells than may be kept. vpps_history_drop frees the less recently
- * used half, but no type of the latest batch or of the model's cells. Indices of types and pointers to compiled cells become invalid. */
+/* Returns whether more vertex types (cells, or ops with shapes) and compiled cells are kept than the limit. */
 bool vpps_history_is_full(const vpps_history *h);
+/* Frees the less recently used half of the vertex types and compiled cells, but no type of the latest batch, and no
+ * type that is a cell of the model. Indices of types and pointers to compiled cells become invalid. */
 void vpps_history_drop(vpps_history *h);
 
 /* vpps_remember_batch counts a scheduled batch and keeps its number of groups of virtual processors. vpps_remember_type

@@ -6,7 +6,7 @@
 /* A kind of graph: names of its vertex types (cells, ops), and which reads which. All batches of one network on one kind of data have the
  * same kind, whatever the network's size. */
 typedef struct vpps_graph_kind {
-    const char *names; /* names of the vertex types in graphs of this kind, sorted, with " | " between them */
+    const char *names; /* names of the cells and ops that the graph's vertices apply, sorted, with " | " between them */
     const void *key;
     size_t key_bytes;
 } vpps_graph_kind;

@@ -58,8 +58,8 @@ static ready make(ready r, const vpps_stage_set *set, uint64_t which, uint32_t p
     return set->own & which ? later(r, (ready){phase, phase + 1}) : r;
 }
 
-/* Returns the first phase (time between two barriers) in which a stage of vertex type t can run. `scc`: phases from which results of earlier tasks of
- * the same SCC (recurrence) may be read. */
+/* Returns the first phase (time between two barriers) in which a stage (part) of cell t can run. scc: the phases from
+ * which results of cells in the same recurrence (cells that read each other) can be read. */
 static uint32_t phase_of(const phases *p, uint32_t t, uint32_t stage, const links *scc) {
     const vpps_type_needs *needs = &p->s->needs->types[t];
     const progress *of = &p->types[t];
@@ -103,8 +103,8 @@ static uint32_t last_level(const phases *p, uint32_t place) {
     return levels;
 }
 
-/* Adds tasks for all vertex types of the current SCC (recurrence): the stages of their cells that belong to `pass`, each over the
- * vertices of one level (which run together) or, if `level` is VPPS_NONE, of all levels. */
+/* Adds tasks for all cells of the current recurrence (cells that read each other). They run the parts that belong to
+ * `pass`, over the vertices of one level (which run together) or, if level is VPPS_NONE, over all. */
 static void add_stages(phases *p, uint32_t place, vpps_pass pass, uint32_t level) {
     links made = {0};
     for (uint32_t i = 0; i < p->n_of_scc; i++) made = latest(made, p->types[p->of_scc[i]].made);

@@ -19,5 +19,5 @@ extern const vpps_policy vpps_policies[]; /* all batching policies, "depth" firs
 bool vpps_policy_choose(const vpps_policy *p, const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps,
                         uint32_t *n);
 
-/* Returns the policy of this name; NULL: there is none. */
+/* Returns the batching policy (the rule for which cell's vertices run next) of this name; NULL: there is none. */
 const vpps_policy *vpps_policy_find(const char *name);

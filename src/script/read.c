@@ -8,7 +8,8 @@ typedef struct loss_sum {
     float first, others;
 } loss_sum;
 
-/* A vertex's depth (most reads on a path that ends at it), and its level (the same count within its type's strongly connected component). */
+/* Length, in reads, of the longest path to a vertex. depth: through all vertices; level: only through vertices whose
+ * cells belong to the same recurrence (cells that read each other). */
 typedef struct vertex_at {
     uint32_t depth, level;
 } vertex_at;
@@ -173,7 +174,8 @@ static vpps_status read_vertex(reader *r, uint32_t vertex) {
     return VPPS_OK;
 }
 
-/* Reads all vertices of the graph. The graph has at least one word for each read, so n_words elements are enough for `sources`. */
+/* Reads all vertices. The graph has a 32-bit word for each node that a vertex reads, so n_words `sources` are
+ * enough. */
 static vpps_status read_vertices(reader *r) {
     vpps_reading *out = r->out;
     const size_t n = out->n_vertices + (size_t)1, n_cells = out->g->model->n_cells;

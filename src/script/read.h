@@ -50,7 +50,7 @@ typedef struct vpps_read_type {
     const vpps_compiled_cell *base;
     uint32_t n_lists;
     uint32_t index;        /* index of the vertex type in vpps_history.types */
-    vpps_type_guess guess; /* what was found about the vertex type in the preceding batch, as a guess for this batch */
+    vpps_type_guess guess; /* from the latest batch: the cell's recurrence, the outputs that depend on parameters */
     uint32_t first_input;  /* number of inputs of all preceding vertex types */
     uint64_t trains;       /* the outputs, as bits, that depend on a parameter that is not frozen */
     uint64_t frozen;       /* hash of which parameters of the vertex type are frozen */
@@ -76,7 +76,7 @@ typedef struct vpps_reading {
     size_t n_reads; /* number of reads; a list of nodes that several vertices share counts for each vertex */
     uint32_t n_vertices, n_requested, n_asked, n_seeds, n_types;
     uint32_t n_inputs;  /* number of inputs of all vertex types together */
-    uint32_t n_outputs; /* number of outputs of all vertices; they are the graph's nodes 0 to n_outputs - 1 */
+    uint32_t n_outputs; /* number of all vertices' outputs; each is a node of the graph, numbered 0 to n_outputs - 1 */
     bool shares;        /* whether any two vertices read the same lists of nodes */
     bool some_frozen;   /* whether any vertex type has a frozen parameter */
 } vpps_reading;
@@ -120,7 +120,8 @@ static inline uint64_t vpps_output_bit(const vpps_reading *r, vpps_output_ref x)
     return (uint64_t)1 << (x.output - r->vertices[x.vertex].first_output);
 }
 
-/* The position of an input among its cell's inputs. n[0]: preceding inputs that read one node; n[d]: preceding inputs of list d - 1. */
+/* The position of a cell's input. n[0]: how many earlier inputs read one node; n[d]: how many earlier inputs read each
+ * member of list d - 1 (several inputs can read different outputs of a list's members). */
 typedef struct vpps_input_place {
     uint32_t n[VPPS_AXES];
     uint32_t axis; /* 0: the input reads one node; d: the input reads list number d - 1 */

@@ -54,7 +54,8 @@ static vpps_status take_apart(search *x, bool *more) {
     return VPPS_OK;
 }
 
-/* Makes the script for the current numbers of waves and slices (parts of the batch). VPPS_POOL, without a message: the pool is too small. */
+/* Makes the program (script) for the batch as divided now. VPPS_POOL, without a message: the device's memory is too
+ * small. */
 static vpps_status try_once(search *x) {
     vpps_schedule *s = x->b->schedule;
     if (!vpps_choose_phases(&s->steps, &s->arena, &s->tasks) ||

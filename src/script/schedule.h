@@ -1,5 +1,5 @@
-/* schedule.h - the results of the steps that make a script from a graph (scheduling), in the order of the steps. One function makes each
- * result, and only reads earlier results. All results lie in one arena and are valid until the next batch is scheduled. */
+/* schedule.h - the results of scheduling, i.e. of the steps that turn a batch's graph into a program for the device, in
+ * the steps' order. A step only reads earlier results. All are valid until the next batch is scheduled. */
 #pragma once
 
 #include "script/encode.h"

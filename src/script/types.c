@@ -27,7 +27,7 @@ void vpps_mark_made(const vpps_compiled_cell *c, uint32_t output, uint8_t *made)
             made[c->args[c->values[v].first_arg + i].value] = 1;
 }
 
-/* Adds `outputs` (bits) to the set of outputs that depend on parameter p; makes p one of the type's parameters. */
+/* Notes that vertices of this type (a cell, or an op) use parameter p, and that `outputs` (bits) depend on it. */
 static bool note_param(vpps_type *type, vpps_param p, uint64_t outputs) {
     uint32_t i = 0;
     if (p == VPPS_NO_PARAM) return true;

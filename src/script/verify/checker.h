@@ -1,4 +1,4 @@
-/* checker.h - the data of a run of the script verifier, vpps_verify_batch (verify.h), which proves that a script computes its graph. */
+/* checker.h - the state of vpps_verify_batch (verify.h), which proves that a batch's program computes the graph. */
 #pragma once
 
 #include "base/index.h"
@@ -81,7 +81,8 @@ typedef struct vpps_checked_block {
     uint32_t *kept;
     /* for each value that is in memory only during one pass (forward, backward), and each vertex: number of its tensor; 0: not made yet */
     uint32_t **pass_record;
-    /* for each input for which the current task computes a gradient (contribution): number of the gradient's first tensor */
+    /* for each gradient for an input that the current task computes: number of its tensor, or of its first partial
+     * sum */
     uint32_t *contributions;
     /* for each gradient for an input of the cell: index in `taken` of its first bit. A vertex's bit is set once the
      * gradient that this vertex computes for the input has been added to the gradient of the output that it reads. */
@@ -99,7 +100,7 @@ typedef struct vpps_location {
 
 typedef struct vpps_word {
     uint32_t tensor;
-    /* the word's last write: 1 + number of the writing virtual processor (0: none), and number of the task in its group's order */
+    /* 1 + number of the thread or CTA that wrote the word last (0: none); how many tasks its group had run before */
     uint32_t writer, written;
     /* number of the set (vpps_reader_sets) of processors that have read the word since it was written */
     uint32_t readers;
@@ -128,7 +129,7 @@ typedef struct vpps_term_of_loss {
     uint32_t output; /* number of the output; first member, because vpps_by_word sorts structs by their first word */
     vpps_node node;
     float factor;
-    uint32_t given; /* if the host gives the gradient of the output `node`: the output's index in the request */
+    uint32_t given; /* if the host gives the gradient of `node`: index of `node` in request->outputs */
     bool taken;     /* whether a task has added `factor` (the loss's derivative by the output) to its gradient */
     bool added;     /* whether a task has added the output's value to the loss */
 } vpps_term_of_loss;
@@ -241,7 +242,8 @@ static inline uint64_t vpps_bit_words(uint64_t n) { return n / 64 + 1; }
 
 /* ---- demand.c */
 
-/* Finds the vertex (record) of which node x is an output, and the output's number. Returns false if there is no such node. */
+/* Finds the vertex (record) that computes x, and the number of x in the vertex's cell (0: an op). False: no such
+ * node. */
 bool vpps_check_resolve(const vpps_graph *g, vpps_node x, uint32_t *record, uint32_t *node);
 /* A vertex of the graph (a cell applied once, or a single op), and the nodes and indices that it reads. members: how
  * many nodes each list input reads; an op's arguments count as one list. */
@@ -249,7 +251,8 @@ typedef struct vpps_record_view {
     const vpps_cell_data *cell; /* the cell that is applied; NULL: the vertex is an op */
     const vpps_op_node *op;
     const vpps_signature *signature; /* the op's signature */
-    /* args: arguments of an op, or nodes that a cell's single inputs read; listed: nodes that list inputs read */
+    /* args: arguments of an op, or the nodes that a cell's inputs of one node read; listed: the nodes that inputs of
+     * any number of nodes (list inputs) read; indices: the integers given to the vertex, such as table rows */
     const uint32_t *args, *listed, *indices;
     const uint32_t *members;
     uint32_t n_args;
@@ -258,7 +261,7 @@ typedef struct vpps_record_view {
 vpps_record_view vpps_check_view(const vpps_graph *g, uint32_t record);
 /* Returns the signature (op and shape) of a node. */
 const vpps_signature *vpps_check_signature(const vpps_graph *g, vpps_node x);
-/* Finds what the request needs of the graph: the vertices, the terms of the loss, the number of each vertex's first dropout element. */
+/* Finds what the caller's request needs: vertices, terms of the loss, each vertex's random numbers for dropout. */
 bool vpps_check_demands(vpps_checker *c);
 /* Finds which outputs of vertices get gradients, and how many terms each sums up. Call it after vpps_check_arrays. */
 bool vpps_check_gradients(vpps_checker *c);

@@ -214,8 +214,8 @@ uint64_t vpps_check_live(const vpps_checker *c, const vpps_checked_block *b, uin
 
 static bool has_gradient(const vpps_checked_block *b, uint32_t k) { return b->cell->c->needs.gradient_out >> k & 1; }
 
-/* Vertex p reads output `source` through input i. If the loss depends on the output through p, marks the output as live and counts the
- * terms that p adds to its gradient. Refuses the script if the output depends on a trained parameter but gets no gradient. */
+/* Vertex p reads output `source` through input i. If the loss depends on `source` through p, marks `source` as live and
+ * counts the terms that p adds to its gradient. False: trained parameters need the gradient, but it is not computed. */
 static bool spread_live(vpps_checker *c, const vpps_checked_block *b, uint32_t p, uint32_t i, uint32_t source) {
     const vpps_compiled_cell *cell = b->cell->c;
     const uint64_t live = vpps_check_live(c, b, p);

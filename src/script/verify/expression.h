@@ -20,8 +20,8 @@ typedef enum vpps_expression_kind {
     VPPS_X_PARAMETER, /* parameter number a[0]: a vector (as a bias, repeated in every column) or a matrix */
     VPPS_X_GRADIENT,  /* the gradient of the cell's output number a[0] */
     VPPS_X_SUM,       /* the sum of the expression's terms, each multiplied by its own factor */
-    VPPS_X_OVER_LIST, /* the sum of the term over all members of the vertex's list input number a[0] */
-    VPPS_X_AVERAGE,   /* the term divided by a[0] + sum over list inputs d of a[d] * (number of members of list d) */
+    VPPS_X_OVER_LIST, /* the sum of the expression's only term over all nodes that the vertex's list input a[0] reads */
+    VPPS_X_AVERAGE,   /* the expression's only term / (a[0] + sum over list inputs d of a[d] * (nodes that d reads)) */
     VPPS_X_PRODUCT,   /* the product of matrix parameter a[0] and the expression's only term */
     VPPS_X_PRODUCT_T, /* the product of the transpose of matrix parameter a[0] and the expression's only term */
     VPPS_X_RUN,       /* the result of instruction a[0] of isa.def; its operands are the expression's terms */
@@ -30,13 +30,14 @@ typedef enum vpps_expression_kind {
     VPPS_X_ENTRY, /* a vector of lookup table number a[0]; the expression's only term gives the vector's number in the table */
     VPPS_X_SLICE, /* some rows of the expression's only term, from row a[0] on */
     VPPS_X_PLACE, /* zeros, except rows a[0] and following, which are the value of the expression's only term */
-    /* the terms on top of each other; with mark VPPS_ALL_MEMBERS: all members of a list on top of each other, and zeros below them */
+    /* the terms, one above the other; if the only term's mark is VPPS_ALL_MEMBERS | d: its values for all nodes that
+     * list input d reads, one above the other, then zeros up to the expression's number of rows */
     VPPS_X_STACK,
     VPPS_X_MEMBER /* one list member's rows of the expression's only term, a stack of all members' values */
 } vpps_expression_kind;
 
-/* Expression x as a term of another expression. `mark`: in a sum, the float (as bits) by which x is multiplied; else the number of the
- * element read, or VPPS_ALL_MEMBERS | d for all members of list input d. */
+/* Expression x as operand of another one. mark: in a sum, the factor of x (a float's bits); else the number of the
+ * element of x that is read as a scalar, or VPPS_ALL_MEMBERS | d: x for all nodes that list input d reads. */
 typedef struct vpps_term {
     uint32_t x, mark;
 } vpps_term;

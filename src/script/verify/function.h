@@ -1,4 +1,5 @@
-/* function.h - expresses the function that a vertex of the graph computes (a recorded cell, or one op), and the function's derivative. */
+/* function.h - writes as formulas (expression.h) what a vertex should compute (the user's cell, or one op) and its
+ * gradients. */
 #pragma once
 
 #include "script/verify/expression.h"
@@ -18,7 +19,7 @@ typedef struct vpps_function_node {
 
 typedef struct vpps_function {
     const vpps_graph *g;
-    /* matrices of all affine nodes; a node's first matrix is matrices[s->first_matrix] */
+    /* the matrices of all `affine` nodes; s->first_matrix in a node s is the index of its first matrix */
     const vpps_param *matrices;
     bool drops, fixed; /* drops: whether dropout is on; fixed: whether no parameter is trained */
     vpps_function_input inputs[VPPS_CELL_MOST];
@@ -44,7 +45,7 @@ typedef enum vpps_owed_kind { VPPS_OWED_INPUT, VPPS_OWED_ENTRY, VPPS_OWED_SUM, V
 
 typedef struct vpps_owed {
     uint32_t kind, key; /* key: number of the input (INPUT), the parameter (SUM, MATRIX), the entry's formula (ENTRY) */
-    uint32_t x;         /* MATRIX: the vector x of the gradient dy x^T */
+    uint32_t x;         /* if kind is MATRIX, whose gradient is dy x^T: number of the expression of vector x */
     uint32_t axis;      /* MATRIX: 0: one product dy x^T for the vertex; d: one for each node that list input d reads */
     uint32_t dy;
 } vpps_owed;

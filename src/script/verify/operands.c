@@ -75,7 +75,7 @@ bool vpps_proof_add_read(vpps_proof *p, uint32_t value, vpps_extent extent) {
     return true;
 }
 
-/* Checks an operand in memory, which an earlier stage, another vertex or the model has made; notes that this stage reads it. */
+/* Checks that operand o, read from memory, is at its place and made before this stage (cell part); notes the read. */
 bool vpps_proof_reads(vpps_proof *p, const vpps_operand *o) {
     if (!vpps_proof_is_sound(p, o)) return false;
     const vpps_cell_value *x = vpps_proof_value(p, o->value);

@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-/* Makes all virtual processors of the group together the reader and writer of all memory that is checked next. */
+/* Makes the group's threads or CTAs, as one, the reader or writer of the memory accesses that are checked next. */
 static void act_together(vpps_checker *c) { vpps_check_act(c, c->group_size > 1 ? c->n_vps + c->group : c->group); }
 
 /* ---------------------------------------------------------------- gradients of parameters */
@@ -150,7 +150,7 @@ static bool add_terms(vpps_checker *c, const uint32_t *words, uint32_t n, const 
     return true;
 }
 
-/* Returns the number of terms to add: all terms of the loss, or 1 in a training step in two halves, for which the host computes the loss. */
+/* Returns how many numbers add up to the loss: its terms, or 1 if the host computes it between forward and backward. */
 static uint32_t terms_of_loss(const vpps_checker *c) { return c->request->halves ? 1 : c->n_terms; }
 
 static bool add_given_loss(vpps_checker *c, const uint32_t *words) {
@@ -225,7 +225,7 @@ static bool each_entry(vpps_checker *c, bool update) {
     return true;
 }
 
-/* Returns whether the script must end with a gradient norm and an update. */
+/* Returns whether the batch's program must end with the norm of the gradients and the update of the parameters. */
 static bool steps(const vpps_checker *c) { return c->training && c->request->goal == VPPS_GOAL_STEP; }
 
 bool vpps_check_norm(vpps_checker *c) {
@@ -241,8 +241,8 @@ static bool is_known(const vpps_checker *c, uint32_t group, uint32_t place) {
     return place < c->known[(size_t)c->group * c->n_groups + group];
 }
 
-/* Checks that barriers order the norms of all groups' gradients before the group's update, which reads them; the loss too, if the update is
- * skipped when the loss is not finite (guard). */
+/* Checks that barriers stand between the tasks by which all groups of threads or CTAs compute norms of gradients and
+ * the current group's update, which reads the norms; with `guard`, also between the sum of the loss and the update. */
 static bool knows_norms(vpps_checker *c) {
     const vpps_task_header *h = c->header;
     for (uint32_t g = 0; g < c->n_groups && (h->guard || h->clip > 0); g++)

@@ -165,7 +165,7 @@ static bool multiply(vpps_proof *p) {
     return make(p, to, is) && place_result(p, to);
 }
 
-/* The step's result now also depends on the gradients of outputs that operand o depends on. */
+/* Notes that the result of the current step depends on all outputs' gradients on which the step's operand o depends. */
 static bool follow(vpps_proof *p, const vpps_operand *o) {
     if (o->value >= p->c->n_values || o->value == p->step->to.value || o->place == VPPS_PLACE_NONE) return true;
     if (p->is[o->value] == VPPS_NONE) return vpps_proof_refuse(p, "made before its operands");
@@ -194,7 +194,6 @@ static bool run_step(vpps_proof *p) {
 
 /* ---------------------------------------------------------------- stages */
 
-/* For each value: sets read_until to 1 + number of the stage's last step that reads the value from its vertex's memory; 0: no step does. */
 static void find_reads(const vpps_proof *p) {
     memset(p->read_until, 0, p->c->n_values * sizeof *p->read_until);
     for (uint32_t i = 0; i < p->program->n; i++) {

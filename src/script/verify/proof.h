@@ -15,7 +15,7 @@ typedef struct vpps_proof {
     uint8_t *stored;      /* for each value: whether a step has stored it in its vertex's memory */
     uint8_t *listed;      /* for each value: whether c->order, the list of what each stage (cell part) makes, has it */
     uint8_t *contributed; /* for each contribution (gradient for an input): whether a step has made it */
-    /* for each value: 1 + number of the stage's last step that reads it from memory; 0: no step does */
+    /* for each value: 1 + number of the last step, in the current part of the cell, that reads it from memory; or 0 */
     uint32_t *read_until;
     uint32_t v; /* number of the current value, for error messages */
 

@@ -50,7 +50,6 @@ static vpps_rows rows_of(const share *s, const vpps_cell_value *x) {
 
 /* ---------------------------------------------------------------- reads */
 
-/* Checks that `at`, where a value kept only in forward (or backward) was stored, is where the task reads it: from s->pass_record on. */
 static bool is_where_expected(vpps_checker *c, const share *s, uint32_t value, uint32_t item, vpps_location at) {
     const vpps_cell_value *x = &s->b->cell->c->values[value];
     const uint64_t stride = s->b->cell->c->kept_words[x->record];
@@ -381,7 +380,7 @@ uint32_t vpps_check_take(vpps_checker *c, uint32_t offset, uint32_t words, uint3
     return tensor;
 }
 
-/* Returns the vertex or list member of the tensor whose value begins at this offset; VPPS_NONE: there is none. */
+/* Returns which vertex (or node in the vertices' lists) has its value in tensor t at this offset; VPPS_NONE: none. */
 static uint32_t item_at(const vpps_tensor *t, uint32_t offset) {
     if (t->kind != VPPS_TENSOR_KEPT) return VPPS_NONE;
     const uint32_t at = t->stride ? (offset - t->offset) / t->stride : 0;

@@ -147,8 +147,9 @@ static void signal(vpps_checker *c, uint32_t barrier) {
     c->signals[barrier] += c->group_size;
 }
 
-/* Lets the group of virtual processors wait for a barrier; if signals are missing, the group stops here. If the barrier gets more signals
- * in the whole script than the group waits for, nobody knows which have come: such a wait orders no accesses. */
+/* The current group of threads or CTAs waits for a barrier; if signals are missing, other groups run first. If the
+ * batch signals the barrier more often than the group waits for, the wait orders no accesses: nobody knows which
+ * signals came. */
 static bool wait(vpps_checker *c, uint32_t barrier, uint32_t signals) {
     c->streams[c->group].waiting = false;
     if (barrier == VPPS_NO_BARRIER) return true;
