@@ -264,8 +264,9 @@ typedef struct vpps_application {
 VPPS_API vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a);
 /* Makes a vertex whose outputs for parent vertices (vpps_gather) are existing nodes, e.g. a recurrence's initial state. */
 VPPS_API vpps_vertex vpps_source(vpps_graph *g, uint32_t n, const vpps_node *nodes);
-/* Return the node that is output k of a vertex: among its outputs of vpps_push (vpps_pushed), or of vpps_scatter (vpps_scattered). */
+/* Returns the node of the value that call k (from 0) of vpps_push in vertex v's cell gives to nodes outside cells. */
 VPPS_API vpps_node vpps_pushed(vpps_graph *g, vpps_vertex v, uint32_t k);
+/* Returns the node of the value that call k (from 0) of vpps_scatter in v's cell gives to parents; source: node k. */
 VPPS_API vpps_node vpps_scattered(vpps_graph *g, vpps_vertex v, uint32_t k);
 
 /* ---------------------------------------------------------------- options */
@@ -371,8 +372,11 @@ typedef struct vpps_options {
      * Slices run in turn in the same memory, after forward and before backward of the wave's other vertices. 0: one slice, more if the pool
      * is too small. */
     uint32_t slices;
-    /* Batching policy: decides which vertices run together if several cells form a recurrence. "depth", "share", "ratio", "fsm" (learned on
-     * the first batch, in about a second; see `vpps policy`); "auto": trained batches try all. NULL: "share" on a CPU, "depth" on a GPU. */
+    /* Batching policy: which vertices run together if cells form a recurrence. "depth": those of one cell and depth.
+     * Others run one cell's ready vertices at a time: "share": of the cell with the largest ready fraction of all
+     * its remaining vertices; "ratio": of those that wait for none of the same cell; "fsm": as learned on the first
+     * batch in about a second (`vpps policy`). "auto": trained batches try all. NULL: "share" on a CPU, "depth" on a
+     * GPU. */
     const char *policy;
     /* Memory for the parameters and one batch. 0: as much as 32-bit word offsets reach. Memory is touched only when used. */
     uint64_t pool_bytes;
@@ -602,9 +606,10 @@ VPPS_API vpps_vertex vpps_case(vpps_graph *g, uint32_t n, const vpps_application
 /* ---------------------------------------------------------------- many vertices at once
  * For other languages, where each call is expensive: few calls build batches of trees, chains, lattices and edge lists from arrays. The
  * graph is the same, bit by bit, as one whose vertices and nodes are made by single calls in the order of the arrays. */
-/* A list input of a cell reads any number of members (children or nodes), at vertex i members first[i] to first[i + 1] - 1. */
+/* A list input of a cell, for n vertices. At each vertex it reads any number of members (child vertices or nodes). */
 typedef struct vpps_members_of {
-    const uint32_t *first;       /* n + 1 numbers from 0 on, never decreasing: members of vertex i begin at first[i] */
+    /* n + 1 numbers, from 0, never decreasing: vertex i reads number first[i] to first[i + 1] - 1 of the members */
+    const uint32_t *first;
     const vpps_vertex *children; /* children of vertex 0, then of vertex 1, ...; NULL: a list of nodes (pull_lists) */
 } vpps_members_of;
 /* The arguments of n vertices of one cell. An array is NULL if the cell asks for none of its kind. */
@@ -801,7 +806,8 @@ typedef struct vpps_array vpps_array;
 /* Allocates an array of n floats in the memory of the handle's GPU, and gives its address there. It may outlive the handle. Fails with
  * ARGUMENT (the device cpu), MEMORY, DEVICE. */
 VPPS_API vpps_status vpps_array_create(vpps_array **out, vpps_handle *h, uint64_t n, float **address);
-/* Frees the array; any thread may call this. Work on the array that streams have already been given ends first. NULL is allowed. */
+/* Frees the array when the work on it that is queued on streams has ended. Any thread may call this. NULL is
+ * allowed. */
 VPPS_API void vpps_array_destroy(vpps_array *array);
 
 /* ---------------------------------------------------------------- processes
@@ -848,7 +854,8 @@ typedef struct vpps_cost {
     uint64_t product_flops, other_flops;
     uint64_t parameter_bytes, value_bytes;
 } vpps_cost;
-/* Gives a graph's cost. A cell's op counts once per vertex and list member, a table's entry once. Fails with STATE if g records a cell. */
+/* Gives a graph's cost. An op of a cell counts once for each vertex that applies the cell or, on a list input, for
+ * each node that the list has; a table's entry counts once. Fails with STATE if g is a recorder (vpps_cell_begin). */
 VPPS_API vpps_status vpps_graph_cost(vpps_graph *g, vpps_cost *out);
 
 /* ---------------------------------------------------------------- what a handle did */
@@ -885,7 +892,7 @@ typedef struct vpps_stats {
     /* The slowest process's time until it has its gradients, relative to the mean of all processes: 0.1 means 10 % longer. */
     double imbalance;
     uint64_t kept_values, kept_bytes; /* number and bytes of the values of vpps_keep that are not released */
-    uint64_t keep_bytes;              /* the most bytes for values of vpps_keep; 0 before the first is kept */
+    uint64_t keep_bytes;              /* bytes reserved on the device for values of vpps_keep; 0 before the first */
     /* Device's clock: time from the preceding training batch's end to the latest one's (wall), and idle part of it (gap). 0 at first. */
     uint64_t wall_ns, gap_ns, total_wall_ns, total_gap_ns;
     const char *gradients; /* source of gradients of matrices: "kernel" (own), "cublas", "cublas-tf32"; NULL at first */
@@ -897,20 +904,20 @@ VPPS_API vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out);
     X(WAITING, "waiting")   /* not tried yet */                                                                        \
     X(REJECTED, "rejected") /* the kernel spills registers, or could not be made */                                    \
     X(MEASURED, "measured")                                                                                            \
-    X(CURRENT, "current")       /* the alternative is in use: being measured, or chosen */                             \
-    X(REMEMBERED, "remembered") /* the alternative is in use: an earlier run chose it */
+    X(CURRENT, "current")       /* this kernel, policy or way to share work is in use: being measured, or chosen */    \
+    X(REMEMBERED, "remembered") /* this kernel, policy or way to share work is in use: an earlier run chose it */
 
 typedef enum vpps_trial_state {
 #define X(id, name) VPPS_TRIAL_##id,
     VPPS_TRIAL_STATE_TABLE(X)
 #undef X
 } vpps_trial_state;
-/* An alternative that the handle times: a number of groups, a batching policy, a GPU kernel, a way to share work out over a CPU's cores. */
+/* A choice that the handle times: a number of groups, batching policy, GPU kernel or way to share work among cores. */
 typedef struct vpps_trial {
-    size_t size;        /* sizeof(vpps_trial) */
-    uint32_t groups;    /* if the alternative is a number of groups of virtual processors: this number; else 0 */
-    const char *policy; /* if the alternative is a batching policy: the policy's name; else NULL */
-    /* CPU: if the alternative is a way to share work out over cores: "rows", "vertices", or "size" (matrices' size decides). Else NULL. */
+    size_t size;     /* sizeof(vpps_trial) */
+    uint32_t groups; /* the number of groups of virtual processors (threads or CTAs), if numbers were timed; else 0 */
+    const char *policy; /* the batching policy (as in vpps_options), if policies were timed; else NULL */
+    /* CPU: how work was shared among cores: "rows", "vertices", or "size" (matrices' size decides). NULL: not timed. */
     const char *split;
     /* CPU: the kind of product that was timed on one core; NULL: something else was timed. "forward": a 256 x 256 matrix, or its transposed
      * copy, times `vectors` vectors; "rows": the transposed matrix times the vectors; "gradient": outer products; "copy": transposing the

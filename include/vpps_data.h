@@ -138,7 +138,7 @@ typedef enum vpps_vectors_form {
 
 typedef struct vpps_vectors_info {
     vpps_vectors_form form;
-    uint64_t words; /* number of words in the file; 0: the form does not say */
+    uint64_t words; /* number of words, as the file's header says; 0: the file has no such header (GloVe) */
     uint32_t size;  /* elements of a vector, at most 65,536 */
 } vpps_vectors_info;
 /* Describes a file of word vectors, whose form is recognised by the file's beginning. Fails with IO, FORMAT, MEMORY. */
@@ -212,9 +212,10 @@ typedef struct vpps_columns {
     bool tabs; /* whether columns end at each single tab, so that words may hold spaces; else at runs of white space */
     /* Whether a line that begins with '#' is a comment if it has another number of columns than the other lines, or no valid ID. */
     bool comments;
-    /* Whether the text is CoNLL-U, which has comments: lines of multiword tokens (ID 3-4) and of empty nodes (5.1) are left out. The
-     * columns are ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC, or those that the first line names, as "# global.columns = ID FORM
-     * UPOS" (CoNLL-U Plus). Columns end at tabs, or, if the first line with columns has no tab, at runs of white space. */
+    /* Whether the text is CoNLL-U. Comments and lines of multiword tokens (ID 3-4) and of empty nodes (5.1) are left
+     * out. Columns: ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC, or those that the first line names, as "#
+     * global.columns = ID FORM UPOS" (CoNLL-U Plus). They end at tabs or, if the first line with columns has none,
+     * at white space. */
     bool conllu;
     const char *word_name, *tag_name; /* with conllu: a column's name, instead of its number; NULL: none */
 } vpps_columns;
@@ -327,10 +328,10 @@ VPPS_API uint32_t vpps_lattices_tags(const vpps_lattices *l);
 VPPS_API uint32_t vpps_lattices_characters(const vpps_lattices *l);
 VPPS_API uint32_t vpps_lattices_words(const vpps_lattices *l);
 
-/* Append lattices of ids in the format of the ED-Batch benchmark (Chen et al. 2023), whole numbers separated by white space:
- *     number of lattices, then for each: number of nodes n, n tags, then for each node: number of arcs k, k times: from id
- * Numbers are less than 2^32 - 1. Fail with IO, FORMAT (also for arcs that are not as vpps_lattice says), MEMORY; the lattices
- * are then as before. */
+/* Append lattices of ids in the format of the ED-Batch benchmark (Chen et al. 2023): numbers < 2^32 - 1, white space.
+ *     number of lattices, then for each: number of nodes n, n ids of tags (one for each node), then for each node:
+ *     number k of arcs that enter it, k pairs: the node that the arc leaves, id of the arc's character or word
+ * Fail with IO, FORMAT (also for arcs that are not as vpps_lattice says), MEMORY; the lattices are then as before. */
 VPPS_API vpps_status vpps_lattices_read_file(vpps_lattices *l, const char *path);
 VPPS_API vpps_status vpps_lattices_read_text(vpps_lattices *l, const char *name, const char *text, size_t len);
 
@@ -416,8 +417,9 @@ typedef struct vpps_f1 vpps_f1;
 typedef struct vpps_f1_counts {
     uint64_t gold, predicted, correct; /* numbers of chunks: in gold tags, in predicted tags, equal in both */
 } vpps_f1_counts;
-/* Returns whether tags look like tags of chunks: tags outside every scheme are few (less than twice as many as tags of a scheme, or, if no
- * tag has a type, less than half as many), and O is not the only tag. */
+/* Returns whether tags look like tags of chunks (O, B-PER, I-PER), which F1 counts: some tag other than O is a
+ * letter of a scheme (BIO, BIOES ...), or such a letter, '-' and a type (PER). Tags of another form are fewer than
+ * twice the tags of this form or, if no tag has a type, fewer than half. */
 VPPS_API bool vpps_f1_applies(const vpps_vocab *tags);
 
 /* Creates a counter for the tags that `tags` has now; `tags` must live as long as the counter. Fails with MEMORY. */

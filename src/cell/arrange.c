@@ -92,8 +92,9 @@ void vpps_count_copies(uint32_t n, const uint32_t *order, const vpps_layout_batc
  * the order in which the values of some operand of the batch lie. From the order of creation and from random orders, moves are made as
  * long as they save copies. */
 
-/* STARTS: number of orders of the values, most of them random, from which the search starts. MOST_WIDTH, MOST_OPERANDS: the search
- * skips batches with more operations or operands. */
+/* Limits of the search. STARTS: number of orders of a cell's values in memory, most of them random, that the search
+ * improves so that fewer values are copied. Batches (operations run as one) of more than MOST_WIDTH operations or
+ * MOST_OPERANDS operands are skipped. */
 enum { STARTS = 64, MOST_WIDTH = 64, MOST_OPERANDS = 16 };
 
 typedef struct search {

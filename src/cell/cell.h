@@ -113,7 +113,7 @@ static inline vpps_cell_number vpps_whole_number(uint32_t u) {
     return (vpps_cell_number){.kind = VPPS_NUMBER_CONSTANT, .whole = u};
 }
 
-/* The instruction that makes a value, and its operands that are numbers instead of values. */
+/* An instruction that computes a value of a cell, and its number operands (a float, such as a factor; an integer). */
 typedef struct vpps_cell_run {
     uint8_t opcode; /* the instruction, a row of isa.def */
     uint8_t op;     /* the graph's op (vpps_op) that a forward instruction computes */
@@ -155,8 +155,8 @@ typedef struct vpps_cell_contribution {
     bool lookup;
     uint32_t index; /* number of the input or lookup through which the vertex reads the value */
     uint32_t value;
-    /* Whether the contribution is stored as two factors: a value of the vertex (`vector`) and a scalar for each list member (`scalar`).
-     * They are multiplied when contributions are added up. */
+    /* Whether the gradient for the nodes of a list input is stored as two factors: one vector of the vertex
+     * (`vector`) and a scalar for each node (`scalar`). They are multiplied when gradients are added up. */
     bool scaled;
     uint32_t vector, scalar;
 } vpps_cell_contribution;
@@ -176,7 +176,7 @@ typedef struct vpps_stage_set {
 typedef struct vpps_cell_stage {
     uint8_t pass, split;
     bool backward;
-    bool uses_pass_record; /* whether the stage uses memory whose values are for forward alone or backward alone */
+    bool uses_pass_record; /* whether this part of a cell uses values kept for forward only, or for backward only */
     /* relative cost of a vertex [0], and of each node of list input d - 1 [d]; processors divide vertices by it */
     uint32_t work[VPPS_AXES];
     uint32_t owner;    /* if one virtual processor alone runs the stage: 1 + the processor's number; else 0 */
@@ -224,7 +224,7 @@ typedef struct vpps_cell_needs {
     uint64_t frozen;       /* hash of the set of the cell's parameters that are frozen */
     uint64_t gradient_in;  /* bit i: input i's gradient is wanted, since the vertex that gives the input can use it */
     uint64_t gradient_out; /* bit k: whether output k gets a gradient from vertices that read it */
-    uint64_t read_out;     /* bit k: a vertex, the loss or the request reads output k; other outputs are not computed */
+    uint64_t read_out;     /* bit k: output k is computed, since a vertex, the loss or the calling program reads it */
     uint64_t recurrent_in; /* bit i: input i comes from a cell that reads this cell, directly or not (recurrence) */
     uint64_t recurrent_out;
     uint64_t asked_gradients; /* bit k: the caller asked for the gradient of output k */
@@ -351,7 +351,7 @@ static inline bool vpps_is_output(const vpps_compiled_cell *c, uint32_t value) {
 
 static inline uint32_t vpps_value_words(const vpps_cell_value *v) { return v->rows * v->cols; }
 
-/* Returns whether values with this many rows are divided by rows among the virtual processors of a group. */
+/* Returns whether values of this many rows are divided by rows among virtual processors (CTAs, or a CPU's threads). */
 static inline bool vpps_rows_dealt(const vpps_cell_needs *needs, uint32_t rows) {
     const vpps_row_rule *r = &needs->rows;
     if (r->least) return rows >= r->least;

@@ -1,5 +1,5 @@
-/* in_place.c - removes copies from a stage's program, for a device whose steps find each vertex's operands by address (in_place in
- * vpps_cell_needs). Steps then read operands and write results in memory instead of in slots (buffers). */
+/* in_place.c - removes copies to buffers (slots) from the steps of a stage (part of a cell), for a device whose
+ * steps can read and write vertices' values in memory by address (in_place in vpps_cell_needs). */
 #include "cell/program.h"
 
 static bool is_slot(const vpps_operand *o, uint32_t slot) { return o->place == VPPS_PLACE_SLOT && o->at == slot; }
@@ -20,8 +20,8 @@ static bool goes_by_items(const vpps_program_step *s) {
     return !(s->run.of.over_list && s->axis) && form != VPPS_FORM_DECIDED && form != VPPS_FORM_WEIGHTS;
 }
 
-/* Returns whether one call computes all vertices or list members, whose values must be adjacent in memory for that. A value of 64 words or
- * more gets a call of its own, which costs less than copying it. */
+/* Returns whether one call computes a step for all vertices (or nodes of lists), whose values must be adjacent for
+ * that. A value of 64 words or more gets a call of its own, which costs less than a copy of the value. */
 static bool at_once(const vpps_program_step *s) { return s->run.uniform && vpps_operand_words(&s->to) < 64; }
 
 bool vpps_reads_in_place(const vpps_program *p, const vpps_program_step *s, const vpps_operand *o) {

@@ -44,7 +44,8 @@ static uint32_t word_of(vpps_compiled_cell *c, vpps_word_kind kind, uint32_t val
     return c->n_words++;
 }
 
-/* Adds the product of an affine op's matrices and arguments: of all arguments if `all` is set, else of those with this axis (vertex or list). */
+/* Adds to the cell the sum of an affine op's matrices times arguments: of all arguments if `all` is set, else of
+ * those with one value for each vertex (axis 0) or for each node of list input axis - 1. */
 static uint32_t product_of(const lowering *l, uint32_t axis, bool all, vpps_param bias) {
     vpps_cell_value v = value_of(l, VPPS_VALUE_PRODUCT);
     v.axis = (uint8_t)axis;

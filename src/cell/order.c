@@ -27,7 +27,6 @@ static extent read(const vpps_compiled_cell *c, const vpps_cell_value *x, uint32
     return vpps_reads_whole(c, x, i) || !has_own_rows(c, a) ? EXTENT_OTHERS : EXTENT_ROWS;
 }
 
-/* A stage's access to a value in memory, which is a read or a write. */
 typedef struct access {
     uint32_t value, stage;
     extent extent;

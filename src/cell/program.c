@@ -7,7 +7,7 @@ typedef struct builder {
     vpps_program *p;
     uint32_t stage;
     uint32_t *slot; /* for each value: number of the slot (buffer) that holds it; VPPS_NONE: none */
-    uint32_t *last; /* for each value: the last position in the stage's order at which the value is read or made */
+    uint32_t *last; /* for each value: the last position in this part of a cell (stage) where it is made or read */
     bool ok;
 } builder;
 
@@ -220,8 +220,9 @@ static vpps_operand place_of_product(builder *b, uint32_t v, uint32_t place) {
     return in_slot(b, v);
 }
 
-/* Returns whether a product may read value v, to which it is added, in memory instead of in a slot (buffer). No other step of the stage may
- * read v. A product of an earlier stage must have made v: such vectors of consecutive vertices lie at equal distances in memory. */
+/* Returns whether a product may read vector v, to which it is added, in memory instead of in a slot (buffer).
+ * Nothing else in this stage (part of the cell) may read v, and v must be a product of an earlier stage: such
+ * vectors of consecutive vertices lie at equal distances in memory. */
 static bool starts_in_memory(const builder *b, const vpps_cell_value *x, uint32_t v, uint32_t place) {
     const vpps_cell_value *from = value_at(b, v);
     return !made_here(b, v) && b->last[v] == place && b->slot[v] == VPPS_NONE && from->kind == VPPS_VALUE_PRODUCT &&
