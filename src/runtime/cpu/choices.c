@@ -27,8 +27,8 @@ static const vpps_cpu_choice defaults = {
 #undef X
 };
 
-/* Thresholds in numbers of vectors, if nothing was measured, for AMX, which multiplies 8 vectors with a transposed
- * matrix in the time of one: making a transposed copy of the matrix pays only from 9 vectors on. */
+/* The choice for AMX if nothing was measured. AMX multiplies up to 8 vectors with a transposed matrix in the time of
+ * one, so a transposed copy of the matrix is the faster way only from 9 vectors at a time on (few). */
 static const vpps_cpu_choice spreads = {.tile = 96, .few = 9, .pays = 64};
 
 const char *const vpps_cpu_ways[VPPS_CPU_WAYS] = {
@@ -183,7 +183,7 @@ vpps_cpu_choice vpps_cpu_choose(const vpps_cpu_units *u, const vpps_cpu_problem 
     c.few = table->few;
     c.pays = table->pays;
     const vpps_cpu_maker m = maker_of(u, c.kernels, c.unit, c.precision);
-    if (!isfinite(ns_of(l, m, VPPS_CPU_WAY_rows, 1, false))) return c; /* not measured: keeps the table's thresholds */
+    if (!isfinite(ns_of(l, m, VPPS_CPU_WAY_rows, 1, false))) return c; /* not measured: keeps default thresholds */
     choose_tile(l, m, &c);
     choose_copy(l, m, &c);
     return c;

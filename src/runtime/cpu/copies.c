@@ -38,7 +38,8 @@ static void count_stage(vpps_cpu *cpu, const vpps_block_view *view, uint32_t sta
     }
 }
 
-/* Calls count_stage for the backward tasks in words [at, end) of the batch's program. Stops at a malformed task. */
+/* Counts in batch.vectors the vectors that the backward tasks in words [at, end) of the batch's program multiply with
+ * each transposed matrix. Stops at a malformed task. */
 static void count_group(vpps_cpu *cpu, uint32_t at, uint32_t end) {
     for (; end - at >= VPPS_TASK_WORDS; at += VPPS_TASK_WORDS) {
         const vpps_task *t = vpps_task_at(cpu->batch.script, at);

@@ -102,12 +102,12 @@ struct vpps_vp {
     uint64_t tile;     /* number of the current tile (vertices computed together), counted from 1 */
     uint32_t *vectors; /* vectors of the tile (vertices computed together), converted to bf16 */
     size_t vector_words, vector_capacity;
-    vpps_packed *packed; /* where in `vectors` a value's bf16 vectors are; index: a key, mostly the value's number */
+    vpps_packed *packed; /* where in `vectors` a value is; index: the value's number, or larger for some of its rows */
     /* for each parameter: cpu->sum.number of the gradient accumulation to which this thread last added a gradient */
     uint32_t *touched;
     /* for each parameter: number of the latest launch whose update computes its gradient, instead of reading it */
     uint32_t *by_update;
-    /* by parameter whose gradient (sum of dy x^T) the update computes: index in `copies` of the first x, or NO_COPY */
+    /* by parameter whose gradient (sum of dy x^T) the update computes: index in `copies` of its x, or NO_COPY */
     size_t *copy_of;
     float *copies; /* copies of vectors x (of gradients dy x^T) that are parameters, from before the update */
     size_t n_copies;
@@ -164,7 +164,7 @@ typedef struct vpps_cpu_batch {
 
 /* A sum of gradients over several launches, until an update. */
 typedef struct vpps_cpu_sum {
-    uint32_t number; /* number of this sum; the first launch after an update, or after clearing, begins the next sum */
+    uint32_t number; /* counts such sums: raised by the first launch after an update, or after gradients were cleared */
     bool open;       /* whether gradients have been summed since the latest update */
     /* whether the sums, `loss` and device.row_sums, still lack the latest launch's loss and gradients of table entries */
     bool untaken;
@@ -183,9 +183,9 @@ typedef struct vpps_crowd {
     uint32_t rung, home;
     /* another number of threads is tried each `period` windows (series of launches), next after `left` windows */
     uint32_t period, left;
-    bool down, ends;     /* down: fewer threads were tried last, not more; ends: this launch ends its window */
-    atomic_bool crowded; /* whether a thread has waited longer than much_ns for a free core in this window */
-    /* words, ns: length and time of the programs run in this window; much_ns: longest wait that is not `crowded` */
+    bool down, ends;     /* down: fewer threads were tried last, not more; ends: the launch ends a window (series) */
+    atomic_bool crowded; /* whether in this series of launches a thread waited long (over much_ns) for a core */
+    /* words, ns: length and duration of the programs run in this series of launches; much_ns: see `crowded` */
     uint64_t words, ns, latest_ns, much_ns;
     double speeds[VPPS_RUNGS]; /* speed of 2^i threads: words of the batches' programs (their length) run per ns */
 } vpps_crowd;
@@ -242,7 +242,7 @@ struct vpps_cpu {
     atomic_bool quit;
     uint32_t threads;  /* number of threads that take part in the launch */
     vpps_crowd *crowd; /* speeds by which the running launch's number of threads was chosen: an element of `crowds` */
-    /* speeds by kind of launch: vpps_half (whole, forward, backward), then 0: inference, 1: training, 2: update */
+    /* threads' speeds by kind of launch: [vpps_half: all, forward, backward] [0: inference, 1: training, 2: update] */
     vpps_crowd crowds[VPPS_BACKWARD_HALF + 1][3];
 };
 
@@ -300,8 +300,8 @@ void vpps_meetings_close(vpps_cpu *cpu);
 /* Chooses trees of counters (meetings.taken) or single counters as the launch's barriers. Fails with MEMORY. */
 vpps_status vpps_choose_meetings(vpps_cpu *cpu, const uint32_t *script);
 
-/* Returns whether all threads that signal a barrier of the script (batch's program) wait for it in their next task, as
- * trees of counters need. Sets signals[b] to barrier b's number of signals. The script's addresses must be valid. */
+/* Returns whether barriers of the script (batch's program) can be trees of counters: each thread that signals a barrier
+ * waits for it in its next task. Sets signals[b] to barrier b's number of signals. The addresses must be valid. */
 bool vpps_are_meetings(const uint32_t *script, uint32_t *signals);
 
 /* Signals a barrier of n threads that is a tree of counters, as thread `member`. `meeting`: how often these threads have met in the tree,
@@ -394,8 +394,8 @@ void vpps_pack_copy(const vpps_cpu *cpu, uint32_t param, uint32_t vp, const vpps
  * identifies the vectors: those packed since vpps_forget_vectors are not packed again. VPPS_NONE: always packs. False: out of memory. */
 bool vpps_pack_vectors(vpps_vp *vp, uint32_t key, uint32_t n, uint32_t depth, const float *const *x, uint32_t skip,
                        size_t *at);
-/* As vpps_pack_vectors; then pairs each element with a zero, as products with transposed matrices need
- * (vpps_spread_bf16). spread_key identifies the result, which begins at word *at of vp->vectors. */
+/* Packs vectors as vpps_pack_vectors does with `key`, then pairs each element with a zero, for AMX's products with
+ * transposed matrices. spread_key identifies these pairs, which begin at word *at of vp->vectors. */
 bool vpps_spread_vectors(vpps_vp *vp, uint32_t key, uint32_t spread_key, uint32_t n, uint32_t depth,
                          const float *const *x, uint32_t skip, size_t *at);
 void vpps_forget_vectors(vpps_vp *vp);

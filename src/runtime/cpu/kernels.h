@@ -67,11 +67,11 @@ static inline size_t vpps_bf16_words(uint32_t rows, uint32_t depth, uint32_t par
     return ((size_t)rows + VPPS_BF16_ROWS - 1) / VPPS_BF16_ROWS * vpps_bf16_depth_tiles(depth) * parts * VPPS_BF16_TILE;
 }
 
-/* A matrix `a` and the vectors that it multiplies, as a term of a sum of bf16 products, packed in tiles: in those of
- * `a`, the same two elements of 16 rows are adjacent (form PAIRS), in the others those of a vector (AS_ROWS). */
+/* A term of a sum of bf16 products: matrix `a` times vectors of `depth` elements. Both are packed in tiles: `a` in form
+ * PAIRS (the same two elements of 16 rows side by side), the vectors in form AS_ROWS (each vector's elements so). */
 typedef struct vpps_bf16_term {
     const uint32_t *a;
-    size_t x_words; /* where this term's vectors begin in the array of all terms' vectors, in words */
+    size_t x_words; /* where the vectors that `a` multiplies begin in the array of all vectors, in words */
     uint32_t depth;
 } vpps_bf16_term;
 
@@ -80,11 +80,11 @@ typedef struct vpps_bf16_term {
 typedef void (*vpps_product_bf16)(uint32_t m, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
                                   const vpps_bf16_term *terms, const float *from, size_t ld_from, float *c, size_t ldc);
 
-/* AMX computes A^T x from the tiles that also serve A x: row q of a tile (form PAIRS) holds elements 2 q and 2 q + 1 of
- * 16 matrix rows i. Multiplied with the pairs (x[i], 0) and (0, x[i]), the row gives elements 2 q and 2 q + 1 of A^T x.
- * Vectors "spread" to such pairs are stored in tiles of 16 elements of 8 vectors. Tile h * groups + g (groups = depth /
- * 16, rounded up) is for elements from 16 g on of vectors from 8 h on; two parts (high, low) have a tile each. Element
- * 16 g + i of vector 8 h + j is in the low half of word i * 16 + 2 j and in the high half of the next word. */
+/* AMX computes A^T x from the packed tiles of A that also serve A x. Row q of such a tile has elements 2 q and 2 q + 1
+ * of 16 rows i of A. For these two elements of A^T x, AMX multiplies it with pairs (x[i], 0) and (0, x[i]). Vectors x
+ * (of `depth` elements) are "spread" to such pairs, in tiles of 16 elements of 8 vectors: tile h * ceil(depth / 16) + g
+ * has elements from 16 g on of vectors from 8 h on; two parts (high, low) have a tile each. Element 16 g + i of vector
+ * 8 h + j is in the low half of word i * 16 + 2 j and in the high half of the next word. */
 enum { VPPS_BF16_SPREAD = 8 };
 static inline size_t vpps_bf16_spread_words(uint32_t n, uint32_t depth, uint32_t parts) {
     return ((size_t)n + VPPS_BF16_SPREAD - 1) / VPPS_BF16_SPREAD * ((depth + VPPS_BF16_ROWS - 1) / VPPS_BF16_ROWS) *

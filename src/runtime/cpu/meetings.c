@@ -78,7 +78,7 @@ static const vpps_task *next_of_all(const vpps_task_header *h, const vpps_task *
     return t;
 }
 
-/* Returns whether each of the group's barriers is of its own threads or of all threads; these in group 0's order. */
+/* Returns whether each barrier of a group is of its threads or of all threads, the latter in the order of group 0. */
 static bool meet_alike(const uint32_t *script, uint32_t group, const uint32_t *signals) {
     const vpps_task_header *h = vpps_task_header_of(script);
     const vpps_task *first = vpps_first_task(script, 0), *first_end = vpps_end_of_tasks(script, 0);

@@ -373,8 +373,8 @@ static bool run_step(const vpps_tile *t, const vpps_program_step *s) {
     }
 }
 
-/* Runs all steps over the tile. Products use the whole tile. The steps between two products run over some vertices at a time, whose values
- * stay in L1; or, if the cell has lists, over the whole tile, since nodes in lists are numbered throughout the tile. */
+/* Runs a stage's (part of a cell) steps over a tile (vertices computed together). Between products, which take the
+ * whole tile, steps run over a few vertices at a time, whose values stay in L1; not if the cell has list inputs. */
 bool vpps_run_tile(vpps_tile *t) {
     enum { L1_FLOATS = 8 * 1024, FEW = 4 };
     const vpps_program_step *s = t->p->steps, *end = s + t->p->n;

@@ -36,10 +36,10 @@ typedef struct vpps_tile {
     uint32_t first[VPPS_AXES], n[VPPS_AXES];
     uint32_t whole[VPPS_AXES]; /* by axis: number of vertices, or of nodes in their lists, of the whole tile */
     uint32_t before;           /* number of vertices of the tile before those that this struct covers */
-    /* indices in the block of vertices where the condition holds; the tile's: from live[first[0]] on; NULL: all */
+    /* index in the block of each vertex whose cell's condition holds, from live[first[0]] on for the tile; NULL: all */
     const uint32_t *live;
     float *region[VPPS_AXES]; /* by axis (0: vertices; d: nodes of list input d - 1): memory of its buffers */
-    /* values kept for the block's vertex i (or node i in lists) are at records[r] + i * kept_words[r], if they exist */
+    /* kept values of item i (vertex or list node), by kind of record r: at records[r] + i * kept_words[r] */
     float *records[VPPS_RECORDS];
     uint32_t task_first[VPPS_AXES], task_items[VPPS_AXES];
     /* offset in device memory of gradients that the task computes for vertices' inputs */

@@ -54,8 +54,8 @@ static double squares(vpps_vp *vp, const vpps_block_view *view, const vpps_opera
     return sum;
 }
 
-/* Returns an upper bound of the squared norms of gradients that the update computes for a block (vertices of one cell),
- * to detect non-finite ones before: |sum of dy x^T|^2 <= (sum of |dy|^2) * (sum of |x|^2). */
+/* Returns an upper bound of the squared norms of gradients that the update will compute for a block (vertices of one
+ * cell): |sum of dy x^T|^2 <= (sum of |dy|^2) * (sum of |x|^2). Gradients are finite if the bound is. */
 static double bounds(vpps_vp *vp, const vpps_block_view *view) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_compiled_cell *c = view->cell;
