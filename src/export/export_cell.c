@@ -57,14 +57,14 @@ text vpps_c_element(const vpps_c_cell *x, uint32_t v, const char *element) {
 
 /* ---------------------------------------------------------------- what the function takes */
 
-/* Places of a parameter such as child0 in the written C: in functions for ONE or for MANY vertices (applications of the
- * cell), and, where the function for one calls the function for many, in its definition (DEFINED) and the CALL. */
+/* Where in the written C a parameter of a cell's function, such as child0, stands. f is the function for one vertex
+ * (application of the cell), f_many the function for many; f may call f_many with arrays of one element. */
 typedef enum parameter_form {
-    ONE,     /* const float *restrict child0 */
-    DEFINED, /* const float *child0 */
-    MANY,    /* const float *const *child0_of */
-    CALL,    /* &child0 */
-    VERTEX   /* const float *restrict child0 = child0_of[r]; in the loop over vertices r */
+    ONE,     /* in f's declaration, and its definition if f calls no f_many: "const float *restrict child0" */
+    DEFINED, /* in the definition of an f that calls f_many: "const float *child0" (no restrict: &child0 is passed) */
+    MANY,    /* in f_many's declaration and definition: "const float *const *child0_of" */
+    CALL,    /* in f's call of f_many: "&child0" */
+    VERTEX   /* in f_many's loop over vertices r: "const float *restrict child0 = child0_of[r];" */
 } parameter_form;
 
 typedef struct parameter_list {

@@ -122,8 +122,8 @@ static text listed(cell *x, const vpps_program_step *s, uint32_t i) {
     return o->access == VPPS_ACCESS_MEMBERS ? at(x, o, "e") : own(x, s, i);
 }
 
-/* Writes a C statement that adds operand i to a sum. A weight is the next element of a vector of weights; for a list
- * input's members, the scalar of member m. */
+/* Writes a C statement that adds operand i to a sum; in a weighted sum, times its weight: the next element of a weight
+ * vector or, for the nodes of a list input (one that takes any number of nodes), node m's own scalar. */
 static void put_next(cell *x, const vpps_program_step *s, uint32_t i) {
     const uint32_t v = s->to.value;
     binding b[3] = {{"a", vpps_c_say("v%u", v)}, {"x", listed(x, s, i)}, {"w", vpps_c_say("0.0f")}};

@@ -59,8 +59,8 @@ VPPS_INLINE float sum_of_lanes(const float *lanes) {
     return halves[0];
 }
 
-/* Results of loops over a vector of `length` elements, written by macros: HEAD_... sets t.head, as to the greatest
- * element, SUM sets t.sum, EACH assigns to each element. A macro's argument is a C expression of element k. */
+/* Results of loops over a vector of `length` elements. The macros write these loops: HEAD_GREATEST sets t.head to the
+ * greatest element, SUM sets t.sum, EACH assigns to each element. A macro's argument is a C expression of element k. */
 typedef struct totals {
     float head, sum;
     size_t length;

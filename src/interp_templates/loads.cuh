@@ -125,7 +125,7 @@ template <class LOAD, unsigned STEP> struct vpps_fragment_step {
     }
 };
 
-/* Copies weights to registers or shared memory: each type of STEPS 8 rows x 16 columns. All load before one stores. */
+/* Copies weights to registers or shared memory; each type of STEPS copies 8 rows x 16 columns. All loads come first. */
 template <class... STEPS>
 __device__ __forceinline__ void vpps_load_fragments(const vpps_weights &weights, const vpps_weight_row *rows) {
     const vpps_quad q[] = {STEPS::load(weights, rows)...};

@@ -99,7 +99,8 @@ template <unsigned KIND> __device__ __forceinline__ unsigned vpps_spanned_at(uns
     return at;
 }
 
-/* Numbers the elements of all parameters that this CTA owns (vpps_spans, vpps_breaks). All threads must call it. */
+/* Numbers the elements that this CTA owns through all parameters: writes vpps_spans (each parameter's range of numbers)
+ * and vpps_breaks (matrices of which the CTA owns some columns). All threads must call it. */
 __device__ __forceinline__ void vpps_list_spans() {
 #pragma unroll 1
     for (unsigned p = threadIdx.x; p <= VPPS_PARAMS; p += VPPS_THREADS) {

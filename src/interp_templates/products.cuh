@@ -127,8 +127,8 @@ __device__ __forceinline__ unsigned vpps_column(unsigned thread, unsigned round)
     return (thread / 32 * LANES + thread % 32 % LANES) * RUN + round * SPAN;
 }
 
-/* ROWS of a CTA's rows of a matrix. Times a vector they give outputs FIRST, FIRST + 1, ... of a vpps_pass, which
- * computes products. The thread's weights begin at its register AT or, IN_SHARED, at word AT of shared memory. */
+/* ROWS of the CTA's rows of a matrix. Multiplied by a vector, these rows give the results number FIRST, FIRST + 1, ...
+ * The thread's weights begin at its register AT or, if IN_SHARED, at word AT of shared memory. */
 template <unsigned FIRST, unsigned ROWS, unsigned AT, bool IN_SHARED> struct vpps_matrix_part {
     static constexpr bool LOADED = IN_SHARED; /* weights are loaded at each use */
 

@@ -178,8 +178,8 @@ template <bool (*BEATS)(float x, float a)> struct vpps_found {
     }
 };
 
-/* Adds the terms scalar * vector to a vertex's gradient. They are elements starts[item] to starts[item + 1] - 1 of a
- * list: offsets of scalar and vector; or offset of the first scalar and address of a run of terms (vpps_pair_run). */
+/* Adds the terms scalar * vector of a vertex's gradient: elements starts[item] to starts[item + 1] - 1 of a list. Each
+ * has the offsets of both or, for a run (terms at equal distances), the first scalar's offset and the run's address. */
 __device__ __forceinline__ float vpps_add_pairs(float sum, const float *pool, const vpps_array &starts, unsigned n,
                                                 unsigned item, unsigned element) {
     const unsigned *const lists = starts.script + starts.at + n + 1;

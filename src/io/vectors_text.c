@@ -79,8 +79,8 @@ static vpps_status find_numbers(const line_reader *r, const char **numbers) {
     *numbers = at;
     float value;
     skip_word_back(r->line, &last, &odd);
-    /* more: tokens precede the one at `last`, the last before the vector's `size` numbers, and it has only bytes of
-     * numbers (!odd). Then it must not be a number, which would be one too many; else it is the vector's word. */
+    /* `last`: the token before the vector's numbers, which ends the vector's word. If the word has other tokens before
+     * `last`, `last` must be no number: it would be one number too many. */
     const bool more = vpps_trim_blanks(r->line, last) > r->line && !odd;
     return more && vpps_text_number(last, end, &value) ? fail_count(r, r->t->size + 1) : VPPS_OK;
 }

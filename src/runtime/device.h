@@ -43,7 +43,7 @@ typedef struct vpps_pool_copy {
 
 typedef struct vpps_pointers {
     bool on_device; /* whether the arrays that callers pass are in the device's memory, not in the host's */
-    void *stream;   /* CUDA stream (CUstream) in which the caller's own work writes and reads these arrays */
+    void *stream;   /* CUDA stream (CUstream) in which the caller's work writes and reads the arrays that it passes */
 } vpps_pointers;
 
 typedef struct vpps_device_table {

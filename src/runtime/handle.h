@@ -129,8 +129,8 @@ vpps_profile *vpps_handle_profile(vpps_handle *h);
 vpps_status vpps_handle_tune(vpps_handle *h);
 
 /* Launches the program (script) that was made last, of training batch number `batch`, or of vpps_forward if `batch` is
- * 0. A failure makes the handle unusable, unless nothing was started: after status MEMORY; if the device has set
- * `unstarted`; after POOL on a device that compiles kernels, which takes another one if it still times kernels. */
+ * 0. A failure makes the handle unusable, unless nothing was started: after MEMORY; if the device set `unstarted`; or
+ * after POOL (the batch needs too much device memory) on a GPU, where another variant of the kernel may fit. */
 vpps_status vpps_handle_launch(vpps_handle *h, uint64_t batch);
 
 /* Starts a batch of the graph. Before that, returns the failure of the preceding batch or sets *stale_loss (may be NULL) to its loss. */

@@ -75,7 +75,7 @@ typedef struct vpps_driver_table {
                           size_t bytes);
 
     void (*stream)(vpps_driver *d, vpps_gpu_stream *out); /* Gives the stream in which all calls are executed. */
-    /* Calls `work` with the GPU's CUDA context current, e.g. for cuBLAS. Fails as `work`, and with STALL or DEVICE. */
+    /* Calls `work` with the GPU's CUDA context current. Fails as `work`, with DEVICE (CUDA failed), STALL (GPU lost) */
     vpps_status (*within)(vpps_driver *d, vpps_status (*work)(void *context, struct CUstream_st *stream),
                           void *context);
 

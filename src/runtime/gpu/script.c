@@ -30,10 +30,10 @@ static vpps_task added(uint32_t kind, uint32_t address) {
     return (vpps_task){.kind = kind, .wait = VPPS_NO_BARRIER, .signal = VPPS_NO_BARRIER, .address = address};
 }
 
-/* Copies a group's tasks [t, end) to the kernel's program, then adds a task of kind `last`. `late`: also adds a task
- * that loads weights, before the first task that waits for a barrier or belongs to backward; if there is none, at the
- * end. `places`: address of the table that tells where OUTER tasks pack the vectors dy and x of gradients dy x^T for
- * cuBLAS; 0: they do not pack. Returns the address after the tasks. */
+/* Copies tasks [t, end) of a group of CTAs to the kernel's program, then adds a task of kind `last`. `late`: backward's
+ * weights are copied to shared memory while forward begins; a task that moves them to registers is added before the
+ * first task that waits or is backward's, else at the end. `places`: address of the table of where OUTER tasks pack the
+ * vectors dy and x of gradients dy x^T for cuBLAS; 0: they do not pack. Returns the address after the tasks. */
 static uint32_t write_tasks(const vpps_gpu *gpu, const uint32_t *script, const vpps_task *t, const vpps_task *end,
                             bool late, uint32_t places, uint32_t last, uint32_t *to, uint32_t at) {
     for (;; t++) {
@@ -80,7 +80,7 @@ static uint32_t fill_up(uint32_t *to, uint32_t at) {
 static uint32_t write_groups(const vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part which, uint32_t places,
                              uint32_t *to, uint32_t at) {
     const uint32_t *script = batch->script;
-    const bool whole = which == VPPS_GPU_WHOLE || which == VPPS_GPU_STEP; /* copies to the last task, of kind END */
+    const bool whole = which == VPPS_GPU_WHOLE || which == VPPS_GPU_STEP; /* copies up to the task of kind END */
     uint32_t *starts = to + VPPS_TASK_HEADER_WORDS;
     at = fill_up(to, at);
     for (uint32_t g = 0; g < gpu->header.n_groups; g++) {

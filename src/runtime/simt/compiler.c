@@ -43,7 +43,7 @@ static vpps_status make_command(command *c, const char *source, const char *libr
     if (has_fma()) c->arguments[c->n++] = "-mfma";
     const char *watch = getenv("VPPS_SIMT_WATCH");
     if (watch && *watch &&
-        strcmp(watch, "0") != 0) { /* the kernel calls the sanitizer's functions, which simt_cuda.h defines */
+        strcmp(watch, "0") != 0) { /* the kernel calls ThreadSanitizer's functions, in simt_cuda.h, to find races */
         c->arguments[c->n++] = "-fsanitize=thread";
         c->arguments[c->n++] = "-DVPPS_SIMT_WATCHED=1";
     }
