@@ -129,7 +129,7 @@ class Spellings(Uncopied):
 
 
 def characters(text: str) -> list[str]:
-    """The UTF-8 characters of a text, which `Spellings` has for words; a byte that is not UTF-8 is a character by itself."""
+    """The UTF-8 characters of a text, as `Spellings` has them of each word; a byte that is not UTF-8 is a character by itself."""
     (data, size), at, out = _text(text), 0, []
     while at < size:
         n: int = lib.vpps_utf8_character(data[at:at + 4], size - at)

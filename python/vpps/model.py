@@ -98,7 +98,7 @@ class Parameter(Hinting):
 
     @staticmethod
     def _shown(info: Any, values: Any, own: int) -> F32:
-        """Makes an array over the memory at `values`, where a matrix lies row after row, and `own` entries of a table column after column."""
+        """Makes an array over the memory at `values`: of a matrix, row after row; or of entries of a table (`own`: how many), column after column."""
         flat: F32 = np.frombuffer(ffi.buffer(values, 4 * own * info.rows * info.cols), np.float32)
         entry = (info.rows,) if info.cols == 1 else (info.cols, info.rows)
         shape: tuple[int, ...] = {lib.VPPS_MATRIX: (info.rows, info.cols), lib.VPPS_VECTOR: (info.rows,)}.get(info.kind, (own, *entry))
@@ -138,7 +138,7 @@ class Parameter(Hinting):
         return Gradient(np.array(values), entries)
 
     def set_gradient(self, values: Floats) -> None:
-        """Sets the model's copy of the gradient (of a table: of `gradient.entries`). `Trainer.write_gradients` copies it to the trainer."""
+        """Sets the model's copy of the gradient (of a table: of entries `gradient.entries`). `Trainer.write_gradients` copies it to the trainer."""
         new, (old, *_) = as_f32(values, f"gradient of {self.name}"), self._gradient()
         if new.shape != old.shape:
             raise ArgumentError(f"parameter {self.name}: a gradient of shape {new.shape}; expected {old.shape}")

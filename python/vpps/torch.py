@@ -339,7 +339,7 @@ class Module(nn.Module):
             if p is not old:
                 if self._engine is not None:
                     raise RuntimeError(f"vpps.torch: {name} was replaced by another tensor after Optimizer had it; expected that before")
-                for q in (old, *self.parameters()):  # p takes over the model's memory: other tensors there move out
+                for q in (old, *self.parameters()):  # p takes over the model's memory; other tensors in it get copies
                     if q is not p and isinstance(q, nn.Parameter) and q.data_ptr() == view.ctypes.data:
                         q.data = q.detach().clone()  # gives q memory of its own
                 self._shared[i] = p

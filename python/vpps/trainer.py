@@ -201,7 +201,7 @@ class Trainer(Engine):
             return self._begin(lambda a: self._call(e, what, lambda h, g: lib.glue_fb(h, g, loss, a))).stale_loss
 
     def _begin(self, call: Callable[[Any], None]) -> Any:
-        """Begins a batch: `call` lets C write a glue_answer. If C has begun the batch, on_step is called for it later, even after a Ctrl-C."""
+        """Begins a batch: `call` has C fill in a struct. If C has begun the batch, the user's on_step is called for it later, even after Ctrl-C."""
         answer = ffi.new("glue_answer *", {"status": lib.VPPS_STATE})
         try:
             call(answer)
