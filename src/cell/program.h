@@ -12,7 +12,7 @@
 typedef enum vpps_place {
     VPPS_PLACE_NONE,   /* there is no operand, such as the bias of a product without one */
     VPPS_PLACE_SLOT,   /* slot `at` */
-    VPPS_PLACE_RECORD, /* word number `at` of the record, the memory in which the vertex or list member keeps values */
+    VPPS_PLACE_RECORD, /* word `at` of the memory for the vertex's values (record), or for one node of its list */
     /* input number `at` of the vertex or list member; the script (the batch's program) tells where the input's value lies */
     VPPS_PLACE_INPUT,
     VPPS_PLACE_ENTRY,     /* table entry that lookup number `at` reads; the batch's program has the entry's number */
@@ -29,7 +29,7 @@ typedef enum vpps_access {
     VPPS_ACCESS_SCALAR, /* element `element` */
     VPPS_ACCESS_COLUMN, /* of an operand with an element per column of the result: the one for the column computed */
     VPPS_ACCESS_WHOLE,  /* all elements */
-    VPPS_ACCESS_MEMBERS /* element e of every member (node that is read) of the vertex's list input */
+    VPPS_ACCESS_MEMBERS /* element e of every node that the vertex's list input reads */
 } vpps_access;
 
 typedef struct vpps_operand {
@@ -48,13 +48,13 @@ typedef struct vpps_operand {
 } vpps_operand;
 
 typedef enum vpps_step_kind {
-    /* fills a slot (buffer for one value) with a kept value, input, table entry, parameter or data */
+    /* fills a slot (buffer) with an earlier stage's value, an input, table entry, parameter or the caller's numbers */
     VPPS_STEP_LOAD,
     /* fills a slot (buffer) with the gradient of output number `output`: the sum over all vertices that read the output */
     VPPS_STEP_GRADIENT,
     VPPS_STEP_RUN,        /* fills a slot (buffer) with the result of an isa.def instruction on the operands */
     VPPS_STEP_PRODUCT,    /* fills a slot (buffer) or memory with start + the sum of matrices times operands */
-    VPPS_STEP_STORE,      /* copies a slot (buffer) to a record (kept values) */
+    VPPS_STEP_STORE,      /* copies a slot (buffer) to memory, for later stages or for other vertices */
     VPPS_STEP_CONTRIBUTE, /* copies a value to a contribution: a gradient for an input */
     VPPS_STEP_OUTER       /* adds dy x^T, or dy if there is no second operand, to a parameter's gradient */
 } vpps_step_kind;

@@ -1,5 +1,6 @@
-/* segments.c - divides a stage's program into segments of steps. A barrier of the CTA (thread block) follows each segment for which another
- * one waits. Reads of memory may move to earlier segments, stores to later ones; never the reverse: stores may overwrite what was read. */
+/* segments.c - divides the steps of a stage (part of a cell) into segments. After each segment for which another one
+ * waits, all threads of the CTA wait for each other. Reads of memory may move to earlier segments, stores to later
+ * ones; never the reverse: stores may overwrite what was read. */
 #include "cell/segments.h"
 
 typedef struct builder {
@@ -70,7 +71,7 @@ static bool stored(const builder *b, uint32_t v) {
     return false;
 }
 
-/* Returns whether the memory of value v may overlap the memory of a value that the stage reads. */
+/* Returns whether storing v may overwrite a value that an earlier stage (part of the cell) made and this one reads. */
 static bool lies_over_read(const builder *b, uint32_t v) {
     for (uint32_t u = 0; u < b->c->n_values; u++)
         if (b->s->memory[u] && !made_here(b, u) && vpps_places_meet(b->c, u, v)) return true;
@@ -133,12 +134,11 @@ static uint32_t elements_for(builder *b, uint32_t v, bool apart) {
     return add_segment(b, VPPS_SEGMENT_ELEMENTS, v);
 }
 
-/* Records that `step` of a segment reads operand o, whose value may need a slot (buffer). */
 static void note_read(builder *b, const vpps_program_step *step, const vpps_operand *o, uint32_t segment) {
     const uint32_t u = o->value;
     vpps_segments *s = b->s;
     if (s->made_in[u] != VPPS_NONE) {
-        /* a later segment or another thread reads value u, so u needs a slot (buffer); 0: the slot's offset is still open */
+        /* another thread, or a step after a barrier, reads u, so u needs a buffer (slot); 0: offset still open */
         if (s->made_in[u] != segment || !vpps_reads_alike(step, o)) s->slot[u] = 0;
         return;
     }

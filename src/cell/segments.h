@@ -1,9 +1,10 @@
-/* segments.h - divides a stage's program into segments of steps. A barrier of the CTA lies between a segment and the segments it waits for.
+/* segments.h - divides the steps of a stage (part of a cell) into segments, which barriers of the CTA separate.
  *
- * A stage (part of a cell between two barriers) runs over tiles (vertices processed together). An item is a vertex of the tile or a member
- * (node read) of its list. In an elementwise segment a thread takes one element of one item and computes all values of the segment in
- * registers. A value that another thread or segment reads is stored in a slot: a buffer in shared memory, or in the CTA's scratch memory if
- * the stage has lists of any length. A value in memory that only one segment reads is read there, without a copy in a slot. */
+ * A stage runs over tiles: vertices processed together. An item is a vertex of the tile, or one of the nodes that
+ * the vertex's list input reads. In an elementwise segment a thread takes one element of one item and computes all
+ * values of the segment in registers. A value that another thread or segment reads is stored in a slot: a buffer in
+ * shared memory, or in the CTA's scratch memory if the stage has lists of any length. A value in memory that only
+ * one segment reads is read there, without a copy in a slot. */
 #pragma once
 
 #include "cell/program.h"
@@ -35,7 +36,7 @@ typedef struct vpps_segment {
     bool dealt;        /* kind ELEMENTS: whether the CTA computes only its own rows of the vectors */
     uint32_t words;    /* kind ELEMENTS: elements of each value, for a vertex or for a node of its list */
     uint32_t first, n; /* the segment's steps: steps[first] to steps[first + n - 1] of vpps_segments */
-    uint32_t barriers; /* barriers of the CTA before the segment; segments with equal numbers may run in any order */
+    uint32_t barriers; /* barriers of the CTA before these steps; segments with equal numbers run in any order */
 } vpps_segment;
 
 typedef struct vpps_segments {
@@ -48,9 +49,9 @@ typedef struct vpps_segments {
     /* for each value: an operand with the value's place in memory; NULL: no step reads the value there */
     const vpps_operand **memory;
     const vpps_program_step **made_by; /* for each value: the step that computes it; NULL: none */
-    uint32_t *made_in;   /* for each value: number of the segment that computes or loads it; VPPS_NONE: none */
-    uint32_t *slot;      /* for each value: offset of its slot (buffer) among a vertex's floats; VPPS_NONE: no slot */
-    uint32_t *last_read; /* for each value with a slot: 1 + number of the last segment that reads it */
+    uint32_t *made_in; /* for each value: number of the list of steps (segment) that makes or loads it, or VPPS_NONE */
+    uint32_t *slot;    /* for each value: offset of its slot (buffer) among a vertex's floats; VPPS_NONE: no slot */
+    uint32_t *last_read; /* for each value with a slot (buffer): 1 + number of the last list of steps that reads it */
     /* for each value: whether it is stored in memory only after the barrier that follows its computation */
     uint8_t *late;
     /* number of floats in all slots (buffers): [0] for a vertex, [d] for each node that its list input d - 1 reads */
@@ -65,8 +66,8 @@ vpps_status vpps_segments_make(vpps_segments *out, const vpps_compiled_cell *c, 
  * a value in a slot (buffer) and its readers, and no step may overwrite what is still read. Fails with SCRIPT. */
 vpps_status vpps_segments_check(const vpps_segments *s);
 
-/* Returns whether a segment (list of steps), which also stores the results of a preceding products segment, overwrites value u in
- * memory. */
+/* Returns whether a segment (list of steps) overwrites value u in memory. Matrix products that the preceding segment
+ * began are stored by the segment that adds up their partial sums. */
 bool vpps_segment_stores_over(const vpps_segments *s, uint32_t segment, uint32_t u);
 void vpps_segments_free(vpps_segments *s);
 
@@ -105,7 +106,8 @@ static inline vpps_param vpps_bias_param(const vpps_program_step *product) {
     return product->product.start.place && !vpps_start_of(product) ? product->product.start.at : VPPS_NO_PARAM;
 }
 
-/* Returns whether an elementwise step, to compute an element of a vertex or list member, reads only the operand's same element there. */
+/* Returns whether a thread that computes element e of the step's result for a vertex (or a node of its list) reads
+ * of operand o only element e, for the same vertex or node. */
 static inline bool vpps_reads_alike(const vpps_program_step *step, const vpps_operand *o) {
     const uint32_t words = vpps_operand_words(o);
     const bool scalar = o->access == VPPS_ACCESS_SCALAR && !o->element && words == 1;

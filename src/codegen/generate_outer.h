@@ -14,8 +14,8 @@ typedef struct vpps_outer_work {
     const vpps_generation *g;
     const vpps_compiled_cell *c;
     FILE *out;
-    bool vectors_due;      /* whether code for the gradients of vector parameters is still to be written */
-    uint32_t shared_words; /* words of shared memory that the function needs so far */
+    bool vectors_due; /* whether code for the gradients of vector parameters is still to be written */
+    uint32_t shared_words;
 } vpps_outer_work;
 
 /* If sum `outer` (of dy x^T or dy) is the first of its parameter's gradient, returns the parameter: the sum overwrites

@@ -1,10 +1,11 @@
-/* generate_products.c - writes code for a stage's matrix products whose rows are divided among CTAs. resident.h says where weights lie. */
+/* generate_products.c - writes code for products with matrices whose rows CTAs divide. resident.h: where weights
+ * lie. */
 #include "codegen/generate_stage.h"
 
 typedef vpps_stage_work work;
 
-/* One row of the product that makes `value`. If a warp's lanes form several blocks, for different rows, block b
- * computes the row with number b + row * blocks among those of the CTA. */
+/* The rows of product `value` that a warp computes at once, one in each of the `blocks` groups of its lanes: group b
+ * computes row b + row * blocks of the rows that the CTA owns. */
 typedef struct output {
     uint32_t value, row;
 } output;
@@ -375,8 +376,8 @@ void vpps_put_joined(const work *w, const vpps_segment *products) {
     for (uint32_t k = 0; k < products->n; k++) put_value(w, w->s.steps[products->first + k].value, products, "item");
 }
 
-/* Writes code that adds up the warps' partial sums, and computes short products. One thread does row k of all products of an item (a vertex
- * or list member). */
+/* Writes code in which a thread finishes one row of products of a vertex (or a node of its list): it adds up the
+ * warps' partial sums or, if the multiplied vectors are short (fp32, at most 8 elements), computes the whole row. */
 static void put_sums(const work *w, const vpps_segment *g) {
     for (uint32_t i = 0; i < g->n; i++) {
         const uint32_t first = w->s.steps[g->first + i].value, rows = vpps_stage_value(w, first)->rows,

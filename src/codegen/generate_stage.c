@@ -66,7 +66,7 @@ static void choose_room(work *w, vpps_stage_room *room) {
     if (copies) room->shared_words = w->copies_at + copies;
 }
 
-/* For each number R of rows that values of the stage have, declares rR: which of R rows the virtual processor (VP, a CTA) owns. */
+/* For each number R of rows of vectors in this part of a cell, declares rR: which of the R rows the CTA computes. */
 static void put_rows(const work *w) {
     for (uint32_t i = 0; i < w->s.p->n_dealt; i++) {
         const uint32_t rows = w->s.p->dealt[i];

@@ -94,7 +94,7 @@ void vpps_put_random(const vpps_stage_work *w, const vpps_program_step *s);
 
 /* Writes code that stores the thread's element of value v in v's slot (buffer), if a later segment (after a barrier) reads the slot. */
 void vpps_store_in_slot(const vpps_stage_work *w, uint32_t v);
-/* Writes code that stores the variable `from` as an element of value v in memory, if v is kept or is a gradient for an input. */
+/* Writes code that stores variable `from` as an element of v in memory, if other stages or vertices read v there. */
 void vpps_store_in_memory(const vpps_stage_work *w, uint32_t v, const char *from);
 /* Writes code that stores the thread's element of value v in v's slot (buffer) and in memory, wherever later code reads it. */
 void vpps_store_made(const vpps_stage_work *w, uint32_t v);
@@ -129,7 +129,8 @@ void vpps_put_matrices(const vpps_stage_work *w, const vpps_program_step *s);
 
 /* ---- generate_products.c */
 
-/* Assigns shared memory to the warps' partial sums of products (a short product has no partial sums). Returns false if out of memory. */
+/* Assigns shared memory to warps' partial sums of products (fp32: of over 8 elements). Returns false if out of
+ * memory. */
 bool vpps_place_products(const vpps_stage_work *w);
 
 /* Assigns shared memory to copies of vectors that the matrix products of segment g (steps that run together) read. The copies for one

@@ -1,5 +1,5 @@
-/* generate_whole.c - writes code for steps of a stage that need whole vectors (such as softmax), and for products that one virtual
- * processor (CTA) computes alone, with whole matrices that it reads in memory. */
+/* generate_whole.c - writes code for a cell's instructions that need whole vectors (such as softmax), and for
+ * products that one virtual processor (CTA) computes alone, with whole matrices that it reads in memory. */
 #include "codegen/generate_stage.h"
 
 typedef vpps_stage_work work;
@@ -100,7 +100,6 @@ void vpps_put_whole(const work *w, const vpps_program_step *s) {
     fprintf(w->out, "});\n");
 }
 
-/* Writes code for an instruction (such as softmax) on the members of each vertex's list: scalars, which are adjacent in a slot (buffer). */
 void vpps_put_lists(const work *w, const vpps_program_step *s) {
     char to[64];
     fprintf(

@@ -20,7 +20,7 @@ vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_ce
 /* Writes the function vpps_outer_NUMBER, which computes the gradients of a cell's parameters. Returns the words of shared memory needed. */
 uint32_t vpps_generate_outer(const vpps_generation *g, const vpps_compiled_cell *c, uint32_t number);
 
-/* Writes the macros VPPS_STEP, the name of the optimiser's function (isa/steps.h), and VPPS_STEP_NUMBERS, the struct with its numbers. */
+/* Writes macros VPPS_STEP, the optimiser's function (isa/steps.h), and VPPS_STEP_NUMBERS, the struct of its rates. */
 void vpps_generate_step(FILE *out, vpps_optimizer_kind optimizer, const char *numbers);
 
 /* Writes declarations of variables: script (the batch's program), pool (memory of values), b (block of vertices),

@@ -13,7 +13,8 @@ enum {
 typedef struct vpps_stage_room {
     uint32_t shared_words;
     uint32_t tile; /* number of vertices that are processed at a time */
-    /* Words of scratch memory per vertex ([0]) and per member of list input d - 1 ([d]); 0: the stage's values are in shared memory. */
+    /* Words of scratch memory per vertex ([0]) and per node of list input d - 1 ([d]). 0: shared memory has the
+     * values. */
     uint32_t scratch_words[VPPS_AXES];
 } vpps_stage_room;
 
@@ -33,7 +34,7 @@ typedef struct vpps_kernel_plan {
     vpps_residents residents;
     uint32_t *first_stage; /* n_cells + 1 entries: number of each cell's first stage (part between two barriers) */
     vpps_stage_room *rooms;
-    uint32_t tile_words;   /* words of shared memory for a tile (vertices processed together) of any stage */
+    uint32_t tile_words;   /* most words of shared memory that any tile (vertices processed together) needs */
     uint32_t script_words; /* words of shared memory for the batch's program (script); a longer one is not copied */
     /* Whether weights that only backward needs are loaded while forward begins; a separate task then moves some of them to registers. */
     bool late;

@@ -19,9 +19,10 @@ typedef struct vpps_specialiser {
     bool spills; /* whether a kernel that spills registers, slow but correct, is accepted if all kernels spill */
 } vpps_specialiser;
 
-/* Makes the kernel of a plan whose CTAs, threads and cells are filled in, and fills in the rest of the plan. *registers: in, the most
- * registers of a thread for weights (0: as many as possible); out, that limit for the accepted kernel. The caller frees *source
- * (`source` may be NULL), and the plan with vpps_kernel_plan_free, also after a failure. Fails with POOL if no kernel is acceptable, and as
+/* Completes a plan whose CTAs, threads and cells are filled in, and makes its kernel, which is accepted if it spills
+ * no registers, or if fewer registers for weights cannot help. *registers: in, the most registers of a thread for
+ * weights (0: as many as possible); out, that limit for the accepted kernel. The caller frees *source (may be NULL),
+ * and the plan with vpps_kernel_plan_free, also after a failure. Fails with POOL (no kernel accepted), and as
  * `compile` does. */
 vpps_status vpps_specialise(const vpps_specialiser *s, vpps_kernel_plan *plan, uint32_t *registers, char **source,
                             vpps_cubin_report *report);
