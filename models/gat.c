@@ -29,8 +29,8 @@ typedef struct gat_round {
     vpps_param types[DIRECTIONS], W_q, b_q, W_v, a, W_o, W_h, b_o;
     /* a cell per direction: outputs the trained vector t that stands for an edge's type, cut into one piece per head */
     vpps_cell type[DIRECTIONS];
-    /* The cell of a node. Its children are the node, then its neighbours. For each attention head it also reads a list: that head's pieces of the
-     * edge types' vectors, one for each neighbour. */
+    /* The cell of a node in this round. Children: the preceding round's vertices of the node, then of its neighbours. A
+     * list for each attention head has, for each neighbour, that head's piece of the edge type's vector t. */
     vpps_cell node;
 } gat_round;
 

@@ -26,7 +26,7 @@
 #include "sequence.h"
 
 enum { I, F, O, U };          /* gates of a character, in part_recurrent's order */
-enum { W_I, W_F, W_U, LINK }; /* gates of a word */
+enum { W_I, W_F, W_U, LINK }; /* a word's input gate, forget gate and new value; the gate between word and character */
 
 typedef struct lattice_lstm_net {
     part_net base;

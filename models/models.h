@@ -14,7 +14,7 @@ typedef enum net_kind {
     NET_TREES,     /* a labelled binary tree; predicts a label at each node (position) */
     NET_TAGGING,   /* a sentence with a tag for every word; predicts a tag at each word (position) */
     NET_SENTENCES, /* a sentence with one label; predicts the label: the whole sentence is one position */
-    NET_TEXT,      /* a sentence; predicts each word but the first (positions) from the preceding words */
+    NET_TEXT,      /* a sentence; predicts each word but the first (each is a position) from the words before it */
     NET_LATTICES,  /* a lattice with a tag for every character; predicts a tag at each node (position) but node 0 */
     /* a sentence and its translation; predicts each word of the translation (position) but the first */
     NET_PAIRS,

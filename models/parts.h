@@ -173,7 +173,7 @@ extern const option_row part_root_options[]; /* options of networks on whole sen
     { "embed", "N", help, OPTION_U32, offsetof(net_config, embed), 1, 65536, true }
 #define PART_LAYERS(help)                                                                                              \
     { "layers", "N", help, OPTION_U32, offsetof(net_config, layers), 1, NET_LAYERS, true }
-/* The most attention heads: a cell gathers and scatters at most 64 values, and a head needs two. */
+/* The most attention heads: a cell has at most 64 inputs or outputs, two for each head and two others. */
 #define PART_MOST_HEADS 31
 #define PART_HEADS                                                                                                     \
     {                                                                                                                  \

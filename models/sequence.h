@@ -72,8 +72,8 @@ part_stack_shape part_lstm_layers(const net_config *c);
 vpps_status part_stack_make(part_stack *s, vpps_model *model, const char *name, const char *cell,
                             part_stack_shape shape);
 
-/* part_stack_start and part_stack_resume set at[] to one vertex per layer, which stands before the first step. The vertices' states are
- * zero (_start), or the part_stack_states() given states of an earlier step (_resume). */
+/* Set at[] to a vertex for each layer from which the first step starts. The layers' states are zeros (_start), or come
+ * from an earlier step: `states` then has part_stack_states(s) nodes (_resume). */
 void part_stack_start(const part_stack *s, vpps_graph *g, vpps_vertex *at);
 void part_stack_resume(const part_stack *s, vpps_graph *g, const vpps_node *states, vpps_vertex *at);
 /* Adds a step that reads x, and replaces the vertices of the preceding step in at[]. Returns the last layer's h. */

@@ -81,7 +81,6 @@ static vpps_node normalise(vpps_graph *g, const norm *n, vpps_node x) {
     return vpps_layer_norm(g, x, vpps_parameter(g, n->gain), vpps_parameter(g, n->bias), 1e-5f);
 }
 
-/* Records the outputs (scatter) of a word's cell: x, and q, k and v for the layer `l` that reads them. */
 static void scatter_word(const transformer_net *t, vpps_graph *g, const layer *l, vpps_node x) {
     const vpps_node z = normalise(g, &l->attention, x);
     const vpps_node q = vpps_affine1(g, l->b_q, l->W_q, z), k = vpps_matvec(g, l->W_k, z);

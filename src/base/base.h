@@ -10,7 +10,7 @@
 /* Sets the thread's error message and returns `status`: a function that fails ends with `return vpps_fail(...)`. An argument may be
  * vpps_error_message(), the message that the call replaces. */
 vpps_status vpps_fail(vpps_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
-#ifdef __clang_analyzer__ /* shows clang's analyzer that the call returns `status` */
+#ifdef __clang_analyzer__ /* clang's analyzer cannot look into vpps_fail: the macro shows that it returns `status` */
 #define vpps_fail(status, ...) (vpps_fail(status, __VA_ARGS__), (status))
 #endif
 

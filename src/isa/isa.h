@@ -37,7 +37,8 @@ static inline bool vpps_spoils_zeros(uint32_t opcode) {
     return (row->flops || row->form == VPPS_FORM_MATMUL) && opcode != VPPS_I_WHEN && opcode != VPPS_I_UNLESS;
 }
 
-/* The instructions that compute an operation and its gradients, with the letters of ops.def for the operands of the gradients. */
+/* The instructions that compute an op and its gradients. backward_operands: each letter is an operand of the gradient's
+ * instruction, such as `d`, the gradient of the op's result, or `a`, the op's argument 0 (all are in ops.def). */
 typedef struct vpps_op_instruction_row {
     uint8_t forward, backward[2]; /* opcodes of the operation, and of the gradients of arguments 0 and 1 */
     const char *backward_operands[2];

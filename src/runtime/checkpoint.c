@@ -36,7 +36,7 @@ static char *state_name(const vpps_parameter_data *p, int state) {
     return name;
 }
 
-/* The tensors of a file to write: values and states of all parameters. names: owned names of states, else NULL. */
+/* Tensors of a checkpoint: all parameters' values and optimiser states. names: owned names of states; NULL: a value. */
 typedef struct tensor_list {
     vpps_safetensors_tensor *tensors;
     char **names;

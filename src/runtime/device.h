@@ -85,8 +85,8 @@ typedef struct vpps_device_table {
 
     /* Reads words of the pool (the device's memory) from `offset` on. The device must be idle for this and all following functions. */
     vpps_status (*read)(vpps_device *d, uint32_t offset, uint32_t words, float *out);
-    /* Reserves device memory, between the parameters and the batches' tensors, for values that stay on the device between batches. Tensors
-     * of later scripts lie `words` words further on. Fails with MEMORY, changing nothing, or DEVICE. */
+    /* Reserves device memory, between the parameters and the batches' tensors, for values that stay on the device
+     * between batches. Later batches' tensors lie higher by `words`. Fails with MEMORY, changing nothing, or DEVICE. */
     vpps_status (*reserve_kept)(vpps_device *d, uint32_t words);
     /* Writes words to the pool (the device's memory). */
     vpps_status (*write)(vpps_device *d, uint32_t offset, uint32_t words, const float *from);
@@ -99,7 +99,7 @@ typedef struct vpps_device_table {
      * pool. Does not wait: the copies run after earlier work in the caller's CUDA stream and before later work. */
     vpps_status (*trade)(vpps_device *d, bool in, uint32_t n, const vpps_pool_copy *copies, void *stream);
     vpps_status (*lend)(vpps_device *d, uint64_t words, vpps_array **out, float **address); /* vpps_array_create */
-    /* answers other processes that ask for entries of divided tables, until all processes call vpps_forward_end; NULL: not needed */
+    /* sends other processes this one's entries of lookup tables until all call vpps_forward_end; NULL: not needed */
     vpps_status (*forward_end)(vpps_device *d);
     /* Returns whether the device has an array of a parameter (`which`: VPPS_ARRAY_VALUES, VPPS_ARRAY_GRADIENT, ...). A gradient exists only
      * while gradients are accumulated. Of a table divided among processes, the device has no array. */
@@ -121,7 +121,7 @@ typedef struct vpps_device_table {
      * device, which stores them to suit. Fails with MEMORY, changing nothing. */
     vpps_status (*take_choice)(vpps_device *d, const char *text);
 
-    /* Takes the next setting to be timed, such as a variant of the kernel. Parameters stay. NULL: nothing is timed. */
+    /* Switches to the next setting to be timed in training, such as a variant of the kernel. NULL: none is timed. */
     vpps_status (*tune)(vpps_device *d);
     /* Writes to *out the i-th kind of matrix product that the device timed before the first batch, and its time. False:
      * there is none. NULL: the device times no products. */
@@ -162,7 +162,7 @@ vpps_status vpps_device_write_parameters(vpps_device *d, const vpps_model *model
 
 extern const char *const vpps_precision_names[];
 
-/* Names of the methods that compute the gradients of matrices, indexed by vpps_gradients; NULL where no batch uses the setting. */
+/* For each vpps_gradients: what computes the gradients of matrices, such as "cublas"; NULL for VPPS_GRADIENTS_AUTO. */
 extern const char *const vpps_gradient_makers[];
 
 static inline bool vpps_by_cublas(vpps_gradients g) {

@@ -20,8 +20,8 @@
 
 /* The state of a training step between its forward call and its backward call. */
 typedef struct vpps_open_step {
-    uint64_t number;     /* number of the open step, counted from 1; 0: no step is open */
-    uint64_t n_steps;    /* number of training steps begun so far */
+    uint64_t number;  /* number, from 1, of the training step whose backward call is still to come; 0: there is none */
+    uint64_t n_steps; /* number of training steps begun so far */
     uint64_t forward_ns; /* device time of the forward call, until it is added to the outcome of the backward call */
     vpps_goal goal;
     float *given; /* the caller's gradients, gathered so that one copy moves them to the device */
@@ -149,7 +149,7 @@ vpps_status vpps_handle_train(vpps_handle *h, vpps_graph *g, vpps_batch_request 
 
 /* ---- halves.c */
 
-/* Waits for the end of forward, and copies the requested values (h->asked) to the caller's arrays. `batch`: its number; 0: vpps_forward. */
+/* Waits for the end of forward; copies the values in h->asked to the caller. batch: its number in training; else 0. */
 vpps_status vpps_handle_end_forward(vpps_handle *h, vpps_graph *g, uint64_t batch, uint64_t *device_ns);
 
 /* ---- scripts.c */

@@ -18,7 +18,7 @@ typedef struct reader {
     const char *root;
     vpps_core_place *by_cpu;
     bool *there;  /* whether the CPU is online and the process may use it */
-    bool *known;  /* whether the property that is being read, such as the memory node, is known of the CPU */
+    bool *known;  /* for each CPU: whether the property that is read now, such as the memory node, is already known */
     bool *listed; /* whether the list of CPUs that was read last, from a file, contains the CPU */
     bool *nodes;  /* whether the memory node is online */
     uint32_t n;   /* number of CPUs */
@@ -104,7 +104,7 @@ static void read_packages(reader *r) {
     }
 }
 
-/* Reads the memory node of every CPU. The loop may end at r->n: a node's number is below r->n, unless the node has no CPUs. */
+/* Reads the memory node of every CPU. A node that has CPUs has a number below r->n, the number of CPUs. */
 static void read_nodes(reader *r) {
     read_list(r, "system/node", NO_NUMBER, "online", r->nodes);
     for (uint32_t node = 0; node < r->n; node++)

@@ -17,7 +17,7 @@ typedef struct vpps_memory {
 
 /* Returns the text, such as the fastest kernel's name, that an earlier run stored for *m; free() it. NULL: none. */
 char *vpps_recall(const vpps_memory *m);
-/* Stores a text on disk under *m, for vpps_recall in later runs. Fails with MEMORY and as vpps_cache_write; a caller may ignore that. */
+/* Stores a text on disk, for vpps_recall(m) in later runs. Fails with MEMORY, IO, ARGUMENT; callers may go on then. */
 vpps_status vpps_remember(const vpps_memory *m, const char *text);
 
 typedef struct vpps_profile {
@@ -29,7 +29,7 @@ typedef struct vpps_profile {
     uint32_t n;       /* number of `trials`; 0: nothing is to be chosen */
     uint32_t batches; /* number of batches on which each alternative is timed */
     uint32_t current; /* index in `trials` of the alternative that runs the next batch */
-    /* true: alternatives change only by vpps_profile_take; false: they take turns, batch by batch */
+    /* true: the timed alternative changes only by vpps_profile_take; false: alternatives take turns, batch by batch */
     bool one_by_one;
     bool done;     /* whether the choice is made: all further batches run with alternative number `current` */
     double margin; /* fraction of the first alternative's time that another one must save to be chosen */

@@ -36,7 +36,7 @@ struct vpps_share {
     rows_parcel *sums; /* rows that each process has summed and sends to all */
     rows_parcel **out;
     slot **slots;      /* for each table: for each row that this process sums, the place of the row's sum */
-    uint32_t *counts;  /* for each process and table: number of rows that the process has summed */
+    uint32_t *counts;  /* for each process and lookup table: number of rows whose gradients that process has summed */
     uint32_t *cursors; /* indexed by process: number of rows packed so far for that process */
     vpps_share_cost cost;
 };

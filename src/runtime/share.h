@@ -29,7 +29,7 @@ typedef struct vpps_share_cost {
 /* A batch's results: before the exchange, of this process; afterwards, of all processes. */
 typedef struct vpps_shared_batch {
     const vpps_task_header *header; /* header of the batch's script (tasks), with the optimiser's kind and numbers */
-    const uint32_t *steps;          /* each parameter's numbers for the update, such as the learning rate */
+    const uint32_t *steps;          /* each parameter's vpps_param_step (learning rate, ...), as 32-bit words */
     uint64_t start_ns;              /* time at which the batch was launched */
     uint32_t vote;
     double loss;

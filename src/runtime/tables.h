@@ -15,7 +15,7 @@ typedef struct vpps_table_tensor {
 typedef struct vpps_table_source {
     vpps_communicator *c;
     const vpps_model *model;
-    vpps_table_tensor *tensors; /* indexed by tensor of the file: the table that the tensor holds */
+    vpps_table_tensor *tensors; /* for each tensor of the checkpoint file: the lookup table that the tensor holds */
 } vpps_table_source;
 
 /* Reads a piece of tensor i in the first process. Has the type vpps_safetensors_source, the checkpoint writer's source of data; `source` is

@@ -12,7 +12,7 @@
 typedef struct vpps_task_note {
     uint64_t end_ns;
     const vpps_compiled_cell *cell; /* the compiled cell (vertex function) of a STAGE or OUTER task */
-    uint32_t kind;                  /* kind of the task; or VPPS_NOTE_BEGIN or VPPS_NOTE_WAIT */
+    uint32_t kind;                  /* kind of the task; VPPS_NOTE_BEGIN: launch began; VPPS_NOTE_WAIT: wait ended */
     uint32_t stage;                 /* number of the stage (part of the cell), if the task is a STAGE */
     uint32_t number;                /* tasks STAGE, OUTER: how many vertices; task ENTRIES: index of the lookup table */
 } vpps_task_note;
@@ -79,7 +79,7 @@ static inline vpps_track *vpps_trace_track(vpps_trace *t, uint32_t vp) {
 
 /* Appends an event, such as a task, to a virtual processor's (thread's) list, the track; the event's end is now. */
 static inline void vpps_trace_note(vpps_track *k, vpps_task_note note) {
-    if (k->n == vpps_capacity(k->notes)) return; /* cannot happen: room was reserved for all tasks of the script */
+    if (k->n == vpps_capacity(k->notes)) return; /* cannot happen: there is room for all tasks of a batch */
     note.end_ns = vpps_now_ns();
     k->notes[k->n++] = note;
 }

@@ -174,8 +174,7 @@ static vpps_status read_vertex(reader *r, uint32_t vertex) {
     return VPPS_OK;
 }
 
-/* Reads all vertices. The graph has a 32-bit word for each node that a vertex reads, so n_words `sources` are
- * enough. */
+/* Reads all vertices. The graph has a 32-bit word for each node that a vertex reads: n_words `sources` are enough. */
 static vpps_status read_vertices(reader *r) {
     vpps_reading *out = r->out;
     const size_t n = out->n_vertices + (size_t)1, n_cells = out->g->model->n_cells;

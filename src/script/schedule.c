@@ -54,8 +54,7 @@ static vpps_status take_apart(search *x, bool *more) {
     return VPPS_OK;
 }
 
-/* Makes the program (script) for the batch as divided now. VPPS_POOL, without a message: the device's memory is too
- * small. */
+/* Makes the program (script) for the batch as divided now. VPPS_POOL, without a message: the memory is too small. */
 static vpps_status try_once(search *x) {
     vpps_schedule *s = x->b->schedule;
     if (!vpps_choose_phases(&s->steps, &s->arena, &s->tasks) ||

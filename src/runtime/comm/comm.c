@@ -1,4 +1,4 @@
-/* comm.c - sums over communicating processes, their agreement, and reports of failures. */
+/* comm.c - sums over communicating processes, agreement on whether any process failed, messages of failures. */
 #include "runtime/comm/comm.h"
 
 vpps_status vpps_communicator_open(vpps_communicator **out, const char *kind, const void *comm, uint32_t watchdog_ms) {

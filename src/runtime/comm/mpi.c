@@ -178,7 +178,7 @@ static vpps_status find_culprit(mpi_row *m, uint64_t limit_ns, bool *done) {
     /* process 0 should have answered by now, so no other process is to blame */
     for (uint32_t p = 1; p < size && rank; p++) m->waiting[p] = true;
     name_missing(m, missing, sizeof missing);
-    if (!*missing) { /* all processes wait: names those that have not sent an expected message */
+    if (!*missing) { /* all processes wait, so none is to blame: names those whose message has not come */
         memset(m->waiting, 0, size * sizeof *m->waiting);
         name_missing(m, missing, sizeof missing);
     }
@@ -280,7 +280,7 @@ static void mpi_tell(vpps_communicator *c, const char *text) {
     if (!c->rank) return;
     pthread_mutex_lock(&m->lock);
     tell_first(m, NOTE_FAILED, text);
-    patience p = begin_wait(); /* leaves the first process time to end this process, too */
+    patience p = begin_wait(); /* gives process 0, which ends all processes after a failure, time to do so */
     while (have_waited(&p) < c->watchdog_ns / 4) {
         bool ignored;
         m->binding->heard(m->mpi, TAG_NOTE, &ignored); /* calls MPI only to let it deliver messages */

@@ -144,11 +144,12 @@ static void choose_tile(trial_list l, vpps_cpu_maker m, vpps_cpu_choice *c) {
     }
 }
 
-/* Sets c->few and c->pays by measurements. From c->few vectors on, all measured products are clearly faster with a transposed copy of the
- * matrix. With c->pays vectors, a copy saves twice the time of making it, a margin for the data that it displaces from caches. Against
- * noise, c->pays is not that number itself, but the built-in one, doubled or halved until it is at most a factor of two from it. */
+/* Sets c->few and c->pays by measurements. From c->few vectors on, all measured products are clearly faster with a
+ * transposed copy of the matrix. `wanted` vectors save twice the time of making the copy, a margin for data that it
+ * displaces from caches. As measured times vary, c->pays is the built-in number, doubled or halved until within a
+ * factor of two of `wanted`. */
 static void choose_copy(trial_list l, vpps_cpu_maker m, vpps_cpu_choice *c) {
-    double gain = 0; /* least time that a transposed copy saves, in ns per vector */
+    double gain = 0; /* ns per vector that a transposed copy saves in the measured product in which it saves least */
     c->few = NEVER;
     for (uint32_t i = l.n; i-- > 0;) {
         const vpps_trial *t = &l.at[i];

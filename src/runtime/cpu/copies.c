@@ -1,7 +1,7 @@
-/* copies.c - transposed copies of matrices. Backward multiplies vectors with transposed matrices: few vectors with a matrix's stored rows,
- * many vectors with a transposed copy, which is faster but must be renewed by every update. A batch uses a matrix's copy if its tasks of at
- * least `few` vectors (choices.h) multiply at least `pays` vectors with the matrix. This depends only on the batch's script, pays and few,
- * not on earlier batches, so that a resumed run gives the same bits. */
+/* copies.c - transposed copies of matrices. Backward multiplies vectors with transposed matrices: few vectors with a
+ * matrix's stored rows, many vectors with a transposed copy, which is faster but must be renewed by every update. A
+ * batch uses a matrix's copy if its tasks of at least `few` vectors (choices.h) multiply at least `pays` vectors with
+ * the matrix. This does not depend on earlier batches, so that a resumed run gives the same bits. */
 #include "runtime/cpu/cpu.h"
 
 void vpps_transpose_rows(const vpps_cpu *cpu, uint32_t param, uint32_t vp) {

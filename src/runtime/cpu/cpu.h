@@ -369,7 +369,7 @@ uint32_t vpps_entry_place(const vpps_entries *e, uint32_t offset);
 
 void vpps_entries_cost(const vpps_entries *e, vpps_share_cost *cost);
 
-/* Returns part `member` of a matrix's blocks of rows, of `group` parts, each of which n_vps / group virtual processors (threads) own. */
+/* Divides a matrix's blocks of rows into `group` parts, each owned by n_vps / group threads; returns part `member`. */
 static inline vpps_blocks vpps_blocks_of(const vpps_cpu *cpu, vpps_param param, uint32_t member, uint32_t group) {
     const vpps_cpu_matrix *m = &cpu->matrices[param];
     const uint32_t share = cpu->n_vps / group, first = m->first_block[member * share];

@@ -1,7 +1,7 @@
 /* groups.c - the number of groups of virtual processors with which a batch costs least. */
 #include "runtime/cpu/cpu.h"
 
-/* Returns a group's number of virtual processors divided by how many of them own rows of matrices. */
+/* Returns a group's number of threads divided by the number of those that own (store) rows of matrices. */
 static double vps_for_one_with_rows(const vpps_batch_extent *e, uint32_t group_size) {
     const double units = e->rows / VPPS_ROW_UNIT;
     return e->rows >= VPPS_ENOUGH_ROWS && group_size > units ? group_size / units : 1;

@@ -91,7 +91,8 @@ static inline size_t vpps_bf16_spread_words(uint32_t n, uint32_t depth, uint32_t
            parts * VPPS_BF16_TILE;
 }
 
-/* Arranges n vectors of `depth` elements, packed as rows, for transposed matrices: pairs each element with zeros (VPPS_BF16_SPREAD). */
+/* Stores n vectors of `depth` elements e, packed as rows, as pairs (e, 0) and (0, e) for products with transposed
+ * matrices, as VPPS_BF16_SPREAD describes. parts: 2 if each e is a sum of two bf16 numbers, else 1. */
 typedef void (*vpps_spread_bf16)(uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *rows, uint32_t *to);
 
 /* Computes n vectors c + j * ldc (k elements): the sum of A^T x[j] over n_terms matrices A, of `depth` rows and k

@@ -36,8 +36,8 @@ static void hand_on(const vpps_tile *t, uint32_t vertex) {
     }
 }
 
-/* Finds the vertices of [first, *end) for which the cell's condition holds; sets the outputs of the other vertices by hand_on. If the cell
- * has list inputs, whose members must be adjacent in memory, all vertices run if one does. Returns false if out of memory. */
+/* Finds the vertices of [first, *end) whose condition holds; the others do not run: hand_on sets their outputs. If the
+ * cell reads lists of nodes, which must be adjacent in memory, all vertices run if one does. False: out of memory. */
 static bool find_live(vpps_tile *t, uint32_t *first, uint32_t *end) {
     vpps_vp *vp = t->vp;
     uint32_t n = 0;

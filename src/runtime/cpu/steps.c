@@ -69,8 +69,8 @@ static void store(const vpps_tile *t, const vpps_program_step *s) {
 /* A vertex, or a node that a vertex's list input reads, for which a step runs. */
 typedef struct item {
     uint32_t number, vertex; /* number: index among those run now; vertex: index in the block (vertices of one cell) */
-    uint32_t in_part;        /* index of the item's vertex among the vertices that run now */
-    uint32_t member;         /* position in the vertex's list, for a node; else 0 */
+    uint32_t in_part; /* index, among the vertices that run now, of this vertex or of the one that reads this node */
+    uint32_t member;  /* position in the vertex's list, for a node; else 0 */
 } item;
 
 /* Returns a number that depends on list lengths: count->base, plus count->list[d] for each member of the vertex's list d. */

@@ -1,5 +1,5 @@
-/* tile_products.c - products in a stage's program: matrices, of which each virtual processor has some blocks of rows, times the vectors of
- * a whole tile. tile.h describes tiles, products.h the kernels. */
+/* tile_products.c - products of matrices, of which each thread has some blocks of rows, with the vectors of a whole
+ * tile: vertices for which a thread runs a part of a cell together (tile.h). products.h describes the kernels. */
 #include "runtime/cpu/tile.h"
 
 static vpps_blocks blocks_of(const vpps_tile *t, vpps_param matrix) {

@@ -1,5 +1,5 @@
-/* tuning.c - choices that the CPU device makes by measuring. Measured products decide how products are computed (choices.h). With
- * options.tune, measured training batches decide whether virtual processors divide a stage's work by rows or by vertices. */
+/* tuning.c - choices that the CPU device makes by measuring. Measured products decide how products are computed
+ * (choices.h). With options.tune, measured batches decide whether threads divide work by matrix rows or vertices. */
 #include "runtime/cpu/cpu.h"
 #include "runtime/cpu/probe.h"
 #include "runtime/cpu/processor.h"
@@ -112,9 +112,9 @@ vpps_status vpps_cpu_take_choice(vpps_device *d, const char *text) {
 }
 
 vpps_status vpps_cpu_tune(vpps_device *d) {
-    /* Virtual processors (VPs) divide a stage's work by vertices, not by matrix rows, if its matrices (transposed ones count, too) have
-     * fewer than FEW elements: they fit every cache, and exchanging values between VPs takes longer. If each VP has WIDE vertices of a
-     * level, it reads the matrices seldom, and the limit is MANY elements, which fit a core's own cache. */
+    /* Threads divide a stage (part of a cell) by vertices, not by matrix rows, if its matrices (transposed ones, too)
+     * have fewer than FEW elements: they fit every cache, and exchanging values takes longer. If a thread has WIDE
+     * vertices of a level, it reads the matrices seldom, and the limit is MANY, which fit its cache. */
     enum { FEW = 1 << 16, MANY = (1 << 19) + 1, WIDE = 24 };
     const char *split = vpps_profile_current(&d->profile)->split;
     vpps_row_rule *rule = &((vpps_cpu *)d)->target.rows;

@@ -152,7 +152,7 @@ static vpps_status start_in_two(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu
     return status;
 }
 
-/* Launches the batch's update (tasks NORM, UPDATE) with accumulated gradients, after their sum over all processes. */
+/* Sums accumulated gradients over all processes; launches tasks that compute their norm and update the parameters. */
 static vpps_status start_update(vpps_gpu *gpu, const vpps_batch *batch, double loss) {
     vpps_gpu_script step;
     VPPS_TRY(vpps_gpu_open_update(gpu));
@@ -385,7 +385,7 @@ static vpps_status set_up(vpps_gpu *gpu) {
     if (gpu->options.precision == VPPS_PRECISION_AUTO)
         vpps_log_line(&gpu->options, "multiplying in %s: %s", vpps_precision_names[l->precision], l->why);
     if (gpu->options.gradients == VPPS_GRADIENTS_CUBLAS_TF32 && l->precision != VPPS_PRECISION_FP32)
-        gpu->options.gradients = VPPS_GRADIENTS_CUBLAS; /* no product is in fp32, so TF32 does not apply */
+        gpu->options.gradients = VPPS_GRADIENTS_CUBLAS; /* TF32 rounds fp32 operands; here they are bf16 */
     if (l->plan.sharded)
         return vpps_fail(VPPS_DEVICE,
                          "device %s: has whole lookup tables; with tables that are shared out, expected cpu",

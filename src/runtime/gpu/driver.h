@@ -90,7 +90,7 @@ typedef struct vpps_driver_table {
     vpps_status (*wait)(vpps_driver *d);
 } vpps_driver_table;
 
-enum { VPPS_DRIVER_MARKS = 4 }; /* number of different marks, which `mark` puts into the queue of calls; a power of 2 */
+enum { VPPS_DRIVER_MARKS = 4 }; /* number of marks (places in the queue of calls to wait for); a power of 2 */
 
 struct vpps_driver {
     const vpps_driver_table *table;

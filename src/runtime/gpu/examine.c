@@ -1,4 +1,4 @@
-/* examine.c - describes the devices cuda and simt to the user: driver, GPU and compiler. */
+/* examine.c - describes to the user the devices cuda (GPU, driver, compiler) and simt (GPU kernels run on the CPU). */
 #include "codegen/nvrtc.h"
 #include "runtime/gpu/driver.h"
 #include "runtime/gpu/gpu.h"

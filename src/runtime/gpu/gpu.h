@@ -90,7 +90,7 @@ typedef struct vpps_gpu_use {
 typedef struct vpps_gpu_products {
     vpps_cublas *cublas; /* handle of cuBLAS; NULL: not opened yet */
     vpps_gpu_buffer packed;
-    uint32_t *first_factor; /* for each cell: index in `factors` of the cell's first operand (dy or x) */
+    uint32_t *first_factor; /* for each cell: index in `factors` of the first dy or x of the cell's products */
     vpps_gpu_factor *factors;
     vpps_gpu_use *uses;
     vpps_gemm *gemms; /* calls of cuBLAS; their to, dy and x are indices into `words`, not yet addresses */
@@ -283,8 +283,8 @@ void vpps_gpu_mark_outers(const vpps_batch *batch, bool products, bool *marks);
 /* Prepares the first launch that computes gradients after an update: no parameter has a gradient yet. Fails with DEVICE. */
 vpps_status vpps_gpu_open_sum(vpps_gpu *gpu);
 
-/* Prepares an update: sets gpu->segments to the summed gradients of table entries, and removes frozen parameters from gpu->segments and
- * gpu->dense. Fails with MEMORY, DEVICE. */
+/* Prepares an update: sets gpu->segments to the summed gradients of table entries; gpu->dense, which marks parameters
+ * with gradients, gets their tables and loses frozen parameters. Fails with MEMORY, DEVICE. */
 vpps_status vpps_gpu_open_update(vpps_gpu *gpu);
 /* Copies gradients of lookup-table entries (gpu->segments) to the GPU (gpu->entries). Fails with MEMORY, DEVICE. */
 vpps_status vpps_gpu_give_entries(vpps_gpu *gpu);

@@ -81,8 +81,7 @@ typedef struct vpps_checked_block {
     uint32_t *kept;
     /* for each value that is in memory only during one pass (forward, backward), and each vertex: number of its tensor; 0: not made yet */
     uint32_t **pass_record;
-    /* for each gradient for an input that the current task computes: number of its tensor, or of its first partial
-     * sum */
+    /* for each gradient for an input that the current task computes: number of its (first partial sum's) tensor */
     uint32_t *contributions;
     /* for each gradient for an input of the cell: index in `taken` of its first bit. A vertex's bit is set once the
      * gradient that this vertex computes for the input has been added to the gradient of the output that it reads. */
@@ -242,8 +241,7 @@ static inline uint64_t vpps_bit_words(uint64_t n) { return n / 64 + 1; }
 
 /* ---- demand.c */
 
-/* Finds the vertex (record) that computes x, and the number of x in the vertex's cell (0: an op). False: no such
- * node. */
+/* Finds the vertex (record) that computes x, and the number of x in the vertex's cell (0: an op). False: no node x. */
 bool vpps_check_resolve(const vpps_graph *g, vpps_node x, uint32_t *record, uint32_t *node);
 /* A vertex of the graph (a cell applied once, or a single op), and the nodes and indices that it reads. members: how
  * many nodes each list input reads; an op's arguments count as one list. */

@@ -1,5 +1,4 @@
-/* function.h - writes as formulas (expression.h) what a vertex should compute (the user's cell, or one op) and its
- * gradients. */
+/* function.h - writes what a vertex should compute (the user's cell, or one op), and its gradients, as formulas. */
 #pragma once
 
 #include "script/verify/expression.h"

@@ -148,8 +148,7 @@ static void signal(vpps_checker *c, uint32_t barrier) {
 }
 
 /* The current group of threads or CTAs waits for a barrier; if signals are missing, other groups run first. If the
- * batch signals the barrier more often than the group waits for, the wait orders no accesses: nobody knows which
- * signals came. */
+ * barrier gets more signals in all than the group waits for, nobody knows which came: the wait orders no accesses. */
 static bool wait(vpps_checker *c, uint32_t barrier, uint32_t signals) {
     c->streams[c->group].waiting = false;
     if (barrier == VPPS_NO_BARRIER) return true;
