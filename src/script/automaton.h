@@ -32,7 +32,7 @@ const char *vpps_encoding_text(vpps_encoding encoding);
 typedef struct vpps_state {
     /* first: index in `words` and `q` of the state's first element; n: number of the state's vertex types */
     uint32_t first, n;
-    /* number of words that encode the state: the n types' numbers, then what some encodings (vpps_encoding) add */
+    /* number of words that encode the state: its types' indices, then numbers that some encodings (e.g. SHARE) add */
     uint32_t n_words;
 } vpps_state;
 

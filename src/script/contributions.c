@@ -9,7 +9,7 @@ typedef struct contribution {
     const vpps_cell_contribution *to;
     /* for each output of the cell: the inputs (or table lookups) on which the output depends, as bits */
     const uint64_t *reads;
-    /* whether all vertices compute this gradient for an input, or only those where an output that reads it has one */
+    /* true: all the block's vertices compute it; false: only those with a gradient of an output that uses the input */
     bool all;
     uint32_t number, stage, stride, shares;
     /* The gradient of item i (vertex or list member) of the current task lies at offset at + i * stride. If each virtual processor computes
@@ -247,8 +247,8 @@ void vpps_row_marks_free(vpps_row_marks *m) {
 
 /* ---------------------------------------------------------------- writing */
 
-/* A block's vertices compute gradients for the outputs that they read through input x. Appends the memory offset of
- * each such gradient to the list of the output, whose gradient is the sum over its list. */
+/* The vertices of a block (all of one cell) compute gradients for the outputs that they read through input x. Appends
+ * each such gradient's memory offset to the list of that output, whose gradient is the sum over its list. */
 static void write_input(const vpps_contributions *all, const uint32_t *offsets, uint32_t block, contribution x,
                         uint32_t *words, uint32_t *list_at) {
     const vpps_steps *s = all->tasks->steps;

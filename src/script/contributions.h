@@ -52,17 +52,17 @@ typedef struct vpps_contributions {
     const uint32_t *runs;
     const vpps_block_uses *blocks;
     uint32_t n_entries;
-    uint32_t run_words; /* words of the script's runs of gradients' terms scalar * vector (vpps_pair_run) */
+    uint32_t run_words; /* words in the script for all runs: terms scalar * vector of gradients, at equal distances */
 } vpps_contributions;
 
 /* Counts the terms of each output's gradient (one term for each vertex that reads the output), and finds the table entries that get
  * gradients. Returns false if out of memory. */
 bool vpps_count_contributions(const vpps_tasks *t, vpps_row_marks *marks, vpps_arena *arena, vpps_contributions *out);
 
-/* An output's gradient is the sum of the gradients (terms) that its readers compute. Writes the terms' offsets into the script (the batch's
- * program), from address list_at[output] on; for terms scalar * vector, pairs (offset of the scalar, offset of the vector; or address of a run) from
- * address pairs_at[output] on. Advances both. runs_at: address for all runs. `placed`: where the scalars and vectors of each block of vertices
- * lie. `offsets`: for each task, the offset of the gradients that it computes. */
+/* An output's gradient is the sum of terms that its readers compute. Writes the terms' offsets to the script (the
+ * batch's program) from list_at[output] on, and for terms scalar * vector, from pairs_at[output] on, both offsets or,
+ * for a run (terms at equal distances), the first scalar's offset and the run's address. Advances both; writes runs
+ * from runs_at on. `placed`: where each block's scalars and vectors lie; `offsets`: where each task's gradients lie. */
 void vpps_write_contributions(const vpps_contributions *all, const vpps_block_memory *placed, const uint32_t *offsets,
                               uint32_t *list_at, uint32_t *pairs_at, uint32_t runs_at, uint32_t *words);
 

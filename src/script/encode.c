@@ -449,8 +449,8 @@ static bool is_last_main(const vpps_compiled_cell *c, uint32_t stage) {
            (stage + 1 == c->n_stages || c->stages[stage + 1].pass != VPPS_PASS_BACK_MAIN);
 }
 
-/* For each of the tasks [first, end) that is the last backward task of a level (vertices that run together), if
- * `accumulates` holds: writes a task (OUTER) that adds these vertices' terms to the parameters' gradients. */
+/* Some cells' terms of parameters' gradients are added after each level (vertices that run together), not at the end.
+ * For each of the tasks [first, end) that ends such a level in backward: writes a task (OUTER) that adds the terms. */
 static void encode_outers(encoder *e, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end; i++) {
         const vpps_stage_task *t = &e->tasks->all[i];

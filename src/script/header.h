@@ -71,7 +71,7 @@ typedef struct vpps_task {
 typedef struct vpps_table {
     unsigned param;
     unsigned n;         /* number of entries */
-    unsigned gradients; /* offset in device memory of the gradients of the n entries, entry after entry */
+    unsigned gradients; /* offset in device memory of the gradients of these n table rows, one after the other */
     unsigned rows;      /* index of the word, in the batch's program, where the n entries' numbers in the table begin */
 } vpps_table;
 

@@ -8,7 +8,7 @@ static void drop_compiled(vpps_history *h, vpps_known_type *t, uint64_t last) {
     uint32_t left = 0;
     for (uint32_t k = 0; k < t->n_made; k++) {
         t->made[left] = t->made[k];
-        t->made[left].place = VPPS_CELL_LEFT_OUT; /* the cell is in no kernel: devices free theirs before such drops */
+        t->made[left].place = VPPS_CELL_LEFT_OUT; /* in no kernel: devices free their kernels before cells are freed */
         if (t->made[k].last_used > last)
             left++;
         else
@@ -64,7 +64,7 @@ void vpps_history_drop(vpps_history *h) {
     h->n_types = left;
     vpps_index_clear(&h->indices);
     for (uint32_t i = 0; i < left; i++) vpps_index_add(&h->indices, h->types[i].type->hash, i);
-    /* the new limit: the number of vertex types and compiled cells may at least double before more are freed */
+    /* the most types (kinds of vertices) and compiled cells to keep: what is left may double before the next drop */
     h->most = vpps_max_u32(most_kept(h), 2 * (left + h->n_compiled));
 }
 

@@ -81,7 +81,7 @@ vpps_status vpps_type_of_cell(vpps_history *h, const vpps_model *model, uint32_t
 vpps_status vpps_type_of_op(vpps_history *h, const vpps_graph *g, const vpps_op_node *node, const uint32_t *shapes,
                             uint32_t *out);
 void vpps_type_free(vpps_type *type);
-/* Lists, for vpps_compile_cell, the forward values of a type's cell or op; drops: with dropout. Fails with MEMORY. */
+/* Lists in *out the values that forward of a type (a cell or op) computes; drops: with dropout. Fails with MEMORY. */
 vpps_status vpps_lower_type(const vpps_type *type, bool drops, vpps_compiled_cell **out);
 
 /* Sets made[v] to 1 for each value v of a cell on which output number `output` depends. */

@@ -29,7 +29,7 @@ typedef struct reader {
     vpps_read_type *types;
     size_t types_capacity;
     uint32_t *type_of_cell; /* for each of the model's cells: its index in `types`; VPPS_NONE: not met in this batch */
-    uint32_t *places;       /* for each type of any batch so far: its index in `types`; VPPS_NONE: not in this batch */
+    uint32_t *places;       /* for each cell or op ever met: its index in `types`; VPPS_NONE: not in this batch */
     uint32_t *shapes;       /* scratch: shapes of an op's arguments */
     size_t places_capacity, n_places, shapes_capacity;
     uint64_t dropout; /* number of elements under dropout in all vertices read so far */
@@ -95,8 +95,8 @@ static vpps_status type_of_record(reader *r, const vpps_record *record, const vp
 
 /* ---------------------------------------------------------------- vertices */
 
-/* Records that a vertex reads n nodes, outputs of earlier vertices. Raises at->depth above these vertices' depths, and
- * at->level above the levels of those whose cells were in the same recurrence as this vertex's in the last batch. */
+/* Records that a vertex reads n nodes, outputs of earlier vertices. Raises at->depth above all their depths, and
+ * at->level above the levels of those whose cells and this vertex's cell read each other (as in the last batch). */
 static inline void read_nodes(reader *r, uint32_t vertex, uint32_t n, const vpps_node *nodes, vertex_at *at) {
     vpps_reading *out = r->out;
     vpps_read *sources = r->sources + out->n_sources;

@@ -66,7 +66,7 @@ typedef struct vpps_reading {
     const vpps_read_vertex *vertices; /* an extra last element tells where the last vertex's reads end */
     const vpps_vertex_lists *lists;   /* for each vertex: its list inputs and dropout; zeros if its cell has none */
     const uint32_t *levels;   /* each vertex's step in its recurrence, if recurrences are as in the last batch */
-    const vpps_read *sources; /* each vertex's reads: of single nodes, then of lists (not if `shared`: vpps_read) */
+    const vpps_read *sources; /* each vertex's reads: single nodes, then lists; of an earlier vertex's list only one */
     const vpps_node *source_outputs;  /* for each element of `sources`: the node that is read */
     const vpps_output_ref *requested; /* outputs whose values the request asks for */
     const vpps_output_ref *asked;     /* outputs whose gradients the request asks for */

@@ -61,7 +61,7 @@ typedef struct vpps_batch_request {
     /* groups: number of groups of threads or CTAs, which compute different examples; waves: number of parts of the
      * batch that run in turn; 0: chosen by estimated cost */
     uint32_t groups, waves;
-    bool keeps_groups; /* whether a batch that is one connected graph runs in `groups` groups, too, and not in one */
+    bool keeps_groups; /* whether `groups` also holds for a batch of one connected graph; false: it runs in one group */
     uint32_t slices;   /* classifiers run in so many parts, in turn, to save memory; in more if needed; 0: one */
     const vpps_policy *policy; /* rule for which cell runs next in recurrences of several cells; NULL: "depth" */
     vpps_learned *learned;     /* learned rules of which cell runs next, if `policy` uses such rules */

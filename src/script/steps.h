@@ -36,10 +36,10 @@ typedef struct vpps_steps {
     /* blocks (each: vertices of one cell, group and slice), sorted by recurrence (SCC of cells that read each other),
      * then by cell, by slice (part of the batch), by group (of threads or CTAs) */
     const vpps_step_block *blocks;
-    const uint32_t *first_block; /* for each vertex type: index of its first block; VPPS_NONE: no vertex to compute */
+    const uint32_t *first_block; /* for each cell or op: index of its first block in `blocks`; VPPS_NONE: it has none */
     const vpps_ordered_vertex *order; /* the vertices to compute, sorted by block (of one cell), then by level */
     const uint32_t *level_starts;
-    const vpps_first_members *first_members; /* for each vertex; undefined if no input reads a list of nodes */
+    const vpps_first_members *first_members; /* for each vertex: number of each list's first node; unset: no lists */
     size_t n_level_starts;
     uint32_t n_waves, n_slices; /* number of waves (parts of the batch), and of slices (parts) of each wave */
     uint32_t n_blocks;

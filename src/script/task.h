@@ -77,13 +77,12 @@ typedef struct vpps_block_view {
      * pairs[k] of the first such term of vertex v's output k; NULL: no pairs. */
     const uint32_t *pair_starts[VPPS_CELL_MOST];
     const uint32_t *pairs[VPPS_CELL_MOST];
-    const uint32_t
-        *runs;    /* the script, if elements of `pairs` are offsets of scalars and addresses of runs; else NULL */
+    const uint32_t *runs; /* the script, in which an element of `pairs` addresses a run of pairs; NULL: no runs */
     uint64_t end; /* index in the batch's program after all arrays of the block; a truncated program is shorter */
 } vpps_block_view;
 
-/* A run of n pairs (scalar, vector) whose products are terms of a gradient. Pair i has its scalar at offset by + i * by_step, and its
- * vector at offset of + i * of_step. Outputs share a run in the script, which has all but `by`. */
+/* A run: n terms of a gradient, each a scalar times a vector, at equal distances. Term i's scalar has the offset
+ * `by` + i * `by_step`, its vector `of` + i * `of_step`. Outputs may share a run in the script, with own `by`. */
 typedef struct vpps_pair_run {
     uint32_t by, of, by_step, of_step, n;
 } vpps_pair_run;

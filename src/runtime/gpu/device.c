@@ -17,7 +17,7 @@ static vpps_status await(vpps_gpu *gpu, uint32_t launch) {
 
 /* ---------------------------------------------------------------- launching */
 
-/* Returns the most nodes that `tile` successive vertices together have in a list input; vertex i's begin at starts[i]. */
+/* Returns the most nodes that `tile` successive vertices together have in a list input; starts[i]: vertex i's first. */
 static uint32_t most_members(const uint32_t *starts, uint32_t n, uint32_t tile) {
     uint32_t most = 0;
     for (uint32_t i = 0; i < n; i++) most = vpps_max_u32(most, starts[vpps_min_u32(i + tile, n)] - starts[i]);

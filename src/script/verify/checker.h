@@ -163,8 +163,8 @@ typedef struct vpps_checker {
 
     uint32_t n_records; /* number of the graph's vertices */
     uint8_t *needed;    /* for each vertex: whether what the caller wants (outputs, gradients, a step) needs it */
-    uint8_t *whole;     /* for each vertex: whether the caller wants its gradient; a sum then is one term of the loss */
-    uint32_t *dropout;  /* number of the vertex's first element under dropout, counted through all vertices */
+    uint8_t *whole;    /* for each vertex: whether the caller wants its gradient; a sum in the loss is then not split */
+    uint32_t *dropout; /* number of the vertex's first element under dropout, counted through all vertices */
     uint32_t *block_of, *position_of;
     vpps_term_of_loss *terms;
     uint32_t n_terms, n_added;

@@ -69,8 +69,8 @@ typedef enum vpps_operand_source {
     VPPS_OPERAND_STATIC, /* the number in the program (vpps_run.u, or .f for a float), the same for all vertices */
     VPPS_OPERAND_INDEX,  /* the vertex's index number vpps_run.u, which the caller gave with the vertex */
     VPPS_OPERAND_OWN,    /* for a vertex that is one op: the integer that the graph has for the op, such as a class */
-    /* Position of an argument among all arguments of an op, such as a maximum: vpps_run.u + sum over list inputs d of
-     * vpps_run.lists[d] * (nodes that d reads) come first; the argument's position in its own list is added. */
+    /* An argument's position among all arguments of an op, such as a maximum. u single nodes precede it and, lists[d]
+     * times, all nodes of list input d (u, lists: of vpps_run); its position in its own list is added. */
     VPPS_OPERAND_POSITION
 } vpps_operand_source;
 
@@ -79,7 +79,7 @@ typedef struct vpps_run {
     uint8_t f_source, u_source;
     float f;
     uint32_t u;
-    /* dropout: how many of the vertex's elements may be dropped before this instruction's first, apart from `lists` */
+    /* dropout: index of this instruction's first element among the vertex's elements under dropout; plus `lists` */
     uint32_t e_add;
     /* A count (u or e_add) that depends on how many nodes a vertex reads: each node of list input d adds lists[d]. */
     uint32_t lists[VPPS_AXES];

@@ -11,7 +11,7 @@ typedef struct vpps_function_node {
     const vpps_signature *s;
     uint32_t first, n; /* the node's arguments: args[first] to args[first + n - 1] */
     uint32_t imm;
-    uint8_t imm_source; /* the op's integer: STATIC: imm; INDEX: number imm of the vertex's integers; OWN: in graph g */
+    uint8_t imm_source; /* the op's integer: STATIC: imm; INDEX: the vertex's number imm; OWN: the one in the graph */
     uint8_t axis;       /* 0: one value per vertex; d: one value per member (node read) of list input d */
     bool over_list;
 } vpps_function_node;

@@ -187,7 +187,7 @@ static bool run_task(vpps_checker *c, const vpps_task *t) {
     }
 }
 
-/* Simulates tasks of a group of CTAs or threads, up to the pause after forward or a wait. *any: set if a task ran. */
+/* Simulates a group's tasks until it ends, pauses after forward or waits for another group. Sets *any if a task ran. */
 static bool run_group(vpps_checker *c, bool *any) {
     vpps_stream *s = &c->streams[c->group];
     while (!s->ended && (!s->paused || c->goes_on)) {
