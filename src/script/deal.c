@@ -96,8 +96,8 @@ static uint64_t words_of(const vpps_batching *b, uint32_t vertex) {
 
 /* Classifiers (vertices that only the loss reads) of one wave (part of the batch) in one group of threads or CTAs. */
 typedef struct share {
-    /* words: memory that all these classifiers keep for backward; before: what those keep that have a slice already
-     * (a part of the classifiers; slices run in turn and use the same memory) */
+    /* words: memory, in words, that the classifiers keep for backward. before: part of it whose classifiers are already
+     * assigned to a slice (a set of classifiers; sets run in turn and use the same memory) */
     uint64_t words, before;
     uint32_t n; /* number of sets of vertices that read each other, which must stay together */
 } share;

@@ -19,7 +19,7 @@ typedef struct best_measure {
     uint32_t epoch, batch; /* the value `any` was measured after `epoch` epochs and `batch` batches of the next epoch */
     /* the best of the measurements that --eval-every makes; --patience and --lr-schedule plateau use only these */
     best_value due;
-    /* number of measurements by --eval-every since the one that gave `due`; while none was finite: of all so far */
+    /* number of measurements by --eval-every after the best one; of all measurements while no value was finite */
     uint32_t since;
 } best_measure;
 

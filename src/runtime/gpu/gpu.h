@@ -75,7 +75,7 @@ typedef struct vpps_gpu_slot {
 typedef struct vpps_gpu_factor {
     /* dy or x: a value of the cell; NULL: cuBLAS computes no product with it, or an earlier factor stands for it */
     const vpps_operand *operand;
-    uint32_t words; /* 32-bit words of one packed vector: fp32; one bf16 copy; in bf16x3 three, for a sum of two bf16 */
+    uint32_t words;   /* words of a packed vector: fp32, bf16, or three bf16 copies (bf16x3: a number is high + low) */
     uint64_t vectors; /* number of the batch's vectors; counted to reserve the buffer, then anew to place them there */
     uint64_t at;      /* index of the first vector's first word in the buffer `packed` */
     bool used;        /* whether the batch has vertices of this cell */

@@ -79,7 +79,7 @@ typedef struct vpps_run {
     uint8_t f_source, u_source;
     float f;
     uint32_t u;
-    /* dropout: index of this instruction's first element among the vertex's elements under dropout; plus `lists` */
+    /* dropout: this instruction's first element's index among all of the vertex that dropout may zero; see `lists` */
     uint32_t e_add;
     /* A count (u or e_add) that depends on how many nodes a vertex reads: each node of list input d adds lists[d]. */
     uint32_t lists[VPPS_AXES];
