@@ -446,7 +446,6 @@ vpps_node vpps_cross_entropy(vpps_graph *g, vpps_node x, uint32_t label) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     return make_classified(g, VPPS_OP_CROSS_ENTROPY, x, label, 0);
 }
-/* Checks that the label smoothing is between 0 and 1. */
 static bool check_smoothing(vpps_graph *g, const char *call, float smoothing) {
     if (smoothing >= 0 && smoothing <= 1) return true;
     return VPPS_GRAPH_REFUSE(g, VPPS_ARGUMENT, "%s: the smoothing is %g; expected 0 to 1", call, (double)smoothing);

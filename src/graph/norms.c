@@ -26,7 +26,6 @@ static vpps_node normalised(vpps_graph *g, vpps_node x, float epsilon) {
     return vpps_make_op(g, VPPS_OP_RMS_NORM, 1, &x, vpps_float_bits(epsilon), 0);
 }
 
-/* Multiplies each column of y by the gain and adds the bias. */
 static vpps_node scaled(vpps_graph *g, vpps_node y, vpps_node gain, vpps_node bias) {
     vpps_signature s;
     if (!vpps_node_signature(g, "norm", y, &s, NULL)) return VPPS_NO_NODE;

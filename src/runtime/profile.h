@@ -10,8 +10,7 @@ enum { VPPS_MOST_TRIALS = 8, VPPS_TRIAL_BATCHES = 9, VPPS_CANDIDATE_BYTES = 64 }
 typedef struct vpps_memory {
     const char *what;  /* the meaning of the stored text, such as "the fastest kernel" */
     char machine[512]; /* machine and settings for which the stored text, such as the fastest kernel's name, is valid */
-    /* the stored text is valid for models with matrices of the same names and shapes as this one's; NULL: for all
-     * models */
+    /* the stored text is valid for models whose matrices have this one's names and shapes; NULL: for all models */
     const vpps_model *model;
 } vpps_memory;
 

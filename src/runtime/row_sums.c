@@ -35,7 +35,6 @@ void vpps_row_sums_destroy(vpps_row_sums *sums) {
     VPPS_FREE(sums->tables, sums);
 }
 
-/* Reserves room for the summed gradients of n more entries (rows) of a lookup table. */
 static bool make_room(const vpps_row_sums *sums, vpps_param table, uint32_t n) {
     table_sums *t = &sums->tables[table];
     if (!t->place) t->place = calloc(sums->model->params[table].count, sizeof *t->place);

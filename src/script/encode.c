@@ -521,8 +521,7 @@ static void encode_group(encoder *e, uint32_t g, uint32_t *task, uint32_t *barri
     if (training && e->request->goal == VPPS_GOAL_STEP) {
         if (meets_before_norm(e)) write_common_barrier(e, n, false);
         if (e->request->guard || e->request->optimizer->clip > 0) VPPS_WRITE_TASK(&e->to, NORM, 0);
-        /* Before the update, all CTAs or threads must have summed their squared gradients and read the old
-         * parameters. */
+        /* Before the update, all CTAs or threads must have summed squared gradients and read old parameters. */
         write_common_barrier(e, n - 1, true);
         VPPS_WRITE_TASK(&e->to, UPDATE, 0);
     }

@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 
-/* Returns whether words [at, at + n) lie within the first `end` words. */
 static bool inside(uint64_t at, uint64_t n, uint64_t end) { return at <= end && n <= end - at; }
 
 static vpps_status check_machine(const vpps_cpu *cpu, const vpps_task_header *h) {

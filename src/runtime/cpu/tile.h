@@ -53,8 +53,7 @@ const vpps_tile_layout *vpps_tiles_of(const vpps_compiled_cell *c, uint32_t stag
 
 /* ---- operands: tile.c */
 
-/* An operand's addresses: for vertex (or node in a list) i, base + i * stride or base + offsets[i]; with `live`,
- * live[i] replaces i. */
+/* An operand's addresses: for vertex or list node i (with `live`: live[i]): base + i * stride or base + offsets[i]. */
 typedef struct vpps_span {
     float *base;
     size_t stride;

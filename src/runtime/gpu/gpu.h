@@ -312,8 +312,7 @@ void vpps_gpu_start_profile(vpps_gpu *gpu);
  * make the batch's program anew for it. */
 vpps_status vpps_gpu_note_kernel(vpps_gpu *gpu, vpps_status made);
 
-/* Implements the device's function tune: takes the next variant of the kernel, once the current one is timed and the
- * next one is compiled. */
+/* Implements the device's `tune`: takes the next variant of the kernel once it is compiled and this one timed. */
 vpps_status vpps_gpu_tune(vpps_device *d);
 
 /* ---- ahead.c */

@@ -303,14 +303,12 @@ static uint32_t take_sign(const vpps_expressions *s, uint32_t x, bool *negative)
     return inner;
 }
 
-/* Returns expression x times the instruction's constant factor. */
 static uint32_t scale(vpps_expressions *s, const vpps_run *run, uint32_t x, float factor) {
     vpps_term operand = {x, 0};
     const vpps_run one = {.rows = run->rows, .cols = run->cols, .operands = &operand, .n = 1};
     return linear(s, &one, factor, 0);
 }
 
-/* Returns 1 - x, where x is the instruction's operand. */
 static uint32_t one_minus(vpps_expressions *s, const vpps_run *run) {
     vpps_term operands[] = {{express_constant(s, run->rows, run->cols, 1), 0}, run->operands[0]};
     const vpps_run difference = {.rows = run->rows, .cols = run->cols, .operands = operands, .n = 2};
