@@ -58,7 +58,7 @@ typedef struct net_example {
 typedef enum net_heads {
     NET_HEADS_LABELLED, /* losses and predictions at all positions whose label is known */
     NET_HEADS_ROOT,     /* in trees: losses and predictions only at a labelled root; else as NET_HEADS_LABELLED */
-    NET_HEADS_ALL       /* predictions at all positions, with or without a known label */
+    NET_HEADS_ALL       /* predictions at all positions, and losses where the label is known */
 } net_heads;
 
 struct net_decoding;
