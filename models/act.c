@@ -88,8 +88,7 @@ typedef struct beginning {
     vpps_node zero, one, two, zeros;
 } beginning;
 
-/* Adds the turns (repeated readings) of one word, starting from the state and the cost of the preceding words. Returns the last turn's
- * vertex. */
+/* Adds a word's turns (repeated readings), from the preceding words' state and cost. Returns the last turn's vertex. */
 static vpps_vertex read_word(const act_net *n, vpps_graph *g, uint32_t word, const beginning *b, vpps_node state,
                              vpps_node cost) {
     const uint32_t limit = n->base.config.turns;

@@ -38,8 +38,7 @@ static vpps_status build(void *net, vpps_model *model) {
     return bilstm_predictor(&t->base, model);
 }
 
-/* Sets *x to an embedding made of a word's characters: the forward LSTM's output after the last character, the backward LSTM's after the
- * first. */
+/* Sets *x to an embedding made of a word's characters: the last outputs of a forward and a backward LSTM. */
 static vpps_status spell(bilstm_char_tagger_net *t, vpps_graph *g, const net_spelling *word, vpps_node *x) {
     bilstm *b = &t->spelling;
     PART_TRY(bilstm_reserve(b, &t->base.base.scratch[1], word->n));

@@ -54,8 +54,6 @@ static vpps_status build(void *net, vpps_model *model) {
     return part_classifier_make(&t->base.classifier, model, config, d, 0);
 }
 
-/* ---------------------------------------------------------------- a tree */
-
 /* A sentence's words, heads before their dependents. The dependents of word k are children[first[k + 1]] to
  * children[first[k + 2]] - 1; the roots are children[first[0]] to children[first[1]] - 1. */
 typedef struct tree_order {

@@ -71,8 +71,8 @@ static vpps_node rows_of(const gat_net *t, vpps_graph *g, vpps_node x, uint32_t 
     return vpps_slice(g, x, k * t->head, t->head);
 }
 
-/* Records the outputs (scatter) of a node's cell: h, and the query q and value v for the attention of the next round `r`; r NULL: there is no next
- * round. */
+/* Records the outputs of a node's cell: h, and the query q and value v for attention in round r (NULL: none
+ * follows). */
 static void scatter_node(const gat_net *t, vpps_graph *g, const gat_round *r, vpps_node h) {
     vpps_scatter(g, h);
     if (!r) return;
@@ -160,8 +160,7 @@ static vpps_status build_classifier(void *net, vpps_model *model) {
 
 /* ---------------------------------------------------------------- a graph */
 
-/* The nodes of an example's graph with their neighbours, and the vertices (applications of cells) that compute the
- * nodes' vectors h, round by round (layer by layer). */
+/* An example's nodes with their neighbours, and the vertices that compute the nodes' vectors h, round by round. */
 typedef struct linked {
     uint32_t n;       /* number of nodes */
     vpps_vertex *at;  /* for each node: the vertex that has computed its vector in the preceding round */

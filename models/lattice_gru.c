@@ -56,8 +56,6 @@ static vpps_status build(void *net, vpps_model *model) {
     return translate_make(&t->base, model, decoder);
 }
 
-/* ---------------------------------------------------------------- a lattice */
-
 /* Adds node k after all earlier nodes, whose vertices are at[]. `steps` has room for the arcs into the node. */
 static vpps_vertex add_node(const lattice_gru_net *t, vpps_graph *g, const vpps_lattice *lattice, uint32_t k,
                             const vpps_vertex *at, vpps_vertex *steps) {

@@ -130,8 +130,7 @@ static vpps_vertex add_node(const lattice_lstm_net *t, vpps_graph *g, const vpps
 
     shares[0] = vpps_apply(
         g, VPPS_APPLICATION(.cell = t->character, .n_children = 1, .children = &at[k - 1], .n_pulls = 1, .pulls = &x));
-    /* arcs 1 to n - 1 are words of at least two characters; a word's first character is at the node after
-     * arcs[a].from */
+    /* arcs 1 to n - 1 are words of at least two characters, the first of which is at the node after arcs[a].from */
     for (uint32_t a = 1; a < n; a++) {
         shares[a] = vpps_apply(g, VPPS_APPLICATION(.cell = t->word, .n_children = 1, .children = &at[arcs[a].from + 1],
                                                    .n_pulls = 1, .pulls = &x, .n_indices = 1, .indices = &arcs[a].id));

@@ -14,8 +14,8 @@ typedef struct mv_rnn_net {
     vpps_param W_l, W_r, W_M_l, W_M_r; /* matrices n x n */
 } mv_rnn_net;
 
-/* Adds `factor` to the diagonals of a parameter's n x n matrices. Of a lookup table that is sharded over processes, changes this process's
- * entries only. */
+/* Adds `factor` to the diagonals of a parameter's n x n matrices; of a sharded table, only in this process's
+ * entries. */
 static vpps_status add_identity(vpps_model *model, vpps_param param, uint32_t n, float factor) {
     vpps_param_info info = {.size = sizeof info};
     float *values = vpps_param_values(model, param);

@@ -31,8 +31,7 @@ typedef struct norm {
 typedef struct layer {
     norm attention, feed;
     vpps_param W_q, b_q, W_k, W_v, b_v, W_o, b_o, W_1, b_1, W_2, b_2;
-    /* The cell of a word; children: the word in the preceding layer, then all words of that layer. The children's outputs, and this cell's,
-     * are x, q, k, v. */
+    /* The cell of a word. Children: the word, then all words, in the preceding layer. It and they output x, q, k, v. */
     vpps_cell cell;
 } layer;
 

@@ -47,9 +47,8 @@ static vpps_status record_attention(translate_net *t, vpps_model *model) {
     return vpps_cell_end(g, &t->attention);
 }
 
-/* Records a decoder step of all layers, which reads x, and returns the last layer's h. handed[]: the layers' states,
- * which the step replaces; with input feeding also, as the last one, the preceding attention's output s~, which the
- * step reads with x. */
+/* Records a decoder step of all layers, which reads x, and returns the last layer's h. handed[], which the step
+ * replaces: the layers' states; with input feeding then the preceding attention's output s~, read with x. */
 static vpps_node next_top(const translate_net *t, vpps_graph *g, bool dropout, vpps_node x, vpps_node *handed) {
     if (t->base.config.input_feeding) x = vpps_concat(g, 2, (vpps_node[]){x, handed[n_handed(t) - 1]});
     return part_stack_next(&t->decoder, g, dropout, x, handed);
@@ -158,8 +157,7 @@ static vpps_node read_fed_word(const translate_net *t, vpps_graph *g, uint32_t w
     return vpps_scattered(g, p->at[0], n_handed(t) - 1);
 }
 
-/* Adds a decoder step that reads a word. Returns the input of the output layer: the attention's output, or without attention the state
- * s. */
+/* Adds a decoder step that reads a word. Returns the output layer's input: the attention's output or, without it, s. */
 static vpps_node read_word(const translate_net *t, vpps_graph *g, uint32_t word, place *p) {
     if (t->base.config.input_feeding) return read_fed_word(t, g, word, p);
     const vpps_node s = part_stack_step(&t->decoder, g, p->at, part_embed(&t->target, g, word));

@@ -42,8 +42,6 @@ void tree_lstm_share_biases(tree_lstm_net *t) {
     t->leaf.b_u = t->inner.b[TREE_U];
 }
 
-/* ---------------------------------------------------------------- cells */
-
 /* Records the cell of leaves: equations 9 to 14 of Tai et al. (2015) without children; a leaf has no forget gate. */
 vpps_status tree_lstm_record_leaf(const tree_lstm_leaf *p, const net_config *config, const part_classifier *classifier,
                                   vpps_model *model, const char *name, vpps_cell *cell) {
