@@ -55,8 +55,7 @@ typedef struct vpps_contributions {
     uint32_t run_words; /* words in the script for all runs: terms scalar * vector of gradients, at equal distances */
 } vpps_contributions;
 
-/* Counts the terms of each output's gradient (one term for each vertex that reads the output), and finds the table entries that get
- * gradients. Returns false if out of memory. */
+/* Counts each output gradient's terms (one per reading vertex), finds table rows with gradients. False: no memory. */
 bool vpps_count_contributions(const vpps_tasks *t, vpps_row_marks *marks, vpps_arena *arena, vpps_contributions *out);
 
 /* An output's gradient is the sum of terms that its readers compute. Writes the terms' offsets to the script (the

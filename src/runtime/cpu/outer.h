@@ -24,8 +24,7 @@ static inline const vpps_operand *vpps_new_factor(const vpps_compiled_cell *c, u
     return x;
 }
 
-/* Returns how many floats of vp->scratch the packed vectors x (of k elements) and dy take. Callers compute sums of dy
- * x^T in the memory after these. */
+/* Returns how many floats of vp->scratch the packed vectors x (of k elements) and dy take; sums of dy x^T follow. */
 size_t vpps_outer_floats(const vpps_cpu *cpu, uint32_t k);
 
 /* Packs n vectors x of k elements for vpps_add_outer, in the virtual processor's (thread's) scratch memory. */
