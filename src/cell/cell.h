@@ -326,7 +326,6 @@ static inline bool vpps_is_product(const vpps_cell_value *v) {
     return v->kind == VPPS_VALUE_PRODUCT || v->kind == VPPS_VALUE_PRODUCT_T;
 }
 
-/* Returns the bias vector that a product adds; VPPS_NO_PARAM: none. */
 static inline vpps_param vpps_bias_of(const vpps_cell_value *v) {
     return v->kind == VPPS_VALUE_PRODUCT ? v->bias : VPPS_NO_PARAM;
 }

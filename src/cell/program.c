@@ -315,7 +315,6 @@ static void add_value(builder *b, uint32_t place) {
     release(b, v, place);
 }
 
-/* Finds, for each value, the last position in the stage's order at which the value is read or made. */
 static void mark_last(builder *b) {
     const vpps_cell_stage *stage = &b->c->stages[b->stage];
     memset(b->last, 0, b->c->n_values * sizeof *b->last);

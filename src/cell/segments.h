@@ -101,7 +101,6 @@ static inline const vpps_operand *vpps_read_of(const vpps_segments *s, const vpp
     return step->kind == VPPS_STEP_PRODUCT ? vpps_start_of(step) : NULL;
 }
 
-/* Returns the bias vector of a product; VPPS_NO_PARAM: none. */
 static inline vpps_param vpps_bias_param(const vpps_program_step *product) {
     return product->product.start.place && !vpps_start_of(product) ? product->product.start.at : VPPS_NO_PARAM;
 }

@@ -297,7 +297,6 @@ static uint32_t rounds_of(const work *w, const vpps_segment *g, uint32_t width) 
     return g->axis || rounds > FEW ? 0 : rounds;
 }
 
-/* The text that ends a loop over items (vertices, list members) and elements. */
 static const char *const end_elements = "});\n";
 static void begin_elements(const work *w, const vpps_segment *g) {
     const uint32_t v = vpps_step_of(w, g, 0)->value, width = vpps_segment_width(&w->s, v);

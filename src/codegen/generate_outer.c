@@ -45,7 +45,6 @@ uint32_t vpps_outer_blocks(const work *w, uint32_t outer) {
     return ((length + VPPS_OUTER_COLUMNS - 1) / VPPS_OUTER_COLUMNS + parts - 1) / parts;
 }
 
-/* Returns an operand of the cell's OUTER steps (gradients of parameters) that reads value v; NULL: no step reads v. */
 static const vpps_operand *operand_of(const vpps_compiled_cell *c, uint32_t v) {
     const vpps_program *p = &c->programs[c->n_stages];
     uint32_t i = 0;

@@ -55,7 +55,6 @@ static inline uint32_t vpps_outer_task(const vpps_kernel_plan *p, uint32_t cell)
 /* Returns the number of the task that moves backward's weights from shared memory to registers. */
 static inline uint32_t vpps_weights_task(const vpps_kernel_plan *p) { return vpps_outer_task(p, p->n_cells); }
 
-/* Returns the bytes of dynamic shared memory of a CTA. */
 static inline uint32_t vpps_kernel_shared_bytes(const vpps_kernel_plan *p) {
     return 4 * (p->residents.shared_words + p->tile_words + p->script_words + p->staged_words);
 }

@@ -7,7 +7,6 @@
 
 static vpps_nvrtc library;
 
-/* Returns the major version of a loaded NVRTC; 0: unknown. */
 static int major_of(void *handle) {
     int (*version)(int *, int *);
     int major, minor;

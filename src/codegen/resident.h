@@ -62,7 +62,6 @@ typedef struct vpps_residents {
     uint32_t wide_words;
 } vpps_residents;
 
-/* Rounds a number of words up to a multiple of four. */
 static inline uint32_t vpps_quads_up(uint32_t words) { return (words + 3) / 4 * 4; }
 
 /* Returns the words of shared memory for one result row's partial sums, one per warp. The sums of a row are adjacent, so that a thread

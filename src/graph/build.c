@@ -114,7 +114,6 @@ static inline bool is_seen(const vpps_graph *g, vpps_node x, seen_node *seen) {
     return false;
 }
 
-/* Checks an op's arguments and sets *s to the result's shape. False: an argument is missing or does not fit. */
 static bool take_arguments(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args) {
     const vpps_op_row *row = &vpps_ops[s->op];
     if (!g) return vpps_fail(VPPS_ARGUMENT, "%s: g is NULL", row->name), false;

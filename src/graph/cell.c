@@ -163,7 +163,6 @@ vpps_status vpps_add_scattered(vpps_graph *g, vpps_node x) {
     return add_output(g, "scatter", x, &c->scattered, &c->n_scattered);
 }
 
-/* Fails if the recorded cell has a condition: its outputs also need values for vertices where the condition does not hold. */
 static vpps_status need_no_condition(vpps_graph *g, const char *what) {
     if (!g->recording->condition.there) return VPPS_OK;
     return VPPS_GRAPH_STATUS(g, VPPS_STATE, "%s: cell %s has a condition; expected vpps_scatter_else", what,
@@ -224,7 +223,6 @@ static uint32_t count_numbers(const vpps_cell_data *c) {
     return n + dropout;
 }
 
-/* Checks that the recorded cell has no more inputs, outputs and so on than a compiled cell may have. */
 static vpps_status check_limits(const vpps_cell_data *c) {
     uint32_t lookups = 0;
     for (uint32_t t = 0; t < c->n_nodes; t++) lookups += op_of(c, t) == VPPS_OP_LOOKUP;
@@ -298,7 +296,6 @@ void vpps_free_cells(vpps_model *model) {
 
 /* ---------------------------------------------------------------- vertices */
 
-/* Returns the node that a vertex reads as input number `input` of its cell. The input reads one node, not a list. */
 static vpps_node input_node(const vpps_cell_data *c, const uint32_t *record, uint32_t input) {
     uint32_t at = 0;
     for (uint32_t i = 0; i < input; i++) at += !c->inputs[i].axis;
@@ -320,7 +317,7 @@ static inline vpps_node offered_node(const vpps_graph *g, vpps_vertex v, const v
     return input_node(vpps_cell_of(g, d->cell), g->words + d->at, offer->output & ~VPPS_CELL_INPUT);
 }
 
-/* Returns the node that is output k of a vertex without a cell (source), or fails. Not inlined, so that its callers need no stack frame. */
+/* Returns node k of v if v is a source (a vertex of existing nodes); else fails. Not inlined: callers need no frame. */
 static __attribute__((noinline)) vpps_node find_output(vpps_graph *g, const char *what, vpps_vertex v, uint32_t k,
                                                        bool pushed) {
     if (v >= g->n_vertices)
@@ -467,7 +464,7 @@ static bool repeats_lists(const vpps_graph *g, const vpps_cell_data *c, const ui
  * the end of what was written. NULL: the graph has failed. */
 static __attribute__((noinline)) uint32_t *take_lists(vpps_graph *g, const vpps_cell_data *c, const uint32_t *members,
                                                       const vpps_application *a, uint32_t *position, uint32_t *to) {
-    uint32_t first[VPPS_AXES] = {0}; /* for each list input: number of children that preceding lists read */
+    uint32_t first[VPPS_AXES] = {0}; /* [d]: where list input d - 1 begins among all list inputs' children */
     const uint32_t n_children = list_children(c, a);
     const bool repeats = repeats_lists(g, c, members, a);
     if (!repeats && n_children) memcpy(to, a->children + c->list_first, n_children * sizeof *to);
@@ -564,7 +561,6 @@ bool vpps_take_application(vpps_graph *g, const char *call, const vpps_applicati
     return status == VPPS_OK;
 }
 
-/* Checks that no array of an application (vertex being made) is NULL if its count is greater than 0. */
 static bool has_arrays(vpps_graph *g, const vpps_cell_data *c, const vpps_application *a) {
     const char *missing = a->n_children && !a->children       ? "children"
                           : a->n_pulls && !a->pulls           ? "pulls"

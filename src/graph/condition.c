@@ -80,7 +80,6 @@ static vpps_vertex fail(vpps_graph *g, vpps_status status, const char *message) 
     return vpps_graph_fail(g, status, "%s", message);
 }
 
-/* Returns the cell of an application (vertex being made), if the cell has a condition; else the graph fails, and the result is NULL. */
 static const vpps_cell_data *conditional(vpps_graph *g, const char *what, const vpps_application *a) {
     if (g->status != VPPS_OK) return NULL;
     if (a->cell < g->model->n_cells && vpps_cell_of(g, a->cell)->condition.there) return vpps_cell_of(g, a->cell);

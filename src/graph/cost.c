@@ -18,7 +18,6 @@ typedef struct count {
     vpps_cost cost;
 } count;
 
-/* An op with n operands, to be counted. An operand is one value, or all members of a list input. */
 typedef struct op_view {
     const vpps_signature *s;
     const vpps_param *matrices; /* the matrices of an affine op */
@@ -113,10 +112,9 @@ static bool count_node(count *c, uint32_t r) {
     return true;
 }
 
-/* A vertex to be counted: an applied cell with its arguments. */
 typedef struct vertex_view {
     const vpps_cell_data *cell;
-    const uint32_t *members; /* for each list input: number of nodes that it reads in this vertex */
+    const uint32_t *members; /* for each list input (of any number of nodes): how many nodes it reads at this vertex */
 } vertex_view;
 
 static uint32_t axis_of(const vpps_cell_data *c, uint32_t a) {

@@ -113,8 +113,8 @@ typedef struct vpps_cell_input {
     uint32_t child, output; /* input from a child vertex: number of the child, and number of the child's output */
     /* true: the caller gives the input when it applies the cell, as number `child` of such inputs; false: a child vertex gives the input */
     bool pulled;
-    /* 0: the input is one value; else 1 + number of the list that it reads. For a list of children, `child` is the list's first child
-     * (known when recording ends). */
+    /* 0: the input reads one value. Else it reads a value of each node in the vertex's list number axis - 1; in a
+     * list of children, `child` is the number of the first, set when the cell is complete (vpps_cell_end). */
     uint8_t axis;
 } vpps_cell_input;
 
@@ -138,7 +138,7 @@ typedef struct vpps_cell_data {
     vpps_param *matrices;
     uint32_t n_signatures;
     vpps_op_node *nodes;
-    /* for each node: its axis (0: one value for the vertex; l + 1: a value for each member of list input l) */
+    /* for each node of the cell: 0: a vertex computes it once; l + 1: once for each node that list input l reads */
     uint8_t *axis;
     /* for each node: whether its op takes all members of a list at once, as softmax of a list of scalars, weighted_sum and concat do */
     uint8_t *over_list;
@@ -163,10 +163,10 @@ typedef struct vpps_cell_data {
     uint32_t *index_limits;
     uint32_t n_own; /* number of single inputs (not list inputs); set when recording ends */
     uint32_t n_nodes, n_args, n_inputs, n_scattered, n_pushed, n_outputs, n_pulls, n_pull_lists, n_indices;
-    uint32_t n_of_axis[VPPS_AXES]; /* for each axis (0: vertex; l + 1: list input l): number of the cell's nodes */
+    uint32_t n_of_axis[VPPS_AXES]; /* number of nodes computed once per vertex [0], or per node of list l [l + 1] */
     uint32_t min_children; /* 1 + the largest number of a child vertex that the cell reads by number (vpps_gather) */
     uint32_t n_lists;    /* number of lists; the members of a list are child vertices, or nodes that the caller gives */
-    uint32_t list_first; /* number of the first child vertex that a list input reads */
+    uint32_t list_first; /* number of the first of a vertex's children that list inputs (of any length) read */
     bool list_first_given;
     /* For each list (from index 1): whether its members are child vertices; their least and their greatest number (most 0: any number). */
     bool gathered[VPPS_AXES];
@@ -329,7 +329,6 @@ bool vpps_is_pulled_index(const vpps_graph *g, uint32_t value, uint32_t *number)
 
 static inline uint32_t vpps_words(const vpps_signature *s) { return s->rows * s->cols; }
 
-/* Returns the random key of a batch for dropout. */
 static inline uint64_t vpps_dropout_key(uint64_t seed, uint64_t batch) {
     return vpps_mix64(seed ^ vpps_mix64(batch + 0x9e3779b97f4a7c15u));
 }

@@ -60,7 +60,6 @@ static bool check_arrays(vpps_graph *g, const vpps_applications *a, const vpps_c
     return true;
 }
 
-/* Returns the children of vertex i in one array; NULL: out of memory. */
 static const vpps_vertex *take_children(const vpps_applications *a, const vpps_cell_data *c, uint32_t i, row *r,
                                         uint32_t *n) {
     const vpps_vertex *numbered = a->n_children ? a->children + (size_t)i * a->n_children : NULL;

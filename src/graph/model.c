@@ -34,7 +34,6 @@ static float random_normal(uint64_t *state) {
     return (float)(sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v));
 }
 
-/* Returns the value of the next element under an initialiser: random, or constant. */
 static float next_value(const vpps_parameter_data *p, const vpps_init *init, float bound, uint64_t *random) {
     switch (init->kind) {
     case VPPS_INIT_GLOROT: return p->kind == VPPS_VECTOR ? 0.0f : bound * (2.0f * vpps_random_unit(random) - 1.0f);
@@ -94,7 +93,6 @@ vpps_status vpps_need_states(vpps_model *model, uint32_t states, bool shared_out
     return VPPS_OK;
 }
 
-/* Returns the parameter with this name; VPPS_NO_PARAM: there is none. Sets no error message. */
 static vpps_param find_name(const vpps_model *model, const char *name) {
     for (size_t i = 0; i < model->n_params; i++)
         if (!strcmp(model->params[i].name, name)) return (vpps_param)i;

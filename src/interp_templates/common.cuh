@@ -204,7 +204,6 @@ __device__ __forceinline__ void vpps_copy_quad(float *to, const float *from, boo
                  : "memory");
 }
 __device__ __forceinline__ void vpps_wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
-/* Ends a group of asynchronous copies. */
 __device__ __forceinline__ void vpps_close_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 /* Waits for all groups of copies except the last one. */
 __device__ __forceinline__ void vpps_wait_for_copies_before() { asm volatile("cp.async.wait_group 1;" ::: "memory"); }

@@ -60,9 +60,9 @@ template <class MATRIX, unsigned ROWS, unsigned COLUMNS, unsigned RUN, unsigned 
         return row * MATRIX::ROW_WORDS + column * MATRIX::WORDS;
     }
 
-    /* Calls body(i, at, there, column) for each run of RUN adjacent elements of a row that the thread loads. i: number of the run's
-     * first word; at: that word's address; column: its column. A run that ends after the row repeats the row's last element, which
-     * zeros multiply. there: false if the whole run is padding; `at` is then the address of any element of the matrix. */
+    /* Calls body(i, at, there, column) for each run: RUN adjacent elements of a row that the thread loads. i: number
+     * of the first among the thread's words; at: its address; column: its column. After the row's end the last
+     * element repeats, to be multiplied with zeros. there: false if all is padding; `at` is then any valid address. */
     template <class BODY> __device__ __forceinline__ void each_run(const BODY &body) const {
 #pragma unroll
         for (unsigned i = 0; i < ROWS * COLUMNS; i += RUN) {

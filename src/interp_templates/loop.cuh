@@ -84,7 +84,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
     vpps_kernel_task t = vpps_load_task(first);
     for (;;) {
         switch (t.kind) {
-            /* no wait here: the function of a stage waits for the task's barrier itself */
+            /* the function of a stage (part of a cell) calls vpps_await itself, after it has computed addresses */
             VPPS_STAGE_CASES(a, w, vpps_dynamic, t)
         default:
             vpps_await(a, t);

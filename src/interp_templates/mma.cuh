@@ -187,8 +187,9 @@ VPPS_PART vpps_quad vpps_four_weights(const vpps_arguments &a, const vpps_weight
     return q;
 }
 
-/* Transposes 32 columns of 16 vectors for mma: a column becomes an operand's row of 16 elements. Lane l has columns 4 (l / 4) to 4
- * (l / 4) + 3 of vector 4 (l % 4) + k in q[k]. The first two of these columns go to `left`, the last two to `right`. */
+/* Makes two operands of mma, `left` and `right`, from 16 vectors of 32 elements. An operand's row is one element of
+ * all vectors. Lane l gives in q[k] elements 4 (l / 4) to 4 (l / 4) + 3 of vector 4 (l % 4) + k; of these, x and y
+ * become rows l / 4 and l / 4 + 8 of `left`, z and w of `right`. */
 template <bool IN_PARTS> VPPS_PART void vpps_turn_quads(const vpps_quad (&q)[4], vpps_words &left, vpps_words &right) {
     vpps_put_words<IN_PARTS>(left, 0, 2, vpps_quad{q[0].x, q[1].x, q[2].x, q[3].x});
     vpps_put_words<IN_PARTS>(left, 1, 3, vpps_quad{q[0].y, q[1].y, q[2].y, q[3].y});

@@ -576,11 +576,11 @@ template <class VALUE, unsigned FIRST, unsigned SLOTS, unsigned... GRADIENTS> st
     }
 };
 
-/* vpps_row_tiles: a list of tiles (eight rows of dy each). vpps_strips_alike: strips that multiply these tiles with different vectors x, so
- * that one loop computes them all. */
+/* A list of tiles. A tile: eight rows of the vectors dy of matrices' gradients dy x^T, which mma computes at once. */
 template <class TILE, class... OTHERS> struct vpps_row_tiles {
     static constexpr unsigned HEIGHT = TILE::V::LENGTH; /* of any of the matrices: all have few rows, or none has */
 };
+/* Strips (gradients dy x^T, each for another x) that have the same rows dy (TILES); one loop computes them all. */
 template <class TILES, class STRIP, class... OTHERS> struct vpps_strips_alike;
 template <class... TILES, class STRIP, class... OTHERS>
 struct vpps_strips_alike<vpps_row_tiles<TILES...>, STRIP, OTHERS...> {

@@ -261,12 +261,13 @@ __device__ __forceinline__ void vpps_update_elements(const vpps_task_header &h, 
     }
 }
 
-/* Four adjacent elements of a matrix that a thread updates: their place (VPPS_NONE: none), gradients, parameters and states. */
 enum {
     VPPS_MOST_QUADS = 8 - 2 * VPPS_STATES,
     VPPS_ROOM_FOR_QUADS = VPPS_MOST_QUADS * 256 / VPPS_THREADS,
     VPPS_QUADS_AT_ONCE = VPPS_ROOM_FOR_QUADS < VPPS_MOST_QUADS ? VPPS_ROOM_FOR_QUADS : VPPS_MOST_QUADS
 };
+/* Four adjacent elements of a matrix: place among all matrices' elements (VPPS_NONE: none), gradients, values,
+ * states. */
 struct vpps_quads {
     unsigned at;
     vpps_quad g, w, s0, s1;
@@ -343,9 +344,10 @@ __device__ __forceinline__ void vpps_update_others(const vpps_arguments &a, cons
     }
 }
 
-/* Runs a script's last tasks: NORM, if there is one, then UPDATE. `norm` is the first of these tasks, `update` the task after `norm`. A
- * thread's first elements stay in registers from NORM to UPDATE. NORM processes them last and loads their parameters and states, too, so
- * that these loads are in flight while the CTA waits for the other CTAs' norms. */
+/* Runs a batch's last tasks: NORM (optional), which adds up the squares of all gradients, then UPDATE, which changes
+ * the parameters. A thread's first gradients stay in registers from NORM to UPDATE: NORM takes them last and loads
+ * their parameters and states, too, so that these loads are in flight while the CTA waits for other CTAs' sums.
+ * `norm`: the first of the tasks; `update`: the task after `norm`. */
 __device__ __forceinline__ void vpps_step(const vpps_arguments &a, const vpps_kernel_task &norm,
                                           const vpps_kernel_task &update) {
     const unsigned group = VPPS_QUADS_AT_ONCE * VPPS_THREADS;

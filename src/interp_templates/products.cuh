@@ -389,7 +389,7 @@ struct vpps_pass {
         }
     }
 
-    /* Loads the columns of the next items before the present items' sums are added. */
+    /* Loads the next ITEMS vertices' (or list nodes') vectors before the present ones' products are added up. */
     template <unsigned ITEMS, class... OPERANDS>
     __device__ __forceinline__ void run_ahead(const OPERANDS &...operands) const {
         vpps_columns_of_all<ITEMS, OPERANDS...> columns;
@@ -653,6 +653,6 @@ template <unsigned CHUNK, class BODY> __device__ __forceinline__ void vpps_chunk
 template <unsigned AT, unsigned ITEM_WORDS>
 __device__ __forceinline__ float vpps_product_sum(const float *part, unsigned item, unsigned e) {
     if constexpr (VPPS_WIDE_WORDS > 0)
-        return part[item * ITEM_WORDS + AT + e]; /* wide products (tiles.cuh) store totals, not one sum per warp */
+        return part[item * ITEM_WORDS + AT + e]; /* weights from memory: tiles.cuh stores totals, not a sum per warp */
     return vpps_sum_of_warps<VPPS_WARPS>(part + item * ITEM_WORDS + e * VPPS_SUM_WORDS + AT);
 }

@@ -15,7 +15,8 @@ typedef struct vpps_simt_thread {
 /* Operations that all lanes of a warp's mask execute together. */
 typedef enum vpps_simt_collective { VPPS_SIMT_SHUFFLE, VPPS_SIMT_BALLOT, VPPS_SIMT_SYNCWARP } vpps_simt_collective;
 
-/* The scheduler's functions. Only during calls of these functions can another thread run. `line`: number of a line in the kernel's text. */
+/* Functions of the simulator that runs CUDA threads on a CPU, switching only in these; line: one of the kernel's
+ * text. */
 typedef struct vpps_simt_hooks {
     void (*barrier)(vpps_simt_thread *self, unsigned line);
     void (*sleep)(vpps_simt_thread *self, unsigned line);
@@ -35,7 +36,7 @@ typedef struct vpps_simt_port {
     vpps_simt_hooks hooks;
 } vpps_simt_port;
 
-/* The one symbol that the library exports. */
+/* The type of the only symbol that a kernel exports when it is compiled to a library for the CPU. */
 typedef struct vpps_simt_library {
     vpps_simt_port *port;
     char *shared, *shared_end; /* range of the static __shared__ variables, which belong to the running CTA */

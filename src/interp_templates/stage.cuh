@@ -197,9 +197,9 @@ __device__ __forceinline__ float vpps_add_pairs(float sum, const float *pool, co
     return sum;
 }
 
-/* Sums the gradient of a vertex's output: one term from each vertex that reads the output. lists[at] to lists[end - 1] say where the terms
- * begin. Most vertices have at most two terms, so lists[at] and lists[at + 1] are always read, early. If the list is shorter, these are
- * unrelated words of the script, which are not used. */
+/* Sums the gradient of a vertex's output: one term from each vertex that reads the output. Words of the batch's
+ * program, lists[at] to lists[end - 1], say where the terms begin. Most vertices have at most two terms, so
+ * lists[at] and lists[at + 1] are always read, early; words after the list's end are not used. */
 struct vpps_gradient {
     unsigned at, end, first, second;
     float sum, next;
