@@ -373,10 +373,9 @@ typedef struct vpps_options {
      * is too small. */
     uint32_t slices;
     /* Batching policy: which vertices run together if cells form a recurrence. "depth": those of one cell and depth.
-     * Others run one cell's ready vertices at a time: "share": of the cell with the largest ready fraction of all
-     * its remaining vertices; "ratio": of those that wait for none of the same cell; "fsm": as learned on the first
-     * batch in about a second (`vpps policy`). "auto": trained batches try all. NULL: "share" on a CPU, "depth" on a
-     * GPU. */
+     * Others run one cell's ready vertices at a time. "share": the cell with the largest ready fraction of its
+     * remaining vertices; "ratio": of its vertices that wait for none of that cell; "fsm": as learned on the first
+     * batch in about a second. "auto": trained batches try all. NULL: "share" on a CPU, "depth" on a GPU. */
     const char *policy;
     /* Memory for the parameters and one batch. 0: as much as 32-bit word offsets reach. Memory is touched only when used. */
     uint64_t pool_bytes;
