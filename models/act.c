@@ -97,7 +97,7 @@ static vpps_vertex read_word(const act_net *n, vpps_graph *g, uint32_t word, con
     const vpps_node first[VALUES] = {
         [LEFT] = b->one, [STATE] = state, [MEAN] = b->zeros, [REST] = b->one, [COST] = cost};
     vpps_vertex at = vpps_source(g, VALUES, first);
-    /* part 0: the word's first turn (step), which reads the word; 1: the turns between; 2: the last permitted turn */
+    /* part 0: the first turn (reading of the word); 1: all turns between; 2: the last permitted turn */
     for (uint32_t part = 0; part < 3; part++) {
         const uint32_t turns = part == 1 ? (limit > 2 ? limit - 2 : 0) : part == 0 || limit > 1;
         const bool ends = part == 2 || limit == 1;

@@ -17,7 +17,7 @@ typedef struct contribution {
     uint32_t at, share_words;
     /* gradient of list member i = scalar at offset at + i * stride times vertex p's vector at of + p * of_stride */
     uint32_t of, of_stride;
-    uint32_t *next_run; /* address for the next vpps_pair_run in the script; NULL: terms are written singly */
+    uint32_t *next_run; /* index in the batch's program for the next vpps_pair_run; NULL: terms are written singly */
 } contribution;
 
 /* Returns whether many vertices read the same lists of nodes: n_reads counts a common list for each of its vertices,

@@ -52,7 +52,7 @@ typedef struct vpps_contributions {
     const uint32_t *runs;
     const vpps_block_uses *blocks;
     uint32_t n_entries;
-    uint32_t run_words; /* words in the script for all runs: terms scalar * vector of gradients, at equal distances */
+    uint32_t run_words; /* words of the batch's program for runs: gradient terms scalar * vector, at equal distances */
 } vpps_contributions;
 
 /* Counts each output gradient's terms (one per reading vertex), finds table rows with gradients. False: no memory. */

@@ -50,7 +50,7 @@ typedef struct vpps_read_type {
     const vpps_compiled_cell *base;
     uint32_t n_lists;
     uint32_t index;        /* index of the vertex type in vpps_history.types */
-    vpps_type_guess guess; /* from the latest batch: the cell's recurrence, the outputs that depend on parameters */
+    vpps_type_guess guess; /* in the latest batch: the cell's recurrence, outputs that depend on trained parameters */
     uint32_t first_input;  /* number of inputs of all preceding vertex types */
     uint64_t trains;       /* the outputs, as bits, that depend on a parameter that is not frozen */
     uint64_t frozen;       /* hash of which parameters of the vertex type are frozen */

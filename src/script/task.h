@@ -57,7 +57,7 @@ typedef struct vpps_entry_sums {
     const uint32_t *entries, *starts, *offsets;
 } vpps_entry_sums;
 
-/* A block of vertices (vertices of one cell that one group of virtual processors runs), with pointers to its arrays in the script. */
+/* A block (the vertices of one cell that one group of threads or CTAs runs), with its arrays in the batch's program. */
 typedef struct vpps_block_view {
     const vpps_block *block;
     const vpps_compiled_cell *cell;
@@ -77,7 +77,7 @@ typedef struct vpps_block_view {
      * pairs[k] of the first such term of vertex v's output k; NULL: no pairs. */
     const uint32_t *pair_starts[VPPS_CELL_MOST];
     const uint32_t *pairs[VPPS_CELL_MOST];
-    const uint32_t *runs; /* the script, in which an element of `pairs` addresses a run of pairs; NULL: no runs */
+    const uint32_t *runs; /* the batch's program, in which `pairs` has the addresses of runs of pairs; NULL: no runs */
     uint64_t end; /* index in the batch's program after all arrays of the block; a truncated program is shorter */
 } vpps_block_view;
 
@@ -152,19 +152,19 @@ static inline const vpps_table *vpps_table_at(const uint32_t *script, uint32_t i
     return (const vpps_table *)(const void *)(script + vpps_task_header_of(script)->tables) + i;
 }
 
-/* Returns the list at `address` of a task that adds up gradients of table entries (ENTRIES). The list must be inside the script. */
+/* Returns the list of a task that adds up gradients of table entries (ENTRIES). It must lie in the batch's program. */
 static inline vpps_entry_sums vpps_sums_at(const uint32_t *script, uint32_t address) {
     const uint32_t n = script[address], *entries = script + address + 1;
     return (vpps_entry_sums){n, entries, entries + n, entries + 2 * (size_t)n + 1};
 }
 
-/* Returns whether the list at `address`, of a task that adds up gradients of table entries (ENTRIES), is inside the script. */
+/* Returns whether the list of a task that adds up gradients of table entries (ENTRIES) lies in the batch's program. */
 static inline bool vpps_sums_inside(const uint32_t *script, uint64_t words, uint32_t address) {
     const uint64_t last = address < words ? address + (uint64_t)1 + 2 * (uint64_t)script[address] : words;
     return last < words && script[last] <= words - 1 - last;
 }
 
-/* Sets *out to pointers to a vertex block's arrays. Reads no word beyond the script's end; an array that ends beyond it gets NULL. */
+/* Sets *out to the arrays of a block of vertices. Arrays that end beyond the end of the batch's program get NULL. */
 void vpps_view_block(const uint32_t *script, const vpps_block *block, const vpps_compiled_cell *cell,
                      vpps_block_view *out);
 

@@ -155,7 +155,7 @@ typedef struct vpps_checker {
     bool training;
     uint32_t n_vps, n_groups, group_size;
 
-    /* result of the check: OK, or a status whose message says why the script is refused */
+    /* result of the check: OK, or a status whose message says why the batch's program is refused */
     vpps_status status;
     char reason[384];
     bool running; /* true: a task is being executed, so that an error message names the task */
@@ -191,7 +191,7 @@ typedef struct vpps_checker {
     uint32_t *table_tensors;
     bool *touched; /* for each parameter: whether tasks of the kind OUTER compute its gradient */
 
-    /* the abstract machine that executes the script: a stream of tasks for each group of processors */
+    /* the abstract machine that executes the batch's program: a stream of tasks for each group of processors */
     vpps_stream *streams;
     bool goes_on; /* whether the host has ended the pause between forward and backward */
     /* [g * n_groups + h]: how many tasks of group h (CTAs or threads) barriers order before group g's next task */
@@ -228,7 +228,7 @@ typedef struct vpps_checker {
 
 /* Refuses the script (the batch's program that is checked) with this message; keeps an earlier error. */
 void vpps_check_record(vpps_checker *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Refuses the script; has the value false, so that a checking function may `return VPPS_REFUSE(...)`. */
+/* Refuses the batch's program; has the value false, so that a checking function may `return VPPS_REFUSE(...)`. */
 #define VPPS_REFUSE(...) (vpps_check_record(__VA_ARGS__), false)
 /* Returns zeroed memory that lives as long as the checker; NULL: out of memory, and c->status is MEMORY. */
 void *vpps_check_zeros(vpps_checker *c, uint64_t n, size_t bytes);
@@ -285,7 +285,7 @@ bool vpps_check_tables(vpps_checker *c);
 
 /* ---- blocks.c */
 
-/* Refuses the script with a message that names vertex p of a block; returns false. */
+/* Refuses the batch's program with a message that names vertex p of a block (vertices of one cell); returns false. */
 bool vpps_refuse_vertex(vpps_checker *c, const vpps_checked_block *b, uint32_t p, const char *what);
 bool vpps_check_blocks(vpps_checker *c);
 /* Returns where in the pool (the batch's memory) an output lies. `output`: a number from vpps_check_output. */
@@ -342,5 +342,5 @@ bool vpps_check_norm(vpps_checker *c);
 bool vpps_check_update(vpps_checker *c);
 /* checks that each output that the request asks for lies at the offset where the host reads it */
 bool vpps_check_outputs(vpps_checker *c);
-/* checks, after the script's last task, that no group of processors has left out any work */
+/* checks, after the batch's last task, that no group of threads or CTAs has left out any work */
 bool vpps_check_end(vpps_checker *c);

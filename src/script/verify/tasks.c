@@ -108,7 +108,8 @@ static bool read_pairs(vpps_checker *c, const vpps_checked_block *b, uint32_t k,
     return true;
 }
 
-/* Checks a step that sums up an output's gradient: the script must list each term, one for each vertex that reads the output, just once. */
+/* Checks a step that sums up an output's gradient: each term (one per vertex that reads the output) occurs just
+ * once. */
 static bool read_gradient(vpps_checker *c, const share *s, const vpps_program_step *gradient) {
     const vpps_checked_block *b = s->b;
     const uint32_t k = gradient->output, *starts = b->view.gradient_starts[k], *list = b->view.gradients[k];

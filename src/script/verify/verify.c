@@ -81,7 +81,7 @@ static bool check_header(vpps_checker *c) {
 
 /* ---------------------------------------------------------------- streams of tasks */
 
-/* Returns the next task of the group of virtual processors; NULL: the script ends before the task does, and is refused. */
+/* Returns the next task of the current group of threads or CTAs; NULL: the batch's program ends inside it: refused. */
 static const vpps_task *fetch(vpps_checker *c, const vpps_stream *s) {
     c->at = s->at;
     if (s->end - s->at < VPPS_TASK_WORDS) {
