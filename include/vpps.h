@@ -133,9 +133,8 @@ VPPS_API vpps_status vpps_graph_status(const vpps_graph *g);
  * entry number `index` of a lookup table; in a cell, `index` may be a result of vpps_pull_index, a number that each vertex is given. */
 VPPS_API vpps_node vpps_input(vpps_graph *g, uint32_t rows, uint32_t cols, const float *data);
 VPPS_API vpps_node vpps_lookup(vpps_graph *g, vpps_param table, uint32_t index);
-/* Makes a node of a vector or matrix parameter; the node's gradient is added to the parameter's. When the graph runs, a
- * matrix is copied, in fp32, for each such node; for a node in a cell (recorded function) at every vertex. vpps_affine
- * multiplies without copying. */
+/* Makes a node of a vector or matrix parameter; the node's gradient is added to the parameter's. Each run of the
+ * graph copies a matrix, in fp32, for each such node (in a cell: for each vertex). vpps_affine copies none. */
 VPPS_API vpps_node vpps_parameter(vpps_graph *g, vpps_param parameter);
 /* Makes a node of equal elements, which has no gradient. A cell's operations on constants alone are evaluated once, by the compiler. */
 VPPS_API vpps_node vpps_constant(vpps_graph *g, uint32_t rows, uint32_t cols, float value);
@@ -607,8 +606,7 @@ VPPS_API vpps_vertex vpps_case(vpps_graph *g, uint32_t n, const vpps_application
  * graph is the same, bit by bit, as one whose vertices and nodes are made by single calls in the order of the arrays. */
 /* A list input of a cell, for n vertices. At each vertex it reads any number of members (child vertices or nodes). */
 typedef struct vpps_members_of {
-    /* n + 1 numbers, from 0, never decreasing: vertex i reads number first[i] to first[i + 1] - 1 of the members */
-    const uint32_t *first;
+    const uint32_t *first; /* n + 1 numbers, 0 first, in order: vertex i reads members first[i] to first[i + 1] - 1 */
     const vpps_vertex *children; /* children of vertex 0, then of vertex 1, ...; NULL: a list of nodes (pull_lists) */
 } vpps_members_of;
 /* The arguments of n vertices of one cell. An array is NULL if the cell asks for none of its kind. */
@@ -623,8 +621,8 @@ typedef struct vpps_applications {
     uint32_t n_lists;
     const vpps_members_of *lists; /* for each list input of the cell: its members (children or nodes) at all vertices */
     uint32_t n_pull_lists;
-    /* For each vpps_pull_list call of the cell: an array of nodes, one for each member of the list; first the members of vertex 0, then
-     * those of vertex 1, and so on. */
+    /* For each vpps_pull_list call of the cell: an array of the lists' nodes: those of vertex 0, vertex 1, and so
+     * on. */
     const vpps_node *const *pull_lists;
 } vpps_applications;
 #define VPPS_APPLICATIONS(...) (&(vpps_applications){.size = sizeof(vpps_applications), __VA_ARGS__})
@@ -805,8 +803,7 @@ typedef struct vpps_array vpps_array;
 /* Allocates an array of n floats in the memory of the handle's GPU, and gives its address there. It may outlive the handle. Fails with
  * ARGUMENT (the device cpu), MEMORY, DEVICE. */
 VPPS_API vpps_status vpps_array_create(vpps_array **out, vpps_handle *h, uint64_t n, float **address);
-/* Frees the array when the work on it that is queued on streams has ended. Any thread may call this. NULL is
- * allowed. */
+/* Frees the array after the work on it that is queued on streams. Any thread may call this. NULL is allowed. */
 VPPS_API void vpps_array_destroy(vpps_array *array);
 
 /* ---------------------------------------------------------------- processes

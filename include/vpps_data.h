@@ -122,8 +122,7 @@ typedef struct vpps_spellings vpps_spellings;
 /* Splits all words that the vocabulary `words` has now into characters. Fails with MEMORY. */
 VPPS_API vpps_status vpps_spellings_create(vpps_spellings **out, const vpps_vocab *words);
 VPPS_API void vpps_spellings_destroy(vpps_spellings *s);
-/* Returns the ids (in the vocabulary of characters) of a word's *n characters, in order, as an array that lives as long as s;
- * NULL and 0 for an unknown word. */
+/* Returns ids of a word's *n characters, in order, as an array that lives as long as s; unknown word: NULL, 0. */
 VPPS_API const uint32_t *vpps_spellings_word(const vpps_spellings *s, uint32_t word, uint32_t *n);
 /* Returns the vocabulary of characters, whose ids follow the characters' first occurrences. */
 VPPS_API const vpps_vocab *vpps_spellings_vocab(const vpps_spellings *s);
@@ -213,9 +212,8 @@ typedef struct vpps_columns {
     /* Whether a line that begins with '#' is a comment if it has another number of columns than the other lines, or no valid ID. */
     bool comments;
     /* Whether the text is CoNLL-U. Comments and lines of multiword tokens (ID 3-4) and of empty nodes (5.1) are left
-     * out. Columns: ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC, or those that the first line names, as "#
-     * global.columns = ID FORM UPOS" (CoNLL-U Plus). They end at tabs or, if the first line with columns has none,
-     * at white space. */
+     * out. Columns: ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC, or as line 1 says: "# global.columns = ID
+     * FORM UPOS" (CoNLL-U Plus). They end at tabs or, if the first line with columns has none, at white space. */
     bool conllu;
     const char *word_name, *tag_name; /* with conllu: a column's name, instead of its number; NULL: none */
 } vpps_columns;
@@ -245,8 +243,7 @@ VPPS_API vpps_status vpps_sentences_read_dependencies_text(vpps_sentences *s, co
 
 /* Options of plain text: a sentence a line, words separated by any amount of white space. */
 typedef struct vpps_lines {
-    /* The end word, e.g. "<eos>", is appended to every sentence that does not end with it; elsewhere in a line the same word becomes
-     * "<unk>". NULL: none. */
+    /* A word ("<eos>") to append to sentences that do not end with it; elsewhere it becomes "<unk>". NULL: none. */
     const char *end_word;
     bool keep_empty; /* whether a line without words is a sentence (of 0 words, or the end word), not skipped */
 } vpps_lines;
@@ -320,8 +317,7 @@ VPPS_API void vpps_lattices_destroy(vpps_lattices *l);
 VPPS_API uint32_t vpps_lattices_size(const vpps_lattices *l);
 /* Returns lattice i, whose arrays are valid until the lattices grow; all zero if i is out of range. */
 VPPS_API vpps_lattice vpps_lattices_get(const vpps_lattices *l, uint32_t i);
-/* Returns the line of the text, from 1, in which lattice i begins; for a lattice built from a sentence, the sentence's line. Returns
- * 0 for a generated lattice, or if i is out of range. */
+/* Returns the line (from 1) of lattice i, or of the sentence it was built from; 0: generated, or i out of range. */
 VPPS_API uint32_t vpps_lattices_line(const vpps_lattices *l, uint32_t i);
 /* Return 1 + the largest id of a tag, of a character, and of a word: the entries that a table of embeddings needs. 0: no ids. */
 VPPS_API uint32_t vpps_lattices_tags(const vpps_lattices *l);
@@ -384,8 +380,7 @@ VPPS_API const vpps_vocab *vpps_constituents_labels(const vpps_constituents *c);
 
 /* Returns whether the labels look like the Penn Treebank's: NP and VP occur, with function tags or without. */
 VPPS_API bool vpps_constituents_look_penn(const vpps_constituents *c);
-/* Removes the function tags from the labels of all trees in c (NP-SBJ becomes NP), and numbers the labels anew. Fails with MEMORY, and then
- * leaves the trees unchanged. */
+/* Removes function tags from c's labels (NP-SBJ becomes NP); renumbers labels. Fails with MEMORY, changing nothing. */
 VPPS_API vpps_status vpps_constituents_cut(vpps_constituents *c);
 
 /* Append trees in the bracket format of the Penn Treebank:
@@ -417,16 +412,14 @@ typedef struct vpps_f1 vpps_f1;
 typedef struct vpps_f1_counts {
     uint64_t gold, predicted, correct; /* numbers of chunks: in gold tags, in predicted tags, equal in both */
 } vpps_f1_counts;
-/* Returns whether tags look like tags of chunks (O, B-PER, I-PER), which F1 counts: some tag other than O is a
- * letter of a scheme (BIO, BIOES ...), or such a letter, '-' and a type (PER). Tags of another form are fewer than
- * twice the tags of this form or, if no tag has a type, fewer than half. */
+/* Returns whether tags look like tags of chunks (B-PER, I-PER, O): a tag besides O is a letter of BIO, BIOES ...
+ * with or without a type (PER); other tags are fewer than twice as many as these (half, if none has a type). */
 VPPS_API bool vpps_f1_applies(const vpps_vocab *tags);
 
 /* Creates a counter for the tags that `tags` has now; `tags` must live as long as the counter. Fails with MEMORY. */
 VPPS_API vpps_status vpps_f1_create(vpps_f1 **out, const vpps_vocab *tags);
 VPPS_API void vpps_f1_destroy(vpps_f1 *f);
-/* Counts the chunks of a sentence of n words with the ids of its right and its predicted tags. Fails with ARGUMENT (an id out of range)
- * and then counts nothing. */
+/* Counts chunks in n words' right and predicted tags. Fails with ARGUMENT (an id out of range), counting nothing. */
 VPPS_API vpps_status vpps_f1_add(vpps_f1 *f, uint32_t n, const uint32_t *gold, const uint32_t *predicted);
 VPPS_API uint32_t vpps_f1_types(const vpps_f1 *f);
 /* Returns the name of a type of chunks; types are numbered from 0 in order of their first tag. NULL if `type` is out of range. */
