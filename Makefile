@@ -83,7 +83,7 @@ SH_FILES   := .ci/run $(wildcard tools/*.sh tests/*/*.sh bench/recipes/*.sh)
 
 # ---------------------------------------------------------------- build
 
-.PHONY: all help run setup test quick check check-package check-kernels check-gpu-model gpu-model check-portable sanitize sanitize-address sanitize-thread sanitized-check fuzz mutants valgrind bench bench-all gpu-check gpu-prepare \
+.PHONY: all help run setup test quick check check-long check-package check-kernels check-gpu-model gpu-model check-portable sanitize sanitize-address sanitize-thread sanitized-check fuzz mutants valgrind bench bench-all gpu-check gpu-prepare \
         install uninstall deb format format-check lint clean test-programs fuzz-programs bench-programs FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -233,7 +233,7 @@ run: ## install what is missing, build, train a Tree-LSTM (RUN_ARGS="..." passes
 	$(submake) all
 	$(Q)$(COMMAND) train tree-lstm --hidden 96 --embed 64 $(RUN_ARGS)
 
-test: ## install what is missing, build and run every test
+test: ## install what is missing, build and run the tests, but those that take longest: check-long has them
 	$(Q)tools/setup.sh build test
 	$(submake) check
 
@@ -244,9 +244,10 @@ quick: ## build and run the tests closest to what changed since the last commit,
 # make in the build folder.
 CLI_TESTS  := $(wildcard tests/cli/test_*.sh)
 PACKAGE_SH := tests/build/test_deb.sh tests/build/test_wheel.sh tests/python/test_packages.sh
+PYTHON_SH  := tests/python/test_python.sh
 MAKE_SH    := $(filter-out tests/build/test_gpu_check.sh tests/build/test_bench_% $(PACKAGE_SH),$(filter tests/build/%,$(TEST_SH)))
-BESIDE      = $(TESTS) $(filter-out $(MAKE_SH) $(PACKAGE_SH),$(TEST_SH))
-LONGEST     = tests/build/test_gpu_check.sh tests/cli/test_tasks.sh tests/python/test_python.sh tests/cli/test_processes.sh \
+BESIDE      = $(TESTS) $(filter-out $(MAKE_SH) $(PACKAGE_SH) $(PYTHON_SH),$(TEST_SH))
+LONGEST     = tests/build/test_gpu_check.sh tests/cli/test_tasks.sh tests/cli/test_processes.sh \
               $(addprefix $(BUILD)/tests/,gpu_test_gpu_agreement models_test_networks script_test_refusals) \
               tests/cli/test_options.sh tests/cli/test_cli.sh tests/cli/test_manual.sh tests/cli/test_carry.sh \
               $(addprefix $(BUILD)/tests/,comm_test_share gpu_test_gpu_faults golden_test_golden gpu_test_gpu_cublas io_test_io \
@@ -257,8 +258,27 @@ LONGEST     = tests/build/test_gpu_check.sh tests/cli/test_tasks.sh tests/python
 FIRST       = $(foreach t,$(LONGEST),$(filter $(t),$(BESIDE)))
 ORDERED     = $(FIRST) $(filter-out $(FIRST),$(BESIDE))
 
-check: all test-programs bench-programs ## build and run every test but check-package's; installs nothing
-	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) VPPS=$(COMMAND) tools/run_tests.sh $(ORDERED) -- $(MAKE_SH)
+# More than half of all tests' time. In this order each sixth of them takes about as long as another.
+LONG = $(addprefix $(BUILD)/tests/,gpu_test_gpu_cells gpu_test_gpu_agreement script_test_refusals) tests/cli/test_processes.sh \
+       $(BUILD)/tests/gpu_test_gpu_handle tests/cli/test_export_c.sh \
+       tests/cli/test_pictures.sh tests/build/test_contributing.sh tests/build/test_gpu_check.sh \
+       $(addprefix $(BUILD)/tests/,comm_test_share gpu_test_gpu_faults) tests/codegen/test_kernels.sh \
+       $(addprefix $(BUILD)/tests/,runtime_test_crowd script_test_mutations) tests/examples/test_examples.sh \
+       $(addprefix $(BUILD)/tests/,gpu_test_gpu_queue gpu_test_gpu_cublas runtime_test_steps) \
+       tests/build/test_bench_train.sh $(addprefix $(BUILD)/tests/,graph_test_infinity export_test_export gpu_test_gpu_memory runtime_test_halves) \
+       $(BUILD)/tests/codegen_test_instructions tests/build/test_bench_gpu.sh
+
+# $(call share,TESTS): those of this run's share, VPPS_TEST_PART, as 2/6: every sixth, from the second on; all unless it is set.
+share     = $(if $(VPPS_TEST_PART),$(shell VPPS_TEST_PART=$(VPPS_TEST_PART); . tools/share.sh; i=0; for t in $(1); do ! share $$i || echo $$t; i=$$((i + 1)); done),$(1))
+LONG_HERE := $(call share,$(LONG))
+
+check: all $(filter-out $(LONG),$(TESTS)) ## build and run every test but those of check-long and check-package; installs nothing
+	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) VPPS=$(COMMAND) tools/run_tests.sh $(filter-out $(LONG),$(ORDERED) -- $(MAKE_SH))
+
+check-long: ## the tests that take longest, which make test leaves out: some minutes
+	$(Q)tools/setup.sh build test
+	$(submake) all bench-programs $(filter $(TESTS),$(LONG_HERE))
+	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) VPPS=$(COMMAND) LEFT_OUT='$(filter-out $(LONG_HERE),$(LONG))' env -u VPPS_TEST_PART tools/run_tests.sh $(LONG_HERE)
 
 .PHONY: examples
 examples: ## build and run every example of examples/, each to what it says that it reaches: some minutes
@@ -268,9 +288,13 @@ examples: ## build and run every example of examples/, each to what it says that
 	$(Q)BUILD=$(BUILD) VPPS_EXAMPLES=full tests/python/test_python.sh
 	$(Q)BUILD=$(BUILD) VPPS_EXAMPLES=full tests/python/test_packages.sh
 
-check-package: ## build the Debian package and the wheel for Python, install and use them; Python's types, and its tests of large packages: some minutes
+# The wheel's test compares it with the package that the Python tests have built.
+PACKAGES_HERE := $(call share,$(PACKAGE_SH))
+check-package: ## the tests of the Python package and its types; builds the Debian package and the wheel, installs and uses them: some minutes
 	$(Q)tools/setup.sh build test deb
-	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) VPPS=$(COMMAND) tools/run_tests.sh $(PACKAGE_SH)
+	$(submake) all $(FAKE_CUDA) $(FAKE_NVRTC)
+	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) VPPS=$(COMMAND) LEFT_OUT='$(filter-out $(PACKAGES_HERE),$(PACKAGE_SH))' \
+	    tools/run_tests.sh $(PYTHON_SH) $(filter-out %_wheel.sh,$(PACKAGES_HERE)) -- $(filter %_wheel.sh,$(PACKAGES_HERE))
 
 SANITIZED := WERROR=$(WERROR) CFLAGS="-O1 -g1"
 sanitize: ## every test program under the address and undefined, then the thread sanitizer
@@ -296,29 +320,30 @@ ONE_THREAD      = cell_% io_% script_% decode_% files_% graph_test_graph graph_t
                   codegen_test_kernel_plan codegen_test_machine codegen_test_instructions codegen_test_resident
 # Kernels with faults are not sanitized either; and of GPU tests that come in parts, VPPS_TEST_PART drives a GPU as the others do.
 UNSANITIZED     = $(if $(filter thread,$(SANITIZE)),,$(BUILD)/tests/gpu_test_gpu_faults)
-OTHER_PARTS     = $(if $(filter thread,$(SANITIZE)),,$(foreach t,agreement cells cublas,$(BUILD)/tests/gpu_test_gpu_$(t):other-parts))
+OTHER_PARTS     = $(if $(filter thread,$(SANITIZE)),,$(IN_PARTS:%=%:other-parts))
 NOT_THREADED    = $(if $(filter thread,$(SANITIZE)),$(addprefix $(BUILD)/tests/,gpu_% $(ONE_THREAD)) \
                     $(filter-out tests/cli/test_cli.sh tests/cli/test_trace.sh,$(CLI_TESTS)))
 # A process under the address sanitizer takes longer to start than most checks take. These programs run their hundreds of checks in one
-# process; a check may change its folder, so data are named by a whole path. Of shell tests, and of the programs that take minutes,
-# VPPS_TEST_PART chooses.
+# process; a check may change its folder, so data are named by a whole path. Programs IN_PARTS run VPPS_TEST_PART's share of their checks; of
+# the others it chooses which are built and run.
 TOGETHER        = $(if $(filter thread,$(SANITIZE)),,$(addprefix $(BUILD)/tests/,io_test_io models_test_networks graph_test_ops cell_test_cell))
 SANITIZED_TESTS = $(filter-out $(NOT_THREADED) $(UNSANITIZED),$(filter $(TESTS) $(CLI_TESTS),$(ORDERED)))
-SHARED          = $(CLI_TESTS) $(addprefix $(BUILD)/tests/,models_test_networks script_test_refusals golden_test_golden runtime_test_stale \
-                    $(if $(filter thread,$(SANITIZE)),graph_test_ops))
-sanitized-check: $(COMMAND) test-programs
+IN_PARTS        = $(addprefix $(BUILD)/tests/gpu_test_gpu_,agreement cells cublas)
+in_share        = $(filter $(IN_PARTS),$(1)) $(call share,$(filter-out $(IN_PARTS),$(1)))
+SANITIZED_HERE := $(if $(SANITIZE),$(call in_share,$(SANITIZED_TESTS)))
+sanitized-check: $(COMMAND) $(filter $(TESTS),$(SANITIZED_HERE)) $(FAKE_CUDA) $(FAKE_NVRTC)
 	$(Q)VPPS_TEST_SCALE=small VPPS_TEST_PART=$(or $(VPPS_TEST_PART),1/3) VPPS_ISA=generic CK_TIMEOUT_MULTIPLIER=5 BUILD=$(BUILD) VPPS=$(COMMAND) \
 	    VPPS_DATA=$(abspath $(VPPS_DATA)) \
 	    ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:intercept_tls_get_addr=0 \
 	    TSAN_OPTIONS=second_deadlock_stack=1:intercept_tls_get_addr=0 UBSAN_OPTIONS=print_stacktrace=1 \
-	    TOGETHER='$(TOGETHER)' LEFT_OUT='$(filter $(NOT_THREADED) $(UNSANITIZED),$(TESTS) $(CLI_TESTS)) $(OTHER_PARTS)' \
-	    SHARED='$(if $(VPPS_TEST_PART),$(SHARED))' tools/run_tests.sh $(SANITIZED_TESTS)
+	    TOGETHER='$(TOGETHER)' LEFT_OUT='$(filter-out $(SANITIZED_HERE),$(TESTS) $(CLI_TESTS)) $(OTHER_PARTS)' tools/run_tests.sh $(SANITIZED_HERE)
 
 MORE_KERNELS = $(addprefix $(BUILD)/tests/,$(addprefix gpu_test_gpu_,agreement cells cublas faults handle) \
                  $(addprefix runtime_test_,halves inference keep random requests states steps sums) comm_test_share codegen_test_specialise graph_test_infinity models_test_networks)
 check-kernels: ## kernels of every network, for sm_90, and kernels on software SIMT that make test leaves out (VPPS_TEST_SCALE=full: in every precision, and for every architecture; VPPS_TEST_ARCH=all, too: an hour)
-	$(submake) all $(MORE_KERNELS)
-	$(Q)VPPS_TEST_KERNELS=networks TEST_LIMIT=$(or $(TEST_LIMIT),14400) BUILD=$(BUILD) VPPS=$(COMMAND) tools/run_tests.sh tests/codegen/test_kernels.sh $(MORE_KERNELS)
+	$(submake) all $(call in_share,$(MORE_KERNELS))
+	$(Q)VPPS_TEST_KERNELS=networks TEST_LIMIT=$(or $(TEST_LIMIT),14400) BUILD=$(BUILD) VPPS=$(COMMAND) \
+	    LEFT_OUT='$(filter-out $(call in_share,$(MORE_KERNELS)),$(MORE_KERNELS))' tools/run_tests.sh tests/codegen/test_kernels.sh $(call in_share,$(MORE_KERNELS))
 
 GPU_MODEL ?= ../shared/tools/gpumodel
 gpu-model: # builds the model of a GPU as a stand-in for libcuda.so.1: libgpudriver.so, which needs libgpumodel.so beside it
@@ -436,7 +461,7 @@ lint: ## the order of includes, format-check, clang-tidy, shellcheck, mandoc, pl
 	$(Q)tools/check_budget.py
 	$(submake) format-check
 	$(Q)mkdir -p '$(TIDY_CACHE)' && find '$(TIDY_CACHE)' -type f -mtime +30 -delete
-	$(Q)printf '%s\n' $(filter src/% models/%,$(C_FILES)) | \
+	$(Q)printf '%s\n' $(call share,$(filter src/% models/%,$(C_FILES))) | \
 	    TIDY_CACHE='$(TIDY_CACHE)' FLAGS='$(TIDY_FLAGS)' xargs -P $$(nproc) -n 4 tools/tidy.sh
 	$(Q)shellcheck -x $(SH_FILES)
 	$(Q)mandoc -T lint -W warning doc/vpps.1

@@ -10,10 +10,8 @@
 # that did nothing, "left out: WHY" for what is beside them. Both count as skipped, and the reasons follow the test's line. TEST_LIMIT is the
 # time limit of each, in seconds of processor time of a process; it may last three times as long, since a busy machine lets it wait. What
 # failed is named before the last line. LEFT_OUT names tests that are not run; each counts as skipped. TOGETHER names programs whose checks
-# share one process, rather than each having its own. SHARED names tests of which this run has a share (VPPS_TEST_PART); the others count as skipped.
+# share one process, rather than each having its own.
 set -uo pipefail
-# shellcheck source=SCRIPTDIR/share.sh
-. "$(dirname "$0")/share.sh"
 
 limit=${TEST_LIMIT:-600}
 export CK_DEFAULT_TIMEOUT=${CK_DEFAULT_TIMEOUT:-60}
@@ -91,17 +89,13 @@ report() {
     done
 }
 
-jobs=$(($(nproc) + 1)) number=0 n_shared=0
+jobs=$(($(nproc) + 1)) number=0
 for test in "$@"; do
     number=$((number + 1))
     if [ "$test" = -- ]; then
         jobs=1
         wait
         report
-        continue
-    fi
-    if [[ " ${SHARED:-} " == *" $test "* ]] && ! share $((n_shared++)); then
-        LEFT_OUT+=" $test"
         continue
     fi
     run_one "$number" "$test" &
