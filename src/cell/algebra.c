@@ -24,8 +24,8 @@ static bool constant(const operation *o, uint32_t k, float *f) {
     return true;
 }
 
-/* If o's argument k is made by an operation, returns that operation's argument 0. If of these two arguments one has a
- * value per vertex and the other a value per node of a list input, the result's `value` is VPPS_NONE. */
+/* If o's argument k is made by an operation, returns that operation's argument 0. If one of these two has a value per
+ * vertex, the other per node of a list input (of any number), the result's `value` is VPPS_NONE. */
 static vpps_cell_arg below(const operation *o, uint32_t k) {
     const vpps_cell_value *x = arg(o, k);
     vpps_cell_arg a = o->c->args[x->first_arg];

@@ -27,28 +27,28 @@ typedef enum vpps_cell_kind {
     VPPS_VALUE_GRADIENT,
     VPPS_VALUE_RUN,     /* the result of an instruction of the instruction set, isa.def */
     VPPS_VALUE_PRODUCT, /* a sum of matrices times values, plus a bias or another value */
-    /* A sum of transposed matrices times values. If each virtual processor (VP) owns rows of the matrices, each VP computes a partial sum.
-     * If each owns columns (vpps_row_rule), each VP computes rows of the result, or of one of a few partial sums. */
+    /* A sum of transposed matrices times values. If each VP (CTA or thread) owns rows of the matrices, it computes a
+     * partial sum. If it owns columns (vpps_row_rule), it computes rows of the result or of a partial sum. */
     VPPS_VALUE_PRODUCT_T,
     VPPS_VALUE_POSITIONS /* positions of the greatest or least elements, found by the preceding MAX_OF or MIN_OF */
 } vpps_cell_kind;
 
-/* How the work of a stage (part of a cell's program between two barriers) is divided among a group's virtual processors (VPs). */
+/* How the work of a stage (part of a cell's program between two barriers) is divided among CTAs or threads. */
 typedef enum vpps_split {
     VPPS_SPLIT_ANY,      /* the compiler has not yet decided how the work is divided */
-    VPPS_SPLIT_ROWS,     /* each virtual processor computes the rows that it owns, for all vertices */
-    VPPS_SPLIT_VERTICES, /* each virtual processor computes all rows, for the vertices assigned to it */
-    VPPS_SPLIT_OFF       /* no stage computes the value (it is an input, a table entry, a parameter) */
+    VPPS_SPLIT_ROWS,     /* each CTA or thread computes the rows that it owns, for all vertices */
+    VPPS_SPLIT_VERTICES, /* each CTA or thread computes all rows, for the vertices assigned to it */
+    VPPS_SPLIT_OFF       /* no part of the cell computes the value (it is an input, a table entry, a parameter) */
 } vpps_split;
 
-/* Numbers of a vertex's records. A record is an area of memory for kept values. Record 0: values of the vertex itself. Record d, for d = 1
- * to VPPS_AXES - 1: values of each member (node that is read) of list input d - 1. The last two records: values that only their own vertex
- * reads, in forward only or in backward only; these take memory only during that time. */
+/* Numbers of a vertex's records. A record is an area of memory for kept values. Record 0: values of the vertex itself.
+ * Record d = 1 to VPPS_AXES - 1: values of each node that list input d - 1 (of any number of nodes) reads. The last two
+ * records: values that only their own vertex reads, in forward only or in backward only; only then they take memory. */
 enum { VPPS_RECORD_FORWARD = VPPS_AXES, VPPS_RECORD_BACKWARD, VPPS_RECORDS };
 
 static inline bool vpps_is_pass_record(uint32_t record) { return record >= VPPS_AXES; }
 
-/* Returns d if a record (memory area) has values for each node that list input d - 1 reads; 0: values of the vertex. */
+/* Returns d if a record (memory) has values for each of the many nodes that list input d - 1 reads; else 0. */
 static inline uint32_t vpps_axis_of(uint32_t record) { return vpps_is_pass_record(record) ? 0 : record; }
 
 /* The passes of a cell's work, in the order in which they run. The main passes run level by level (a level: vertices whose children are
@@ -117,8 +117,8 @@ static inline vpps_cell_number vpps_whole_number(uint32_t u) {
 typedef struct vpps_cell_run {
     uint8_t opcode; /* the instruction, a row of isa.def */
     uint8_t op;     /* the graph's op (vpps_op) that a forward instruction computes */
-    /* Whether the instruction takes all members of a list input at once: SOFTMAX of one scalar per member, and its gradient; WEIGHTED_SUM,
-     * with a weight per member; STACK, the members' values on top of each other, then zeros; SLICE, one member's rows of a stack. */
+    /* Whether it takes all nodes of a list input at once: SOFTMAX of one scalar each, and its gradient; WEIGHTED_SUM,
+     * with a weight each; STACK, their values on top of each other, then zeros; SLICE, one node's rows of a stack. */
     bool over_list;
     bool recompute;        /* whether backward recomputes the value by this instruction instead of keeping it */
     vpps_param table;      /* ENTRY instruction: the lookup table; MATRIX instruction: the matrix */
@@ -127,7 +127,7 @@ typedef struct vpps_cell_run {
 
 typedef struct vpps_cell_value {
     uint8_t kind;  /* a vpps_cell_kind, which tells which member of the union is in use */
-    uint8_t axis;  /* 0: one value for each vertex; d: one for each member (node that is read) of list input d - 1 */
+    uint8_t axis;  /* 0: one value for each vertex; d: one for each node of list input d - 1 (of any number of nodes) */
     uint8_t split; /* vpps_split */
     uint8_t pass;  /* vpps_pass */
     bool kept;     /* whether the value is kept in memory for another stage (part of the program), vertex or the host */
@@ -143,8 +143,8 @@ typedef struct vpps_cell_value {
         vpps_param vector; /* PARAMETER: the vector */
         vpps_cell_run run; /* RUN: the instruction */
         vpps_param bias;   /* PRODUCT: the bias vector that is added to the product; VPPS_NO_PARAM: none */
-        /* PRODUCT_T, a product with transposed matrices: number of partial sums that are added up to the value, if
-         * virtual processors divide its rows. Each takes another part of the multiplied vectors' elements. */
+        /* PRODUCT_T, a product with transposed matrices: number of partial sums that are added up to the value, if CTAs
+         * or threads divide its rows. Each takes another part of the multiplied vectors' elements. */
         uint32_t shares;
     };
 } vpps_cell_value;
@@ -168,7 +168,7 @@ typedef struct vpps_cell_outer {
     uint32_t dy, x;
 } vpps_cell_outer;
 
-/* Inputs or outputs of a cell that a stage (part of the cell) uses, as bits. `own`: a virtual processor uses its own rows; `whole`: all. */
+/* Inputs or outputs of a cell that a part of it uses, as bits. `own`: a CTA or thread uses own rows; `whole`: all. */
 typedef struct vpps_stage_set {
     uint64_t own, whole;
 } vpps_stage_set;
@@ -177,20 +177,20 @@ typedef struct vpps_cell_stage {
     uint8_t pass, split;
     bool backward;
     bool uses_pass_record; /* whether this part of a cell uses values kept for forward only, or for backward only */
-    /* relative cost of a vertex [0], and of each node of list input d - 1 [d]; processors divide vertices by it */
+    /* relative cost, by which vertices are divided: [0] of a vertex, [d] of each node that list d - 1 reads */
     uint32_t work[VPPS_AXES];
-    uint32_t owner;    /* if one virtual processor alone runs the stage: 1 + the processor's number; else 0 */
+    uint32_t owner;    /* if one CTA or thread alone runs this part of a cell: 1 + its number; else 0 */
     uint32_t first, n; /* this part of the cell computes the values order[first] to order[first + n - 1] */
-    /* the last stage that all virtual processors must have finished at a vertex before this stage runs there; VPPS_NONE: none */
+    /* last part of the cell that all CTAs or threads must have run for a vertex before this one; VPPS_NONE: none */
     uint32_t after;
-    /* inputs: inputs of the cell that the stage reads; outputs: outputs that it computes */
+    /* inputs: inputs of the cell that this part of it reads; outputs: outputs that it computes */
     vpps_stage_set inputs, outputs;
-    /* gradients: outputs of the cell whose gradients the stage sums up; contributions: inputs for which the stage computes a gradient */
+    /* outputs whose gradients this part of the cell sums up; inputs for which it computes a gradient */
     vpps_stage_set gradients, contributions;
 } vpps_cell_stage;
 
-/* The rows of a matrix or vector that a virtual processor (VP) owns: consecutive blocks of row_block rows. Matrices and vectors with
- * equally many rows are divided alike, so that elementwise operations on a VP's own rows use only what the VP itself computed. */
+/* The rows of a matrix or vector that a VP (a CTA or thread) owns: consecutive blocks of row_block rows. Matrices and
+ * vectors with equally many rows are divided alike, so elementwise work on own rows reads no others. */
 typedef struct vpps_rows {
     uint32_t first, end;
 } vpps_rows;
@@ -204,7 +204,7 @@ static inline vpps_rows vpps_rows_of(uint32_t rows, uint32_t row_block, uint32_t
 
 /* How a device divides the rows of a cell's matrices among its virtual processors (VPs: CTAs of a GPU, threads of a CPU). */
 typedef struct vpps_row_rule {
-    uint32_t unit; /* number of rows in a block; each virtual processor owns whole blocks */
+    uint32_t unit; /* number of rows in a block; each CTA or thread owns whole blocks */
     /* If `least` is not 0: a matrix is divided among processors if it has at least `least` rows. */
     uint32_t least;
     /* If `least` is 0: n processors divide matrices of at least n * unit rows, or of `enough` rows if that is not 0. */
@@ -233,7 +233,7 @@ typedef struct vpps_cell_needs {
     /* whether the device can store gradients for a list's nodes as a vector and, per node, a scalar to multiply by */
     uint32_t scales;
     uint32_t in_place; /* whether instructions can read and write values in memory, without buffers (in_place.c) */
-    uint32_t group;    /* number of virtual processors (VPs) of a group */
+    uint32_t group;    /* number of CTAs or threads in a group, which holds all weights */
     /* 0: a group's processors share the work done level by level (main passes); else one does it all: 1 + its number */
     uint32_t owner;
     vpps_row_rule rows; /* the device's rule */
@@ -294,7 +294,7 @@ typedef struct vpps_compiled_cell {
     /* for each axis (0: single inputs; d: inputs of list d - 1): number of inputs */
     uint32_t inputs_of[VPPS_AXES];
     bool is_data; /* whether the cell is an input op, whose value is data that the batch brings */
-    /* number of elements to which dropout applies: [0] of a vertex, [d] of a member of list input d - 1 */
+    /* elements to which dropout applies: [0] of a vertex, [d] of each of the many nodes of list input d - 1 */
     uint64_t dropout_elems[VPPS_AXES];
     vpps_cell_contribution *contributions;
     uint32_t n_contributions;
@@ -304,11 +304,11 @@ typedef struct vpps_compiled_cell {
     vpps_cell_stage *stages;
     uint32_t n_stages, first_stage[VPPS_PASSES + 1];
     uint32_t *order; /* numbers of the values in the order in which they are computed */
-    /* flops, forward and backward together: [0] per vertex, [d] per member of list input d - 1 */
+    /* flops, forward and backward together: [0] per vertex, [d] per node of list input d - 1 (of any number) */
     uint64_t flops[VPPS_AXES];
     /* for each record (area of kept values): number of words for a vertex or list member */
     uint32_t kept_words[VPPS_RECORDS];
-    struct vpps_program *programs; /* a program (steps) for each stage, then one for parameters' gradients */
+    struct vpps_program *programs; /* a program (steps) for each part of the cell, then one for parameters' gradients */
     void *device_program;          /* the device's own form of the cell; device_free frees it */
     void (*device_free)(void *program);
 } vpps_compiled_cell;
@@ -385,7 +385,7 @@ static inline bool vpps_is_made(const vpps_cell_value *v) {
     return v->kind != VPPS_VALUE_INPUT && v->kind != VPPS_VALUE_LOOKUP && v->kind != VPPS_VALUE_PARAMETER;
 }
 
-/* Returns the number of partial sums, of different virtual processors, whose sum is the value; 1: the value has no partial sums. */
+/* Returns the number of partial sums, of different CTAs or threads, whose sum is the value; 1: it has none. */
 static inline uint32_t vpps_shares_of(const vpps_cell_value *v) {
     return v->kind == VPPS_VALUE_PRODUCT_T && v->split == VPPS_SPLIT_ROWS ? v->shares : 1;
 }
@@ -413,7 +413,7 @@ static inline bool vpps_places_meet(const vpps_compiled_cell *c, uint32_t u, uin
 
 /* Make a compiled cell without backward. vpps_lower_cell: from a cell as the user recorded it. vpps_lower_op: from one
  * op of a graph with n arguments: shapes[2 * i] rows, shapes[2 * i + 1] columns; affine: times matrices[i]. as_list:
- * the arguments become one list input. imm: a slice's first row. drops: whether dropout is on. */
+ * arguments become one list input (of any number of nodes). imm: a slice's first row. drops: is dropout on. */
 vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool drops, vpps_compiled_cell **out);
 vpps_status vpps_lower_op(const vpps_signature *s, const vpps_param *matrices, uint32_t n, const uint32_t *shapes,
                           bool as_list, uint32_t imm, bool drops, vpps_compiled_cell **out);

@@ -3,8 +3,8 @@
 
 #include "cell/program.h"
 
-/* Floating-point operations as vpps_cost counts them: [0] for a vertex, [d] for each node that its list input d - 1
- * reads. The sum of the gradients that a value's readers compute is left out, since the number of readers varies. */
+/* Floating-point operations as vpps_cost counts them: [0] for a vertex, [d] for each of the many nodes that its list
+ * input d - 1 reads. Sums of gradients from a value's readers are left out, since the number of readers varies. */
 typedef struct vpps_cell_flops {
     uint64_t products[VPPS_AXES], other[VPPS_AXES];
 } vpps_cell_flops;
@@ -29,5 +29,5 @@ vpps_cell_cost vpps_cost_of_cell(const vpps_model *model, const vpps_compiled_ce
 /* Sets `work`, the relative cost per vertex and list member, of each stage (part between two barriers) of the cell. */
 void vpps_set_stage_work(const vpps_model *model, vpps_compiled_cell *c);
 
-/* Returns the products that run as one (stack) with product v: those of its stage that multiply the same vectors. */
+/* Returns the products that run as one (stack) with product v: those in its part of the cell with the same vectors. */
 vpps_cell_stack vpps_stack_of(const vpps_compiled_cell *c, uint32_t v);

@@ -22,7 +22,7 @@ typedef struct lowering {
     vpps_compiled_cell *c;
     const vpps_signature *s;
     const vpps_param *matrices; /* the matrices of an affine op */
-    const uint32_t *args;       /* numbers of the arguments' values; all members of a list input are one value */
+    const uint32_t *args;       /* numbers of the arguments' values; all of a list input's many nodes are one value */
     uint32_t n_args;
     uint32_t axis;
     bool over_list, drops;
@@ -44,8 +44,8 @@ static uint32_t word_of(vpps_compiled_cell *c, vpps_word_kind kind, uint32_t val
     return c->n_words++;
 }
 
-/* Adds to the cell the sum of an affine op's matrices times arguments: of all arguments if `all` is set, else of
- * those with one value for each vertex (axis 0) or for each node of list input axis - 1. */
+/* Adds to the cell the sum of an affine op's matrices times arguments: of all arguments if `all` is set, else of those
+ * with one value for each vertex (axis 0) or for each node of list input axis - 1 (of any number of nodes). */
 static uint32_t product_of(const lowering *l, uint32_t axis, bool all, vpps_param bias) {
     vpps_cell_value v = value_of(l, VPPS_VALUE_PRODUCT);
     v.axis = (uint8_t)axis;
@@ -88,7 +88,7 @@ static vpps_cell_number number_of(const lowering *l, bool real) {
     return number;
 }
 
-/* Returns 1 / (number of an averaging op's arguments) as a number operand. Each member of a list input counts as an argument. */
+/* Returns 1 / (number of an averaging op's arguments) as a number operand. Each of a list input's nodes counts. */
 static vpps_cell_number average_of(const lowering *l) {
     vpps_cell_number f = {.kind = VPPS_NUMBER_INVERSE};
     for (uint32_t i = 0; i < l->n_args; i++) {

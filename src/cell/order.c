@@ -7,7 +7,7 @@
 typedef enum extent {
     EXTENT_ROWS,     /* only rows that this processor computes */
     EXTENT_VERTICES, /* all rows, but only for vertices that this processor computes */
-    EXTENT_OTHERS    /* rows that other processors read or write, too: a later stage may have to wait */
+    EXTENT_OTHERS    /* rows that other processors read or write, too: later parts of the cell may have to wait */
 } extent;
 
 static bool has_own_rows(const vpps_compiled_cell *c, const vpps_cell_value *x) {
@@ -32,8 +32,8 @@ typedef struct access {
     extent extent;
 } access;
 
-/* If access b is in a later stage than access a, makes b's stage wait until all virtual processors have made access a. No wait is needed if
- * one processor makes both accesses: to the same rows, or for the same vertices. */
+/* If access b is in a later stage (part of the cell) than access a, makes b's stage wait until all CTAs or threads made
+ * a. No wait is needed if one of them makes both accesses: to the same rows, or for the same vertices. */
 static void put_after(vpps_compiled_cell *c, access a, access b) {
     if (a.stage >= b.stage) return;
     const bool levels = vpps_by_levels(c->stages[a.stage].pass) == vpps_by_levels(c->stages[b.stage].pass);
@@ -45,7 +45,7 @@ static void put_after(vpps_compiled_cell *c, access a, access b) {
     if (!alone && (*after == VPPS_NONE || *after < a.stage)) *after = a.stage;
 }
 
-/* Makes later stages wait for access a (a read or a write) if they overwrite the value that it accesses in memory. */
+/* Makes later parts of the cell wait for access a (a read or a write) if they overwrite the memory that it accesses. */
 static void put_access(vpps_compiled_cell *c, access a) {
     for (uint32_t v = 0; v < c->n_values; v++) {
         const vpps_cell_value *x = &c->values[v];
@@ -67,13 +67,13 @@ static void order_value(vpps_compiled_cell *c, uint32_t v) {
     }
 }
 
-/* Notes that a stage uses input or output number i of the cell: in set->own if each virtual processor uses only rows
- * that it computes (extent e), or one processor runs the stage alone (argument `own`); else in set->whole. */
+/* Notes that a stage (part of the cell) uses input or output number i of the cell: in set->own if each CTA or thread
+ * uses only rows that it computes (extent e), or one runs the stage alone (argument `own`); else in set->whole. */
 static void add(vpps_stage_set *set, bool own, extent e, uint32_t i) {
     *(own || e == EXTENT_ROWS ? &set->own : &set->whole) |= (uint64_t)1 << i;
 }
 
-/* Adds the inputs that a stage reads because it may be skipped: the cell's condition, and the inputs that replace the stage's outputs. */
+/* Adds what a part of a cell reads because it may be skipped: the cell's condition, inputs that replace its outputs. */
 static void add_otherwise(vpps_compiled_cell *c) {
     for (uint32_t s = 0; s < c->n_stages; s++)
         if (vpps_stage_may_skip(c, &c->stages[s])) add(&c->stages[s].inputs, false, EXTENT_OTHERS, c->condition.input);

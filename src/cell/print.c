@@ -1,4 +1,4 @@
-/* print.c - prints a compiled cell as tables: inputs, stages with their operations, kept values, gradients for inputs, and cost. */
+/* print.c - prints a compiled cell as tables: inputs, parts, operations, kept values, gradients for inputs, cost. */
 #include "cell/print.h"
 #include "cell/arrange.h"
 #include "cell/flops.h"
@@ -41,7 +41,7 @@ static void print_axis(printer *p, uint32_t axis) {
     if (axis && p->c->n_lists > 1) fprintf(p->file, " of list %u", axis - 1);
 }
 
-/* Prints an amount, such as "1,024 a vertex and 256 a member"; the second number only if the cell has a list input. */
+/* Prints an amount, such as "1,024 a vertex and 256 a member"; the second only if the cell reads a list of nodes. */
 static void print_amount(printer *p, const uint64_t amounts[VPPS_AXES], const char *unit) {
     char text[32];
     bool any = false;
@@ -162,7 +162,7 @@ static void print_value(printer *p, uint32_t v, int name_width, int text_width) 
     fputc('\n', p->file);
 }
 
-/* Finds the widths that the values' names and formulas need in the table of a stage. */
+/* Finds the widths that the values' names and formulas need in the table of a stage (part of the cell). */
 static void measure(printer *p, const vpps_cell_stage *s, int *name_width, int *text_width) {
     *name_width = *text_width = 0;
     for (uint32_t i = 0; i < s->n; i++) {

@@ -13,7 +13,7 @@ char *vpps_input_text(const vpps_compiled_cell *c, uint32_t input);
 char *vpps_outer_text(const vpps_model *model, const vpps_compiled_cell *c, uint32_t i);
 
 /* Return names of when a part of a cell's work runs ("eager": before all levels; "main": level by level; "lazy": after
- * all levels), and of what virtual processors divide there ("rows" of vectors, or "vertices"). */
+ * all levels), and of what virtual processors (CTAs or threads) divide there ("rows" of vectors, or "vertices"). */
 const char *vpps_pass_name(uint32_t pass);
 const char *vpps_split_name(uint32_t split);
 

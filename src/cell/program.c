@@ -135,7 +135,7 @@ static void take_slot(builder *b, uint32_t v) {
     b->ok = b->slot[v] != VPPS_NONE;
 }
 
-/* Releases the slot (buffer) of value v if no value after position `place` of the stage's order reads v. */
+/* Releases the slot (buffer) of value v if no value after position `place` of this part of the cell reads v. */
 static void release(builder *b, uint32_t v, uint32_t place) {
     if (b->slot[v] == VPPS_NONE || b->last[v] > place || b->last[v] == VPPS_NONE) return;
     vpps_release_slot(&b->p->slots, b->slot[v]);
@@ -204,9 +204,9 @@ static uint32_t next_contribution(const builder *b, uint32_t v, uint32_t j) {
     return j;
 }
 
-/* Returns where product v is written: in a slot (buffer) if a later step of the stage reads v. Else a PRODUCT is
- * written to the memory where v is kept, if no operand lies there; a PRODUCT_T that is nothing but the gradient for one
- * input, to this gradient's memory; anything else to a slot. */
+/* Returns where product v is written: in a slot (buffer) if a later step of this part of the cell reads v. Else a
+ * PRODUCT is written to the memory where v is kept, if no operand lies there; a PRODUCT_T that is nothing but the
+ * gradient for one input, to this gradient's memory; anything else to a slot. */
 static vpps_operand place_of_product(builder *b, uint32_t v, uint32_t place) {
     const vpps_cell_value *x = value_at(b, v);
     const uint32_t n = b->c->n_contributions, j = next_contribution(b, v, 0);
@@ -326,7 +326,7 @@ static void mark_last(builder *b) {
     }
 }
 
-/* Adds the steps that sum up parameters' gradients. The steps run when all stages are done, so they read all values in memory. */
+/* Adds the steps that sum up parameters' gradients. They run after all parts of the cell, so they read only memory. */
 static void add_outers(builder *b) {
     for (uint32_t i = 0; i < b->c->n_outers && b->ok; i++) {
         const vpps_cell_outer *o = &b->c->outers[i];

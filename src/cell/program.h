@@ -29,16 +29,16 @@ typedef enum vpps_access {
     VPPS_ACCESS_SCALAR, /* element `element` */
     VPPS_ACCESS_COLUMN, /* of an operand with an element per column of the result: the one for the column computed */
     VPPS_ACCESS_WHOLE,  /* all elements */
-    VPPS_ACCESS_MEMBERS /* element e of every node that the vertex's list input reads */
+    VPPS_ACCESS_MEMBERS /* element e of every node that the vertex's list input (of any number of nodes) reads */
 } vpps_access;
 
 typedef struct vpps_operand {
     uint8_t place, access; /* place: a vpps_place; access: a vpps_access */
-    uint8_t axis;          /* 0: one value for each vertex; d: one value for each member of list input d - 1 */
+    uint8_t axis;          /* 0: one value for each vertex; d: one for each of the many nodes of list input d - 1 */
     uint8_t record;        /* place RECORD: number of the record (area of the vertex's memory) that holds the value */
-    /* whether memory holds virtual processors' partial sums of the value, which readers add up */
+    /* whether memory holds partial sums of the value, made by CTAs or threads, which readers add up */
     bool shares;
-    /* 0: the operand has all rows of its value. Else it has only the rows that the virtual processor owns; vpps_dealt_rows finds them. */
+    /* 0: the operand has all rows of its value. Else only those that the CTA or thread owns (vpps_dealt_rows). */
     uint16_t dealt;
     uint32_t at;
     uint32_t element; /* access SCALAR: number of the one element that the step reads */
@@ -48,13 +48,13 @@ typedef struct vpps_operand {
 } vpps_operand;
 
 typedef enum vpps_step_kind {
-    /* fills a slot (buffer) with an earlier stage's value, an input, table entry, parameter or the caller's numbers */
+    /* fills a slot (buffer): value of an earlier part of the cell, input, table entry, parameter or caller's numbers */
     VPPS_STEP_LOAD,
     /* fills a slot (buffer) with the gradient of output number `output`: the sum over all vertices that read the output */
     VPPS_STEP_GRADIENT,
     VPPS_STEP_RUN,        /* fills a slot (buffer) with the result of an isa.def instruction on the operands */
     VPPS_STEP_PRODUCT,    /* fills a slot (buffer) or memory with start + the sum of matrices times operands */
-    VPPS_STEP_STORE,      /* copies a slot (buffer) to memory, for later stages or for other vertices */
+    VPPS_STEP_STORE,      /* copies a slot (buffer) to memory, for later parts of the cell or for other vertices */
     VPPS_STEP_CONTRIBUTE, /* copies a value to a contribution: a gradient for an input */
     VPPS_STEP_OUTER       /* adds dy x^T, or dy if there is no second operand, to a parameter's gradient */
 } vpps_step_kind;
@@ -104,7 +104,7 @@ typedef struct vpps_program {
     vpps_slots slots;
     /* true: each processor computes the rows that it owns, for all vertices; false: all rows, for the vertices that it owns */
     bool rows;
-    /* the numbers of rows of vectors that virtual processors divide by rows; vpps_operand.dealt is 1 + an index here */
+    /* the numbers of rows of vectors that CTAs or threads divide by rows; vpps_operand.dealt is 1 + an index here */
     uint32_t *dealt;
     uint32_t n_dealt;
 } vpps_program;
@@ -126,14 +126,15 @@ static inline bool vpps_goes_by_elements(const vpps_program_step *s) {
     return s->kind == VPPS_STEP_RUN && vpps_instructions[s->run.of.opcode].form == VPPS_FORM_EW && !s->run.weights;
 }
 
-/* Take and free a slot: a buffer of `words` words for each vertex (axis 0), or for each node of list input axis - 1. A
- * free slot is reused if axis, words and dealt (how processors divide rows; 0: not) are equal. VPPS_NONE: no memory. */
+/* Take and free a slot (buffer): `words` words for each vertex (axis 0), or for each of the many nodes of list input
+ * axis - 1. A free slot is reused if axis, words and `dealt` (how rows are divided; 0: not) are equal. VPPS_NONE: no
+ * memory. */
 uint32_t vpps_take_slot(vpps_slots *slots, uint8_t axis, uint16_t dealt, uint32_t words);
 static inline void vpps_release_slot(vpps_slots *slots, uint32_t slot) {
     if (slots->at) slots->at[slot].taken = false;
 }
 
-/* Returns the rows that virtual processor m of a group owns of a vector with p->dealt[dealt - 1] rows. */
+/* Returns the rows that CTA or thread m of a group owns of a vector with p->dealt[dealt - 1] rows. */
 static inline vpps_rows vpps_dealt_rows(const vpps_compiled_cell *c, const vpps_program *p, uint32_t dealt,
                                         uint32_t m) {
     return vpps_rows_of(p->dealt[dealt - 1], c->needs.rows.unit, c->needs.group, m);

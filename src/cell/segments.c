@@ -227,7 +227,7 @@ static void place(builder *b, placing *to, const vpps_program_step *step) {
 
 /* ---------------------------------------------------------------- all */
 
-/* Returns whether segment g must follow segment h: g reads a value that h makes, or reads or stores memory that h overwrites. */
+/* Returns whether step list g must follow h: it reads a value of h's, or reads or stores memory that h overwrites. */
 static bool follows(const vpps_segments *s, uint32_t g, uint32_t h) {
     bool any = false;
     for (uint32_t k = s->list[g].first; k < s->list[g].first + s->list[g].n; k++) {
@@ -290,8 +290,8 @@ static uint64_t number_of(const vpps_segment *g) {
 }
 
 /* Counts the barriers before each segment (list of steps), sorts segments by this count, and joins some. A segment
- * waits for those whose values it reads or overwrites; if CTAs (virtual processors) divide rows, for all before it. In
- * a cell without list inputs no segment moves ahead: values made early would fill shared memory longer. */
+ * waits for those whose values it reads or overwrites; if CTAs (virtual processors) divide rows, for all before it.
+ * Without lists of nodes no segment moves ahead: early values would fill shared memory longer. */
 static bool order_segments(builder *b, placing *to) {
     vpps_segments *s = b->s;
     uint32_t *order = calloc(s->n + 1u, sizeof *order), *number = calloc(s->n + 1u, sizeof *number), n = 0;

@@ -11,10 +11,10 @@
 
 typedef enum vpps_segment_kind {
     VPPS_SEGMENT_ELEMENTS, /* elementwise steps; a thread makes one element of each step's value, without a barrier */
-    VPPS_SEGMENT_PRODUCTS, /* products of vectors with the matrix rows that the virtual processor owns */
+    VPPS_SEGMENT_PRODUCTS, /* products of vectors with the matrix rows that the CTA owns */
     /* instructions on whole vectors (softmax, dot product): one warp for each vertex, or for each node of its list */
     VPPS_SEGMENT_WHOLE,
-    VPPS_SEGMENT_LISTS,   /* instructions over all members of each vertex's list input, one warp per vertex */
+    VPPS_SEGMENT_LISTS,   /* instructions over all nodes of a list that a vertex reads, one warp per vertex */
     VPPS_SEGMENT_MATRICES /* products of vectors with whole matrices: a CTA makes all rows, for its own vertices */
 } vpps_segment_kind;
 
@@ -28,7 +28,7 @@ typedef enum vpps_segment_step_kind {
 typedef struct vpps_segment_step {
     uint8_t kind;
     uint32_t value;
-    const vpps_program_step *step; /* kind MAKE: the stage's step that computes `value`; other kinds: NULL */
+    const vpps_program_step *step; /* kind MAKE: the step that computes `value`; other kinds: NULL */
 } vpps_segment_step;
 
 typedef struct vpps_segment {
@@ -54,7 +54,7 @@ typedef struct vpps_segments {
     uint32_t *last_read; /* for each value with a slot (buffer): 1 + number of the last list of steps that reads it */
     /* for each value: whether it is stored in memory only after the barrier that follows its computation */
     uint8_t *late;
-    /* number of floats in all slots (buffers): [0] for a vertex, [d] for each node that its list input d - 1 reads */
+    /* floats in all slots (buffers): [0] for a vertex, [d] for each of the many nodes of its list input d - 1 */
     uint32_t floats[VPPS_AXES];
 } vpps_segments;
 
@@ -74,7 +74,7 @@ void vpps_segments_free(vpps_segments *s);
 /* Returns whether only products in tiles (GEMM blocks) and parameters' gradients read a value that is kept in memory. */
 bool vpps_only_products_read(const vpps_compiled_cell *c, uint32_t v);
 
-/* Returns how many of a vector's rows a virtual processor computes at most. `shares`: number of partial sums. */
+/* Returns how many of a vector's rows a CTA computes at most. `shares`: number of partial sums. */
 uint32_t vpps_most_rows(const vpps_cell_needs *needs, uint32_t rows, uint32_t shares);
 
 /* Returns how many elements of v a CTA computes for a vertex, or node of its list: at most, if rows are divided. */

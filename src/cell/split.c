@@ -1,8 +1,9 @@
-/* split.c - decides where and when a cell's values are computed: passes (eager, main, lazy; Cavs, section 3.4), stages, memory.
+/* split.c - decides where and when values are computed: passes (eager, main, lazy; Cavs, section 3.4), stages, memory.
  *
- * A stage is work of a virtual processor (VP) that needs no result that another VP makes meanwhile. If each VP computes some rows of
- * every vector, a product begins a stage, since it reads whole vectors, of which this VP has only its own rows. A product with a transposed
- * matrix ends a stage, since the VPs' partial sums must be added up. If each VP computes whole vertices, a pass is one stage. */
+ * A stage is work of a VP (CTA or thread) that needs no result that another VP makes meanwhile. If each VP computes
+ * some rows of every vector, a product begins a stage, since it reads vectors of which a VP has only some rows. A
+ * product with a transposed matrix ends a stage, since the VPs' partial sums must be added up. If each VP computes
+ * whole vertices, a pass is one stage. */
 #include "cell/cell.h"
 
 typedef struct work {
@@ -14,7 +15,7 @@ typedef struct work {
     /* for each value of forward: whether a recurrent output (read by parent vertices) depends on it; for each value of backward: whether
      * the gradient of a recurrent input depends on it */
     uint8_t *leads;
-    uint32_t *last; /* for each value kept in memory: number of the last stage that reads it */
+    uint32_t *last; /* for each value kept in memory: number of the last stage (part of the cell) that reads it */
     /* for each value in memory: whether only its vertex reads it, in forward only or in backward only */
     uint8_t *one_pass;
 } work;
@@ -95,7 +96,7 @@ static vpps_split product_split(const work *w, const vpps_cell_value *x) {
     return VPPS_SPLIT_ROWS;
 }
 
-/* Returns whether a virtual processor that computes its own rows of an instruction's result needs no other rows of the operands. */
+/* Returns whether a CTA or thread that computes its own rows of an instruction needs no other rows of the operands. */
 static bool by_rows(const work *w, const vpps_cell_value *x) {
     const char *types = vpps_instructions[x->run.opcode].operands;
     if (vpps_instructions[x->run.opcode].form != VPPS_FORM_EW || !rows_enough(w, x->rows) || strchr(types, 'v'))
@@ -205,7 +206,7 @@ static void choose_splits(work *w) {
  * which no CTA or thread needs what another one makes there. Assigns each value to a stage, numbered from 0 in each. */
 static bool number_stages(work *w) {
     vpps_compiled_cell *c = w->c;
-    /* split_of[p * n_values + s]: how processors divide stage s of pass p: by rows, or by vertices; 0: the stage is empty */
+    /* split_of[p * n_values + s]: how CTAs or threads divide part s of pass p: by rows or vertices; 0: it is empty */
     uint8_t *split_of = calloc(VPPS_PASSES, c->n_values + (size_t)1);
     if (!split_of) return false;
     for (uint32_t v = 0; v < c->n_values; v++) {

@@ -49,8 +49,8 @@ void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *bloc
             fprintf(out, "VPPS_GRADIENT_ARRAYS(gs%u, ge%u, gp%u);\n", k, k, k);
 }
 
-/* Columns of a matrix with few rows (vpps_low_rows) are assigned to virtual processors in blocks. A processor with a block updates no
- * entries of lookup tables. Returns the number of blocks of the widest such matrix; 0 if these are more than 1 / FEW of all processors. */
+/* Columns of a matrix with few rows (vpps_low_rows) are assigned to CTAs in blocks. A CTA with a block updates no
+ * entries of lookup tables. Returns the widest such matrix's number of blocks; 0 if more than 1 / FEW of all CTAs. */
 static uint32_t low_blocks(const vpps_generation *g) {
     enum { FEW = 4 };
     uint32_t blocks = 0;
@@ -360,8 +360,8 @@ static vpps_status put_kernel(const vpps_generation *g, vpps_kernel_plan *plan) 
     return VPPS_OK;
 }
 
-/* Returns what one vertex's product dy x^T, a term of the gradient of matrix p, costs a VP (virtual processor): copying its elements of dy
- * and x, and multiplying them. All VPs are divided into `teams` teams; a team computes some columns of the gradient. */
+/* Returns what one vertex's product dy x^T, a term of the gradient of matrix p, costs a VP (CTA): copying its elements
+ * of dy and x, and multiplying them. All CTAs are divided into `teams` teams, each for some columns of the gradient. */
 static uint64_t cost_of_gradient(const vpps_kernel_plan *plan, const vpps_parameter_data *p, uint32_t teams) {
     enum { COPY = 22, MULTIPLY = 3, BLOCK = VPPS_OUTER_COLUMNS };
     const vpps_cell_needs team = {.group = plan->n_vps / teams, .rows.unit = plan->row_unit};
@@ -372,8 +372,8 @@ static uint64_t cost_of_gradient(const vpps_kernel_plan *plan, const vpps_parame
     return COPY * (rows + columns) + MULTIPLY * rows * columns;
 }
 
-/* Returns the number of teams into which the VPs (virtual processors) are divided. Each team computes some columns of matrices' gradients,
- * sums of dy x^T. With more teams, a VP reads more elements of vectors dy and fewer of vectors x. */
+/* Returns the number of teams into which the VPs (CTAs) are divided. Each team computes some columns of matrices'
+ * gradients, sums of dy x^T. With more teams, a VP reads more elements of vectors dy and fewer of vectors x. */
 static uint32_t choose_teams(const vpps_kernel_plan *plan, const vpps_model *model) {
     enum { MOST = 12 };
     uint32_t best = 1;

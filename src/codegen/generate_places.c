@@ -15,7 +15,7 @@ void vpps_put_slot(const work *w, uint32_t v, const char *item, const char *elem
     fprintf(w->out, "vpps_slot<%u>(s%u, %s, %s)", vpps_segment_width(&w->s, v), v, item, element);
 }
 
-/* Writes a C expression for an element of an operand that is in memory, not in a slot (buffer of the stage). */
+/* Writes a C expression for an element of an operand that is in memory, not in a slot (buffer of a tile's values). */
 static void put_place(const work *w, const vpps_operand *o, const char *item, const char *element) {
     switch (o->place) {
     case VPPS_PLACE_INPUT: fprintf(w->out, "vpps_at(pool, in%u[f%u + %s], %s)", o->at, o->axis, item, element); return;

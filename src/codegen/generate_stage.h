@@ -37,7 +37,7 @@ static inline uint32_t vpps_stage_shares(const vpps_stage_work *w) {
     return vpps_shares_of(&w->c->values[w->c->order[w->c->stages[w->s.stage].first]]);
 }
 
-/* Returns an operand with the rows, columns and axis of value v (axis 0: a value per vertex; d: per member of list input d - 1). */
+/* Returns an operand with value v's rows, columns, axis (0: a value per vertex; d: per node that list d - 1 reads). */
 static inline const vpps_operand *vpps_stage_value(const vpps_stage_work *w, uint32_t v) {
     return w->s.made_by[v] ? &w->s.made_by[v]->to : w->s.memory[v];
 }
@@ -46,7 +46,7 @@ static inline const vpps_segment_step *vpps_step_of(const vpps_stage_work *w, co
     return &w->s.steps[g->first + k];
 }
 
-/* Returns whether the value has a slot (a buffer of the stage, in shared or scratch memory). */
+/* Returns whether the value has a slot (a buffer in shared or scratch memory). */
 static inline bool vpps_in_slot(const vpps_stage_work *w, uint32_t v) {
     return w->s.slot[v] != VPPS_NONE && w->s.made_in[v] != VPPS_NONE;
 }
@@ -56,11 +56,11 @@ bool vpps_made_in_loop(const vpps_stage_work *w, uint32_t v);
 
 /* ---- generate_places.c
  *
- * Names in a kernel's text. f0: number of the tile's first vertex (tile: vertices processed together); f1, f2: number of its first member
- * of list input 0, 1. n0, n1, n2: how many vertices and members the tile has. `item`: a vertex or list member of the tile; vx: the vertex
- * whose list has the member. e: number of an element among those that the VP (a CTA) owns; `element`: its number in the whole value. ls1:
- * array with the number of each vertex's first member of list input 0. k0, k1: offsets of kept values of vertices and members. s5: the
- * buffer (slot) of value 5; v5: the thread's element of value 5. */
+ * Names in a kernel's text. f0: number of the tile's first vertex (tile: vertices processed together); f1, f2: number
+ * of the first node (member) in its lists 0, 1. n0, n1, n2: numbers of vertices and members. `item`: a vertex or
+ * member; vx: the vertex whose list has the member. e: number of an element among those that the VP (a CTA) owns;
+ * `element`: its number in the whole value. ls1: array with the number of each vertex's first member of list 0. k0, k1:
+ * offsets of kept values of vertices and members. s5: the buffer (slot) of value 5; v5: the thread's element of it. */
 
 /* Writes a C expression for an element of a value in memory. `item` numbers the vertex or list member within the tile. */
 void vpps_put_memory(const vpps_stage_work *w, uint32_t v, const char *item, const char *element);
@@ -92,9 +92,9 @@ void vpps_put_f(const vpps_stage_work *w, const vpps_program_step *s);
 void vpps_put_u(const vpps_stage_work *w, const vpps_program_step *s);
 void vpps_put_random(const vpps_stage_work *w, const vpps_program_step *s);
 
-/* Writes code that stores the thread's element of value v in v's slot (buffer), if a later segment (after a barrier) reads the slot. */
+/* Writes code that stores the thread's element of value v in v's slot (buffer), if it is read after a barrier. */
 void vpps_store_in_slot(const vpps_stage_work *w, uint32_t v);
-/* Writes code that stores variable `from` as an element of v in memory, if other stages or vertices read v there. */
+/* Writes code that stores variable `from` as an element of v in memory, if other vertices or cell parts read it. */
 void vpps_store_in_memory(const vpps_stage_work *w, uint32_t v, const char *from);
 /* Writes code that stores the thread's element of value v in v's slot (buffer) and in memory, wherever later code reads it. */
 void vpps_store_made(const vpps_stage_work *w, uint32_t v);
@@ -133,8 +133,8 @@ void vpps_put_matrices(const vpps_stage_work *w, const vpps_program_step *s);
  * memory. */
 bool vpps_place_products(const vpps_stage_work *w);
 
-/* Assigns shared memory to copies of vectors that the matrix products of segment g (steps that run together) read. The copies for one
- * vertex, or for one member of a list input, are adjacent. */
+/* Assigns shared memory to copies of vectors that the matrix products of segment g (steps that run together) read. The
+ * copies for one vertex, or for one node of a list that it reads, are adjacent. */
 void vpps_place_copies(vpps_stage_work *w, const vpps_segment *g);
 
 /* Returns whether segment number `segment` (steps that run together) is products whose partial sums the next segment

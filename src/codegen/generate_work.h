@@ -12,8 +12,8 @@ typedef struct vpps_generation {
     FILE *out;
 } vpps_generation;
 
-/* Writes the function vpps_stage_NUMBER of a stage (part of a cell). Sets `room` to the shared memory that its tiles (vertices processed
- * together) need, and the scratch memory per vertex and per member (node read) of each list input. */
+/* Writes the function vpps_stage_NUMBER of a stage (part of a cell). Sets `room` to the shared memory that its tiles
+ * (vertices processed together) need, and the scratch memory per vertex and per node in its lists of nodes. */
 vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_cell *c, uint32_t stage, uint32_t number,
                                 vpps_stage_room *room);
 

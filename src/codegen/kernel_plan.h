@@ -13,8 +13,8 @@ enum {
 typedef struct vpps_stage_room {
     uint32_t shared_words;
     uint32_t tile; /* number of vertices that are processed at a time */
-    /* Words of scratch memory per vertex ([0]) and per node of list input d - 1 ([d]). 0: shared memory has the
-     * values. */
+    /* Words of scratch memory per vertex ([0]) and per node of list input d - 1 (of any number; [d]). 0: shared memory
+     * has the values. */
     uint32_t scratch_words[VPPS_AXES];
 } vpps_stage_room;
 
@@ -41,13 +41,13 @@ typedef struct vpps_kernel_plan {
     uint32_t staged_words; /* words of shared memory for weights that are copied to registers later */
 } vpps_kernel_plan;
 
-/* Returns the most rows of a "low" matrix. Virtual processors divide the columns, not the rows, of a low matrix's gradient and update: in
- * bf16 the GPU computes eight rows at once, so dividing fewer rows saves no time. */
+/* Returns the most rows of a "low" matrix. CTAs divide the columns, not the rows, of a low matrix's gradient and
+ * update: in bf16 the GPU computes eight rows at once, so dividing fewer rows saves no time. */
 static inline uint32_t vpps_low_rows(const vpps_kernel_plan *p) {
     return p->parts && p->teams > 1 ? VPPS_FRAGMENT_ROWS : 0;
 }
 
-/* Returns the number of the task that computes a cell's parameter gradients; these numbers follow those of all stages. */
+/* Returns the number of the task for a cell's parameter gradients; they follow the numbers of all parts of cells. */
 static inline uint32_t vpps_outer_task(const vpps_kernel_plan *p, uint32_t cell) {
     return VPPS_TASK_COUNT + p->first_stage[p->n_cells] + cell;
 }

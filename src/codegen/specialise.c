@@ -46,7 +46,7 @@ uint32_t vpps_shared_for_weights(const vpps_machine *machine, size_t n_params) {
     return words_beside(dynamic_words(machine, n_params), VPPS_TILE_WORDS);
 }
 
-/* Returns the cell with the stage whose tiles (vertices processed together) take the most shared memory. */
+/* Returns the cell with the part (stage) whose tiles (vertices processed together) take the most shared memory. */
 static const vpps_compiled_cell *largest_cell(const vpps_kernel_plan *p) {
     uint32_t most = 0;
     for (uint32_t s = 1; s < p->first_stage[p->n_cells]; s++)

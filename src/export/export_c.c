@@ -69,7 +69,7 @@ static vpps_status place_values(vpps_c_cell *x) {
     return VPPS_OK;
 }
 
-/* Compiles the cell for inference by one VP (virtual processor) that computes whole vertices. */
+/* Compiles the cell for inference by one thread (VP) that computes whole vertices. */
 static vpps_status compile(vpps_c_cell *x) {
     const vpps_cell_data *d = x->cell;
     vpps_cell_needs needs = {.group = 1, .rows = {.unit = 1, .least = UINT32_MAX, .split_elems = UINT32_MAX}};

@@ -201,7 +201,7 @@ static void make_argmax(cell *x, const vpps_program_step *s) {
 }
 
 /* Returns the C expression of an element of a slice, i.e. of some rows of operand 0. If over_list, operand 0 stacks the
- * values of a list input's members, and the slice is those of member m, the C loop's variable. */
+ * values of a list input's nodes (members; any number), and the slice is those of member m, the C loop's variable. */
 static text slice(cell *x, const vpps_program_step *s) {
     const vpps_operand *o = operand(x, s, 0);
     const uint32_t rows = s->to.rows;

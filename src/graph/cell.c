@@ -435,7 +435,7 @@ static uint32_t *take_inputs(vpps_graph *g, const vpps_cell_data *c, const vpps_
     return to;
 }
 
-/* Returns the number of the children of an application (vertex being made) that its list inputs read. */
+/* Returns how many children of an application (vertex being made) its list inputs (of any number of nodes) read. */
 static inline uint32_t list_children(const vpps_cell_data *c, const vpps_application *a) {
     return a->n_children - vpps_min_u32(a->n_children, c->list_first);
 }
@@ -513,7 +513,7 @@ static bool check_members(vpps_graph *g, const vpps_cell_data *c, const uint32_t
 /* Checks that an application (vertex being made) has the cell's numbers of children, nodes and indices; finds its lists' lengths. */
 static bool check_counts(vpps_graph *g, const vpps_cell_data *c, const vpps_application *a, uint32_t *members) {
     if (!count_members(g, c, a, members)) return false;
-    /* true: the cell's only list input reads children, and no length is given: it reads all remaining children */
+    /* true: the only list input (of any number of nodes) reads children; no length is given: all that remain */
     const bool any = c->n_lists == 1 && c->gathered[1] && !a->n_lists;
     /* the number of children that the cell needs: those before the first list, then the members of the lists of children */
     uint64_t n = c->list_first;

@@ -8,7 +8,7 @@ typedef struct count {
     const vpps_graph *g;
     uint8_t *gradient; /* for each node: whether it depends on a trained parameter */
     /* for each value inside the vertex (applied cell) that is counted: a flag: does it depend on a trained parameter?
-     * First the inputs, then the ops' results; a list input has a value for each node that it reads. */
+     * First the inputs, then the ops' results; a list input has a value for each node (any number) that it reads. */
     uint8_t *inside;
     size_t *at; /* for each input, then each op, of the cell: index in `inside` of its first "is trained" flag */
     /* for each operand of the op that is being counted: whether the operand, or any member of a list, depends on a trained parameter */

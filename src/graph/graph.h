@@ -161,7 +161,7 @@ typedef struct vpps_cell_data {
     bool decides; /* whether the cell has an operation whose work depends on values (argmax, lookup_at) */
     /* for each index that the caller gives for a vertex: the number that the index must be less than */
     uint32_t *index_limits;
-    uint32_t n_own; /* number of single inputs (not list inputs); set when recording ends */
+    uint32_t n_own; /* number of inputs of one node (not list inputs, of any number); set when recording ends */
     uint32_t n_nodes, n_args, n_inputs, n_scattered, n_pushed, n_outputs, n_pulls, n_pull_lists, n_indices;
     uint32_t n_of_axis[VPPS_AXES]; /* number of nodes computed once per vertex [0], or per node of list l [l + 1] */
     uint32_t min_children; /* 1 + the largest number of a child vertex that the cell reads by number (vpps_gather) */

@@ -113,7 +113,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
             }
         }
         const vpps_signal signal = vpps_signal_of(a.counters, t.signal);
-        t = vpps_load_task(t.at + 1); /* there is a next task: a script's last task ends the kernel */
+        t = vpps_load_task(t.at + 1); /* there is a next task: the last task of a batch's program ends the kernel */
         __syncthreads();              /* waits until all threads have written the task's results */
         vpps_send(signal);
     }

@@ -27,10 +27,10 @@ template <unsigned AXES, unsigned ARRAYS> struct vpps_sum_task {
     vpps_array arrays[ARRAYS + 1];
 };
 
-/* Where a value's vectors lie in the pool: COLS vectors of ROWS elements for each item (vertex or list member). ARRAY:
- * which of the task's arrays has their offsets; VPPS_NONE: they are among the STRIDE words that an item keeps for
- * backward (STRIDE 0: all items share a vector). AT_QUADS: they begin and end at multiples of four words. AS_PARTS:
- * they are in bf16. item() and vector() leave out WORD, so that it becomes part of the load instruction. */
+/* Where a value's vectors lie in the pool (device memory): COLS vectors of ROWS elements for each item (vertex or list
+ * member). ARRAY: which of the task's arrays has their offsets; VPPS_NONE: they are among the STRIDE words that an item
+ * keeps for backward (STRIDE 0: all items share a vector). AT_QUADS: they begin and end at multiples of four words.
+ * AS_PARTS: they are in bf16. item() and vector() leave out WORD, so that it becomes part of the load instruction. */
 template <unsigned VALUE_AXIS, unsigned ROWS, unsigned COLS, bool AT_QUADS, bool AS_PARTS, unsigned ARRAY,
           unsigned STRIDE, unsigned WORD>
 struct vpps_vectors {

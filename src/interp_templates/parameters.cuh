@@ -1,6 +1,6 @@
 /* parameters.cuh - tasks on parameters: gradients of lookup tables, norm, update, loss. Each CTA owns some rows. */
 
-/* Describes a parameter, in the model's order. values, gradient, states: offsets into the pool or, for a matrix, into the matrices' buffers. */
+/* A parameter, in the model's order. values, gradient, states: offsets in device memory or the matrices' buffers. */
 struct vpps_param_entry {
     unsigned kind; /* kind of the parameter: 0: matrix, 1: vector, 2: lookup table */
     unsigned rows, cols, values, gradient, states[2];

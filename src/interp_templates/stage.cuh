@@ -18,8 +18,8 @@
     const vpps_array name = {script, array, 0};                                                                        \
     array += words;                                                                                                    \
     (void)name, (void)array
-/* Declares the array for an input that reads a list's members. The script has the address of an array with a word for each member, and a
- * shift: a member's value lies at pool word array[member] + shift. */
+/* Declares the array for an input that reads a list's members. The batch's program has the address of an array with a
+ * word for each member, and a shift: a member's value lies at word array[member] + shift of device memory. */
 #define VPPS_MEMBERS_ARRAY(name)                                                                                       \
     const vpps_array name = {script, script[array], script[array + 1]};                                                \
     array += 2;                                                                                                        \
@@ -32,7 +32,7 @@
     array = factors.at + (VPPS_PAIRS && vpps_header.pairs ? b->n + 1 + 2 * factors[b->n] : 0u);                        \
     (void)factors, (void)array
 
-/* Returns an element of a value in a slot (a buffer of the stage). WIDTH: elements per item in the buffer. */
+/* Returns an element of a value in a slot (a buffer of the tile). WIDTH: elements per item in the buffer. */
 template <unsigned WIDTH> __device__ __forceinline__ float &vpps_slot(float *slot, unsigned item, unsigned element) {
     return slot[item * WIDTH + element];
 }
@@ -60,8 +60,8 @@ __device__ __forceinline__ float vpps_datum(const unsigned *script, unsigned add
     return __uint_as_float(script[address + element]);
 }
 
-/* Returns this CTA's scratch memory (device memory), for values of a stage that do not fit into shared memory, after
- * the weights of all CTAs. */
+/* Returns this CTA's scratch memory (device memory), for values of a part of a cell that do not fit into shared memory,
+ * after the weights of all CTAs. */
 __device__ __forceinline__ float *vpps_scratch_of(const vpps_arguments &a, unsigned vp) {
     return (float *)a.scratch + VPPS_MEMORY_WEIGHTS * 1ull * VPPS_VPS + (unsigned long long)vp * a.scratch_words;
 }
@@ -244,8 +244,8 @@ __device__ __forceinline__ float vpps_of_parts(unsigned element, const PARTS &..
     return x;
 }
 
-/* Returns an element of a value of ROWS rows that is a stack of the members of the vertex's list input, with MEMBER_ROWS rows each; 0 outside.
- * member(m, element) returns a member's element. */
+/* Returns an element of a value of ROWS rows that is a stack of the nodes (members) of the vertex's list input, with
+ * MEMBER_ROWS rows each; 0 outside. member(m, element) returns a member's element. */
 template <unsigned ROWS, unsigned MEMBER_ROWS, class MEMBER>
 __device__ __forceinline__ float vpps_of_stack(const vpps_array &starts, unsigned vertex, unsigned first,
                                                unsigned element, const MEMBER &member) {

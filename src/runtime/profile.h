@@ -48,7 +48,7 @@ static inline bool vpps_profile_goes_on(const vpps_profile *p) { return p->n && 
 static inline const vpps_trial *vpps_profile_current(const vpps_profile *p) { return &p->trials[p->current]; }
 
 /* Records that a batch with so many nodes ran in `ns`. as_asked: whether the batch ran as the current alternative says;
- * for example, a batch of few inputs cannot have many groups. */
+ * for example, a batch of few inputs cannot be divided among many groups of CTAs or threads. */
 void vpps_profile_note(vpps_profile *p, bool as_asked, uint64_t nodes, uint64_t ns);
 
 /* Returns the index of the fastest alternative that was timed; p->n: none was. */

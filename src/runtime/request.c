@@ -52,7 +52,7 @@ vpps_status vpps_asked_check(const vpps_asked *a, vpps_device *d, const vpps_gra
                            "request: gradient_outs");
 }
 
-/* Adds a planned copy of node x's value or gradient from an offset in the pool to the caller's array `out`. */
+/* Adds a planned copy of node x's value or gradient from an offset in device memory to the caller's array `out`. */
 static void place(vpps_asked *a, uint32_t *n, const vpps_graph *g, uint32_t offset, vpps_node x, float *out) {
     a->reads[(*n)++] = (vpps_pool_copy){offset, words_of(g, x), out};
 }

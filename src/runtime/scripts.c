@@ -52,7 +52,7 @@ static void drop_types(vpps_handle *h) {
     vpps_history_drop(&h->history);
 }
 
-/* Returns the caller's request with the handle's decisions added: batching policy, groups of virtual processors, and so on. */
+/* Returns the caller's request with the handle's decisions: batching policy, groups of CTAs or threads, and so on. */
 static vpps_batch_request complete(vpps_handle *h, const vpps_target *target, const vpps_batch_request *asked) {
     const bool training = vpps_request_trains(asked);
     vpps_batch_request request = *asked;

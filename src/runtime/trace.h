@@ -1,8 +1,8 @@
 /* trace.h - records time spans of a run, which vpps_trace_write writes at the end.
  *
- * A virtual processor (VP) records only the end of each task, since its next task begins then: one clock reading and 32 bytes per task, in
- * memory allocated before the launch. The handle records the caller's spans and the device's times. A batch is recorded as a whole or not
- * at all, so the trace of a long run is bounded and consists of whole batches. */
+ * A VP (CTA or thread) records only the end of each task, since its next begins then: one clock reading and 32 bytes
+ * per task, in memory allocated before the launch. The handle records the caller's spans and the device's times. A
+ * batch is recorded as a whole or not at all, so the trace of a long run is bounded. */
 #pragma once
 
 #include "graph/model.h"
@@ -11,7 +11,7 @@
 
 typedef struct vpps_task_note {
     uint64_t end_ns;
-    const vpps_compiled_cell *cell; /* the compiled cell (vertex function) of a STAGE or OUTER task */
+    const vpps_compiled_cell *cell; /* tasks STAGE (part of a cell), OUTER (gradients): the cell */
     uint32_t kind;                  /* kind of the task; VPPS_NOTE_BEGIN: launch began; VPPS_NOTE_WAIT: wait ended */
     uint32_t stage;                 /* number of the stage (part of the cell), if the task is a STAGE */
     uint32_t number;                /* tasks STAGE, OUTER: how many vertices; task ENTRIES: index of the lookup table */
@@ -19,7 +19,7 @@ typedef struct vpps_task_note {
 
 enum {
     VPPS_NOTE_BEGIN = VPPS_TASK_COUNT, /* the virtual processor (thread) begins launch number `number` */
-    VPPS_NOTE_WAIT                     /* the virtual processor has waited for barrier number `number` */
+    VPPS_NOTE_WAIT                     /* the CTA or thread has waited for barrier number `number` */
 };
 
 typedef struct vpps_track {

@@ -60,7 +60,7 @@ static json_t *operation_json(const subject *s, uint32_t v) {
                      x->kind == VPPS_VALUE_RUN && x->run.recompute);
 }
 
-/* Returns a stack (products of a stage that multiply the same operands and run as one) as JSON, if v is its first product; else NULL. */
+/* Returns a stack (products that multiply the same operands and run as one) as JSON, if v is its first; else NULL. */
 static json_t *stack_json(const subject *s, uint32_t v) {
     const vpps_compiled_cell *c = s->c;
     const vpps_cell_value *x = &c->values[v];

@@ -23,7 +23,7 @@ void team_guard(const settings *s);
 vpps_status team_open(team *t, const settings *s);
 void team_close(team *t);
 
-/* Returns a process's number of VPs (virtual processors): --vps, else a CPU's cores; 0: as many as the device has. */
+/* Returns a process's number of VPs (CTAs or threads): --vps, else a CPU's cores; 0: as many as the device has. */
 uint32_t team_vps(const team *t, const settings *s);
 
 /* While a process is busy reading, saving or measuring, the watchdog lets the other processes wait for it. */

@@ -2,7 +2,7 @@
  *
  *   device.c, pages.c, failure.c   memory, launching, parameters to and from the model; how a failed batch ends
  *   threads.c, meetings.c, crowd.c, bind_threads.c   waiting, waking, barriers; how many threads run VPs, and on which CPUs
- *   check.c, vp.c   check scripts before they run; a thread's loop over its VPs' tasks
+ *   check.c, vp.c   check batches' programs (scripts) before they run; a thread's loop over its VPs' tasks
  *   stage.c, tile.c, steps.c, tile_products.c   stages (parts) of cells, by tiles (a few vertices); a tile's layout and steps
  *   outer.c, updates.c, gradients.c   parameters: their gradients, accumulated over launches, too; norms and updates
  *   blocks.c, copies.c, packs.c   matrices as blocks of rows, transposed for backward, packed in bf16
@@ -30,8 +30,9 @@ typedef struct vpps_cpu_precision {
     vpps_bf16_unit unit;
 } vpps_cpu_precision;
 
-/* A matrix is stored in blocks of at most VPPS_BLOCK_ROWS rows, each owned by one virtual processor (VP). A block is stored by columns and
- * padded with zero rows to a multiple of 16, so that a product reads memory in order. Element (r, k) is at k * ld + r - first_row. */
+/* A matrix is stored in blocks of at most VPPS_BLOCK_ROWS rows, each owned by one thread. A block is stored by columns,
+ * padded with zero rows to a multiple of 16, so products read memory in order. Element (r, k) is at k * ld + r -
+ * first_row. */
 enum { VPPS_BLOCK_ROWS = 64, VPPS_ROW_UNIT = 16 };
 
 /* Least number of matrix rows with which a group's virtual processors (VPs: threads) divide a product by rows, even if some VPs of a large
@@ -113,14 +114,14 @@ struct vpps_vp {
     size_t n_copies;
     uint32_t copied; /* number of the launch in which the vectors in `copies` were copied */
     uint32_t shared; /* number of the latest launch whose gradients all processes have exchanged */
-    /* number of barriers signalled in this launch: [0] barriers of this thread's group, [1] barriers of all groups */
+    /* barriers signalled in this launch: [0] of this group of threads, [1] of all groups */
     uint32_t met[2];
     vpps_awaited awaited[2]; /* barriers still to wait for: [0] of this thread's group of threads, [1] of all threads */
-    atomic_uint tasks;       /* number of tasks that this virtual processor has run in all launches */
+    atomic_uint tasks;       /* number of tasks that this virtual processor (thread) has run in all launches */
     uint32_t at;         /* word of the script (the batch's program) where the next task begins; 0: the last has run */
-    vpps_track *track;   /* the virtual processor's part of the trace; NULL: there is none */
+    vpps_track *track;   /* the virtual processor's (thread's) part of the trace; NULL: none */
     uint32_t progress;   /* watchdog: number of tasks that all threads had run when this one last timed out */
-    uint64_t stalled_ns; /* nanoseconds that the virtual processor has waited since `progress` was noted */
+    uint64_t stalled_ns; /* nanoseconds that the virtual processor (thread) has waited since `progress` was noted */
 };
 
 typedef struct vpps_counter {
@@ -131,8 +132,8 @@ typedef struct vpps_counter {
 /* Barriers as trees of counters (meetings.c). A virtual processor (VP: a thread) signals a barrier by incrementing counters, the nodes of a
  * tree. VPs wait for other counters, the gates: one for each VPPS_NEIGHBOURS VPs. The VP that signals last sets all gates. */
 typedef struct vpps_meetings {
-    /* Counters that virtual processors (VPs) increment on arrival: `all`: tree of all VPs; `group`: trees of groups,
-     * each from its first VP's index on. all_gates, group_gates: counters that VPs watch until all have arrived. */
+    /* Counters that VPs (threads) increment on arrival: `all`: tree of all VPs; `group`: trees of groups, each from its
+     * first VP's index on. all_gates, group_gates: counters that VPs watch until all have arrived. */
     vpps_counter *all, *all_gates, *group, *group_gates;
     vpps_counter *finish; /* tree of counters for the barrier at the end of each launch; never reset, they count on */
     size_t n_counters;
@@ -289,9 +290,9 @@ void vpps_choose_threads(vpps_cpu *cpu, const vpps_batch *batch);
 /* At the end of a window (series of launches), notes whether this thread has waited long for cores. */
 void vpps_note_waiting(vpps_crowd *c);
 
-/* VPPS_NEIGHBOURS: number of virtual processors (VPs) that signal one node of a tree of counters. VPPS_LEAST_TREE: least number of VPs for
- * which a barrier is a tree. With n VPs the cache line of a single counter moves n - 1 times in series; lines of a tree, 9 + n / 8
- * times. */
+/* VPPS_NEIGHBOURS: number of virtual processors (VPs: threads) that signal one node of a tree of counters.
+ * VPPS_LEAST_TREE: least number of VPs for which a barrier is a tree. With n VPs the cache line of a single counter
+ * moves n - 1 times in series; lines of a tree, 9 + n / 8 times. */
 enum { VPPS_NEIGHBOURS = 8, VPPS_LEAST_TREE = 12 };
 
 vpps_status vpps_meetings_open(vpps_cpu *cpu);

@@ -50,7 +50,7 @@ struct vpps_entries {
     vpps_index index;   /* finds the element of `found` with a given offset */
     entry_list *wanted; /* for each process: the table entries that it owns and this process needs */
     entry_list *asked;  /* for each process: the table entries that this process owns and that one needs */
-    uint32_t *first;    /* for each process: pool offset of the entries that came from that process */
+    uint32_t *first;    /* for each process: offset in the batch's memory of the entries that came from that process */
     float **answers;    /* for each process: memory for the values that are sent to that process */
     request *requests;  /* buffers for the requests sent to and received from each process */
     uint64_t fetch_ns, sent_bytes;
@@ -233,7 +233,7 @@ static vpps_status copy_entries(const vpps_entries *e, entry_list *list, uint32_
     return VPPS_OK;
 }
 
-/* Sends and receives the values of table entries. `pool` is NULL if this process wants none. */
+/* Sends and receives the values of table entries. `pool` (the batch's memory) is NULL if this process wants none. */
 static vpps_status exchange_values(vpps_entries *e, float *pool) {
     const uint32_t size = e->c->size, rank = e->c->rank;
     for (uint32_t p = 0; p < size; p++) {

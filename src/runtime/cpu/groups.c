@@ -1,4 +1,4 @@
-/* groups.c - the number of groups of virtual processors with which a batch costs least. */
+/* groups.c - the number of groups of virtual processors (threads) with which a batch costs least. */
 #include "runtime/cpu/cpu.h"
 
 /* Returns a group's number of threads divided by the number of those that own (store) rows of matrices. */
@@ -7,10 +7,10 @@ static double vps_for_one_with_rows(const vpps_batch_extent *e, uint32_t group_s
     return e->rows >= VPPS_ENOUGH_ROWS && group_size > units ? group_size / units : 1;
 }
 
-/* Returns the estimated cost of a batch, in operations, with groups of `group_size` virtual processors (VPs): products and barriers. A
- * product is slower the fewer vectors use a matrix that was fetched, and slower still if a VP's part of the matrices exceeds its cache. On
- * two cores, products reach half of their full rate with 1.3 vectors if matrices are in L2, else with 5.6. A barrier takes as long as 1.5
- * million operations. */
+/* Returns the estimated cost of a batch, in operations, with groups of `group_size` virtual processors (VPs: threads):
+ * products and barriers. A product is slower the fewer vectors use a matrix that was fetched, and slower still if a
+ * VP's part of the matrices exceeds its cache. On two cores, products reach half of their full rate with 1.3 vectors if
+ * matrices are in L2, else with 5.6. A barrier takes as long as 1.5 million operations. */
 static double cost_of_batch(const vpps_batch_extent *e, uint32_t group_size) {
     const double cache_elems = 1 << 19, in_cache = 1.3, beyond = 5.6, barrier = 1.5e6;
     const double groups = (double)e->n_vps / group_size, excess = e->elems / group_size / cache_elems - 1;

@@ -147,10 +147,11 @@ typedef struct vpps_kernels {
     void (*dots)(uint32_t count, uint32_t n, const float *const *x, const float *y, float *to);
 
     void (*add)(uint32_t n, float *dst, const float *x); /* dst += x */
-    /* Sums `count` >= 1 vectors, in order: vector i is n elements at pool + offsets[i] + skip. `to` is vector 0 or overlaps no vector. */
+    /* Sums `count` >= 1 vectors, in order: vector i is n elements at pool (batch memory) + offsets[i] + skip. `to` is
+     * vector 0 or overlaps no vector. */
     void (*add_up)(uint32_t n, uint32_t count, const float *pool, const uint32_t *offsets, uint32_t skip, float *to);
-    /* Sums `count` >= 1 scaled vectors, in their order: pair i stands for pool[pair[0]] times the n elements at pool + pair[1] + skip. The
-     * sum is stored in `to` or, with `add`, added to `to`. */
+    /* Sums `count` >= 1 scaled vectors, in their order: pair i stands for pool[pair[0]] (pool: the batch's memory)
+     * times the n elements at pool + pair[1] + skip. The sum is stored in `to` or, with `add`, added to `to`. */
     void (*add_scaled)(uint32_t n, uint32_t count, const float *pool, const uint32_t *pairs, uint32_t skip, bool add,
                        float *to);
     double (*sum_squares)(size_t n, const float *x);

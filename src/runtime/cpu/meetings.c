@@ -1,13 +1,14 @@
-/* meetings.c - barriers of many virtual processors (VPs), as trees of counters.
+/* meetings.c - barriers of many VPs (threads), as trees of counters.
  *
- * A barrier of few VPs is a counter that all VPs increment and watch. Its cache line moves from core to core, so its cost grows with the
- * number of VPs. More VPs use a tree: VPPS_NEIGHBOURS adjacent VPs increment one node, and the last of them increments the node above. The
- * last VP at the root opens a gate for each VPPS_NEIGHBOURS VPs, which watch only that line. So no line moves more than VPPS_NEIGHBOURS
- * times, and the number of consecutive steps is the tree's height. A sleeper wakes once, when all VPs have come.
+ * A barrier of few VPs is a counter that all VPs increment and watch. Its cache line moves from core to core, so its
+ * cost grows with the number of VPs. More VPs use a tree: VPPS_NEIGHBOURS adjacent VPs increment one node, and the last
+ * of them increments the node above. The last VP at the root opens a gate for each VPPS_NEIGHBOURS VPs, which watch
+ * only that line. So no line moves more than VPPS_NEIGHBOURS times, and the number of consecutive steps is the tree's
+ * height. A sleeper wakes once, when all VPs have come.
  *
- * Counters of a tree are not reset between the barriers of a batch, so that the same lines serve all barriers of a group. That requires a
- * script whose barriers are "meetings": all VPs that signal a barrier wait in their next task for all its signals. The scheduler writes
- * only such scripts; others run with plain counters. */
+ * Counters of a tree are not reset between the barriers of a batch, so that the same lines serve all barriers of a
+ * group. That requires a script whose barriers are "meetings": all VPs that signal a barrier wait in their next task
+ * for all its signals. The scheduler writes only such scripts; others run with plain counters. */
 #include "runtime/cpu/cpu.h"
 
 static uint32_t above(uint32_t n) { return (n + VPPS_NEIGHBOURS - 1) / VPPS_NEIGHBOURS; }
@@ -72,7 +73,7 @@ static bool count_signals(const vpps_task_header *h, const vpps_task *t, const v
     return t + 1 == end && t->wait == signalled && t->signal == VPPS_NO_BARRIER;
 }
 
-/* Returns the first task from t on that signals a barrier of all virtual processors, or `end`. */
+/* Returns the first task from t on that signals a barrier of all virtual processors (threads), or `end`. */
 static const vpps_task *next_of_all(const vpps_task_header *h, const vpps_task *t, const vpps_task *end) {
     for (t = next_signal(t, end); t < end && t[1].signals != h->n_vps; t = next_signal(t + 1, end)) {}
     return t;
@@ -125,7 +126,7 @@ vpps_status vpps_choose_meetings(vpps_cpu *cpu, const uint32_t *script) {
     return VPPS_OK;
 }
 
-/* The tree of counters of a barrier, as seen by one virtual processor. */
+/* The tree of counters of a barrier, as seen by one virtual processor (thread). */
 typedef struct tree {
     vpps_counter *nodes, *gates;
     uint32_t n, member;

@@ -1,5 +1,5 @@
-/* outer.c - computes gradients of parameters: of matrices, as sums of outer products dy x^T; of vectors and table entries, as sums of
- * vectors. Each virtual processor computes the gradients of the rows and entries that it owns. */
+/* outer.c - computes gradients of parameters: of matrices, as sums of outer products dy x^T; of vectors and table
+ * entries, as sums of vectors. Each VP (thread) computes the gradients of its own rows and entries. */
 #include "runtime/cpu/outer.h"
 
 void vpps_point_to(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_operand *x, uint32_t first, uint32_t n,

@@ -1,17 +1,17 @@
-/* share.c - gradients of several processes: the virtual processors meet before the first task that reads all gradients, VP 0 exchanges them
- * with other processes, and all continue with the sums. */
+/* share.c - gradients of several processes: the virtual processors (VPs: threads) meet before the first task that reads
+ * all gradients, VP 0 exchanges them with other processes, and all continue with the sums. */
 #include "runtime/cpu/cpu.h"
 
 vpps_status vpps_cpu_open_share(vpps_cpu *cpu, vpps_communicator *c) {
-    /* Text that must be equal in all processes: how products are computed, which determines results' bits, and the number of virtual
-     * processors, which also determines where parameters lie. */
+    /* Text that must be equal in all processes: how products are computed, which determines results' bits, and the
+     * number of virtual processors (threads), which also determines where parameters lie. */
     char machine[128];
     snprintf(machine, sizeof machine, "cpu %s %s %s %u", cpu->kernels->isa,
              vpps_precision_names[cpu->precision.precision], cpu->precision.unit.name, cpu->n_vps);
     return vpps_share_open(&cpu->share, cpu->model, machine, c);
 }
 
-/* Returns the virtual processor's part of a matrix's gradient, which is contiguous in memory. */
+/* Returns the virtual processor's (thread's) part of a matrix's gradient, which is contiguous in memory. */
 static vpps_run matrix_run(const vpps_cpu *cpu, uint32_t param, uint32_t vp) {
     const vpps_blocks blocks = vpps_blocks_of(cpu, param, vp, cpu->n_vps);
     if (!blocks.n) return (vpps_run){NULL, 0};

@@ -13,7 +13,7 @@ static void copy(uint32_t n, uint32_t width, const vpps_span *to, const vpps_spa
         memcpy(vpps_span_at(to, i), vpps_span_at(from, i), width * sizeof(float));
 }
 
-/* Loads a value into a slot (a buffer of the tile). If virtual processors have computed partial sums of the value, adds them in order. */
+/* Loads a value into a slot (a buffer of the tile). If threads have made partial sums, adds them in order. */
 static void load(const vpps_tile *t, const vpps_program_step *s) {
     const vpps_operand *o = vpps_operands_of(t, s);
     const vpps_span from = vpps_span_of(t, o, true), to = vpps_span_of(t, &s->to, false);
@@ -66,7 +66,7 @@ static void store(const vpps_tile *t, const vpps_program_step *s) {
 
 /* ---------------------------------------------------------------- instructions */
 
-/* A vertex, or a node that a vertex's list input reads, for which a step runs. */
+/* A vertex, or a node that a vertex's list input (of any number of nodes) reads, for which a step runs. */
 typedef struct item {
     uint32_t number, vertex; /* number: index among those run now; vertex: index in the block (vertices of one cell) */
     uint32_t in_part; /* index, among the vertices that run now, of this vertex or of the one that reads this node */
@@ -374,7 +374,7 @@ static bool run_step(const vpps_tile *t, const vpps_program_step *s) {
 }
 
 /* Runs a stage's (part of a cell) steps over a tile (vertices computed together). Between products, which take the
- * whole tile, steps run over a few vertices at a time, whose values stay in L1; not if the cell has list inputs. */
+ * whole tile, steps run over a few vertices at a time, whose values stay in L1; not if lists are read. */
 bool vpps_run_tile(vpps_tile *t) {
     enum { L1_FLOATS = 8 * 1024, FEW = 4 };
     const vpps_program_step *s = t->p->steps, *end = s + t->p->n;

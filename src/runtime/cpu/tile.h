@@ -1,7 +1,7 @@
 /* tile.h - runs stages (parts of cells) in tiles: a few vertices at a time, whose values stay in the core's nearest
  * caches between two steps. A stage's program (cell/program.h) keeps values in numbered buffers ("slots"). In a tile, a
- * slot is an array with an entry per vertex, or per node that a list input reads. If virtual processors (threads)
- * divide rows, entries hold the rows of this one, else whole values. */
+ * slot is an array with an entry per vertex, or per node that a list input (of any number of nodes) reads. If virtual
+ * processors (threads) divide rows, entries hold the rows of this one, else whole values. */
 #pragma once
 
 #include "runtime/cpu/cpu.h"
@@ -12,7 +12,7 @@ typedef struct vpps_tile_slot {
     uint32_t width; /* number of floats for one vertex (or node in a list) */
 } vpps_tile_slot;
 
-/* Memory layout of the tiles (vertices computed together) of a stage (part of a cell), for one virtual processor (thread) of a group. */
+/* Memory layout of the tiles (vertices computed together) of a stage (part of a cell), for one thread. */
 typedef struct vpps_tile_layout {
     vpps_tile_slot *slots; /* layout of each slot (buffer) of the program, indexed by the slot's number */
     /* rows that this thread owns of operands whose rows threads divide; index: vpps_operand.dealt (0: not divided) */
@@ -36,7 +36,7 @@ typedef struct vpps_tile {
     uint32_t first[VPPS_AXES], n[VPPS_AXES];
     uint32_t whole[VPPS_AXES]; /* by axis: number of vertices, or of nodes in their lists, of the whole tile */
     uint32_t before;           /* number of vertices of the tile before those that this struct covers */
-    /* index in the block of each vertex whose cell's condition holds, from live[first[0]] on for the tile; NULL: all */
+    /* index in the task of each vertex whose cell's condition holds, from live[first[0]] on for the tile; NULL: all */
     const uint32_t *live;
     float *region[VPPS_AXES]; /* by axis (0: vertices; d: nodes of list input d - 1): memory of its buffers */
     /* kept values of item i (vertex or list node), by kind of record r: at records[r] + i * kept_words[r] */
@@ -47,7 +47,7 @@ typedef struct vpps_tile {
 } vpps_tile;
 
 /* Makes, unless it exists, cell->device_program: where a tile (vertices computed together, at most `most`) has its
- * values, for each stage (part of a cell) and each thread of a group. Fails with MEMORY. */
+ * values, for each stage (part of a cell) and each thread of a group (which holds all weights). Fails with MEMORY. */
 vpps_status vpps_make_tiles(vpps_compiled_cell *cell, uint32_t most);
 const vpps_tile_layout *vpps_tiles_of(const vpps_compiled_cell *c, uint32_t stage, uint32_t member);
 

@@ -17,7 +17,7 @@ static void point(const vpps_tile *t, const vpps_operand *o, const float **x) {
     }
 }
 
-/* Finds the first matrix, among the step's operands from k on, of which this virtual processor has rows. Returns their address, or NULL. */
+/* Returns the address of the rows of the first matrix, from operand k on, of which this thread has rows, or NULL. */
 static const float *block_from(const vpps_tile *t, const vpps_program_step *s, uint32_t k) {
     for (; k < s->n; k++) {
         const vpps_blocks blocks = blocks_of(t, vpps_operands_of(t, s)[k].matrix);
@@ -47,7 +47,7 @@ static uint32_t run_end(const vpps_span *a, const vpps_span *b, uint32_t i, uint
 typedef struct product {
     vpps_span c, from;
     uint32_t n;         /* number of vectors */
-    uint32_t first_row; /* first row of the result that this virtual processor computes */
+    uint32_t first_row; /* first row of the result that this virtual processor (thread) computes */
 } product;
 
 /* Returns the address of row `row` of vector i of an operand's vectors `w`, or NULL if there are none. */
@@ -129,14 +129,14 @@ static bool multiply(const vpps_tile *t, const vpps_program_step *s) {
     return true;
 }
 
-/* Returns the first virtual processor whose rows of a transposed matrix this VP multiplies; *n: number of such VPs. */
+/* Returns the first VP (thread) whose rows of a transposed matrix this VP multiplies; *n: number of such VPs. */
 static uint32_t first_vp_of(const vpps_tile *t, uint32_t *n) {
     *n = t->p->rows ? t->vp->cpu->n_vps / t->c->needs.group : t->vp->cpu->n_vps;
     return t->p->rows ? t->member * *n : 0;
 }
 
-/* Lists the terms of a transposed product with n vectors in vp->terms. A term is a block of a matrix's rows or, with `copies`, the
- * transposed copy of a virtual processor's rows of the matrix. Returns false if out of memory. */
+/* Lists the terms of a transposed product with n vectors in vp->terms. A term is a block of a matrix's rows or, with
+ * `copies`, the transposed copy of a thread's rows of the matrix. Returns false if out of memory. */
 static bool find_terms(const vpps_tile *t, const vpps_program_step *s, uint32_t n, bool copies, uint32_t *n_terms) {
     vpps_vp *vp = t->vp;
     const vpps_cpu *cpu = vp->cpu;

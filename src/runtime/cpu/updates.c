@@ -1,4 +1,4 @@
-/* updates.c - the gradient's norm and the optimiser's step. Each virtual processor updates the rows and entries that it owns. */
+/* updates.c - the gradient's norm and the optimiser's step. Each thread updates rows and entries that it owns. */
 #include "runtime/cpu/outer.h"
 
 #include <float.h>

@@ -8,14 +8,14 @@
  * chain) run ahead of the others, and nobody waits for them. Before its next task with a part of its own, a VP waits for the latest
  * barriers that it skipped (awaited), of its group and of all groups; all earlier ones are open then. With trees, no wait is skipped. */
 
-/* Returns the number of tasks that all virtual processors together have run. */
+/* Returns the number of tasks that all virtual processors (threads) together have run. */
 static uint32_t progress(const vpps_cpu *cpu) {
     uint32_t tasks = 0;
     for (uint32_t v = 0; v < cpu->n_vps; v++) tasks += atomic_load_explicit(&cpu->vps[v].tasks, memory_order_relaxed);
     return tasks;
 }
 
-/* Waits at most limit_ns for a barrier. The watchdog ends the batch if no virtual processor has run a task for the watchdog's time. */
+/* Waits at most limit_ns for a barrier. The batch ends if no VP (thread) has run a task for the watchdog's time. */
 static vpps_wait_end wait_for_barrier(vpps_vp *vp, const vpps_awaited *p, uint64_t limit_ns) {
     vpps_cpu *cpu = vp->cpu;
     vpps_counter *counter = cpu->meetings.taken ? NULL : &cpu->counters[p->barrier];
@@ -44,7 +44,7 @@ static bool has_part(const vpps_vp *vp, const vpps_task *t) {
     return t->kind != VPPS_TASK_NOTHING && t->kind != VPPS_TASK_END && part.first < part.end;
 }
 
-/* Waits at most limit_ns for the barriers before the task; skips them if the virtual processor has no part in the task. */
+/* Waits at most limit_ns for the barriers before the task; skips them if the VP (thread) has no part in it. */
 static vpps_wait_end wait_before(vpps_vp *vp, const vpps_task *t, uint64_t limit_ns) {
     const vpps_cpu *cpu = vp->cpu;
     if (t->wait != VPPS_NO_BARRIER) {
@@ -154,7 +154,7 @@ static void start(vpps_vp *vp) {
         vp->at = (uint32_t)((const uint32_t *)(const void *)(vpps_find_pause(script, group) + 1) - script);
 }
 
-/* Runs tasks of the virtual processor until its last one, or until it has waited limit_ns for a barrier. Returns whether it ran any. */
+/* Runs the VP's (thread's) tasks until the last, or until it has waited limit_ns for a barrier. Returns: any ran? */
 static bool run_tasks(vpps_vp *vp, uint64_t limit_ns) {
     vpps_cpu *cpu = vp->cpu;
     const uint32_t *script = cpu->batch.script, group = vp->index / (cpu->n_vps / cpu->batch.header.n_groups);

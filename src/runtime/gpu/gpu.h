@@ -1,4 +1,4 @@
-/* gpu.h - the GPU device: runs scripts of tasks with a kernel that is generated from the batches' compiled cells, on a
+/* gpu.h - the GPU device: runs batches' programs (scripts) with a kernel generated from their compiled cells, on a
  * machine that a driver controls.
  *
  *   device.c       launching, outcomes

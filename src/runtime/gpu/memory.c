@@ -19,7 +19,7 @@ vpps_status vpps_gpu_reserve(vpps_gpu *gpu, vpps_gpu_buffer *buffer, size_t byte
 
 vpps_status vpps_gpu_finish(vpps_gpu *gpu) { return gpu->table->wait(gpu->driver); }
 
-/* Returns the size, in bytes, of the pool's first part, which outlives batches: parameters and, if reserved, kept values. */
+/* Returns the bytes of the pool (device memory) that outlive batches: parameters and, if reserved, kept values. */
 static size_t lasting_bytes(const vpps_gpu *gpu) { return (size_t)gpu->layout.target.batch * sizeof(float); }
 
 static vpps_status rescue(vpps_gpu *gpu) {
@@ -29,7 +29,7 @@ static vpps_status rescue(vpps_gpu *gpu) {
     return gpu->table->read(gpu->driver, gpu->rescued, gpu->pool.address, lasting_bytes(gpu));
 }
 
-/* Allocates the pool. If there are parameters in gpu->rescued, copies them into the pool. After a failure there is no pool. */
+/* Allocates the pool (device memory). Copies parameters in gpu->rescued into it. After a failure there is no pool. */
 static vpps_status allocate(vpps_gpu *gpu, size_t bytes) {
     VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->pool, bytes));
     if (!gpu->rescued) return VPPS_OK;
@@ -47,7 +47,7 @@ vpps_status vpps_gpu_grow_pool(vpps_gpu *gpu, uint32_t words) {
     if (needed <= before) return VPPS_OK;
     if (before) VPPS_TRY(rescue(gpu));
     vpps_gpu_release(gpu, &gpu->pool);
-    /* a quarter larger than needed, if possible, so that batches of similar sizes do not grow the pool each time */
+    /* a quarter larger than needed, if possible, so that similar batches do not grow device memory each time */
     vpps_status status = allocate(gpu, needed + needed / 4);
     if (status == VPPS_MEMORY) status = allocate(gpu, needed);
     if (status != VPPS_MEMORY || !before) return status;

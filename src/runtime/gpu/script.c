@@ -1,5 +1,5 @@
-/* script.c - makes the script (list of tasks) that a kernel runs: a copy of the batch's script in pinned memory. The kind of a task that
- * runs a cell's code (STAGE, OUTER) is replaced by the number of that code in the kernel, as a linker relocates addresses. */
+/* script.c - makes the script (list of tasks) that a kernel runs: a copy of the batch's script in pinned memory. The
+ * kind of a cell's tasks (STAGE: part of the cell; OUTER: gradients) becomes a number of code in the kernel. */
 #include "codegen/packing.h"
 #include "runtime/gpu/gpu.h"
 #include "script/update.h"
@@ -25,7 +25,7 @@ static bool is_backward(const vpps_gpu *gpu, const uint32_t *script, const vpps_
     return t->stage < c->n_stages && c->stages[t->stage].backward;
 }
 
-/* Returns a task to insert before the task at `address` in the batch's script. The new task waits for no barrier and signals none. */
+/* Returns a task to insert before that at `address` in a batch's program. It waits for no barrier, signals none. */
 static vpps_task added(uint32_t kind, uint32_t address) {
     return (vpps_task){.kind = kind, .wait = VPPS_NO_BARRIER, .signal = VPPS_NO_BARRIER, .address = address};
 }
@@ -68,7 +68,7 @@ static vpps_status reserve_pinned(vpps_gpu *gpu, vpps_gpu_slot *slot, size_t byt
     return VPPS_OK;
 }
 
-/* Writes zeros up to the next aligned address, where tasks may begin or the script may end. Returns that address. */
+/* Writes zeros up to the next aligned address, where tasks may begin or the program may end. Returns that address. */
 static uint32_t fill_up(uint32_t *to, uint32_t at) {
     while (at % VPPS_TASK_ALIGNMENT) to[at++] = 0;
     return at;
@@ -103,7 +103,7 @@ static uint32_t write_groups(const vpps_gpu *gpu, const vpps_batch *batch, vpps_
     return at;
 }
 
-/* Returns the most words that write_groups writes: all tasks, and two more per group (load weights; end the list). */
+/* Returns the most words that write_groups writes: all tasks, and two per group of CTAs (load weights; end). */
 static uint64_t room_for_groups(const vpps_gpu *gpu, const uint32_t *script) {
     const uint32_t n = gpu->header.n_groups, *starts = vpps_task_starts(script);
     return VPPS_TASK_ALIGNMENT + starts[n] - starts[0] + 2 * (uint64_t)n * VPPS_TASK_WORDS;
