@@ -3,7 +3,7 @@
  *   export_c.c       writes the C file and its header: names, shapes, the text that is the same for every model
  *   export_weights.c writes the parameters, in the order and precision in which the C file's products read them
  *   export_cell.c    writes a cell's function: its arguments, their checks, its results
- *   export_steps.c   writes the function's body, a loop for each segment of the cell's stage program (cell/segments.h)
+ *   export_steps.c   writes the function's body, a loop for each segment (list of steps) of the cell (cell/segments.h)
  *
  * Names in the written C: childN: values that child N scatters; listN: values of each child of list N; pullN, pullsN, indexN: values and
  * indices from the caller; out, pushed: the results; tN: value N; vN: its element e; nN: size of list N; m: a member; w_NAME: a parameter.

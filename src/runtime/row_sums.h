@@ -25,7 +25,7 @@ vpps_status vpps_row_sums_add(vpps_row_sums *sums, const vpps_row_segment *segme
 void vpps_row_sums_set(vpps_row_sums *sums, vpps_param table, uint32_t n, const uint32_t *entries,
                        const float *gradients);
 
-/* Removes all sums. Segments that vpps_row_sums_of returned keep their contents until the next addition. */
+/* Removes sums. Segments (gradients) that vpps_row_sums_of returned keep their contents until the next addition. */
 void vpps_row_sums_clear(vpps_row_sums *sums);
 
 /* Returns the summed gradients of a table (n is 0 if there are none), valid until the next change of the sums. */

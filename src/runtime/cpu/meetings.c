@@ -7,8 +7,8 @@
  * height. A sleeper wakes once, when all VPs have come.
  *
  * Counters of a tree are not reset between the barriers of a batch, so that the same lines serve all barriers of a
- * group. That requires a script whose barriers are "meetings": all VPs that signal a barrier wait in their next task
- * for all its signals. The scheduler writes only such scripts; others run with plain counters. */
+ * group. That requires a batch's program (script) whose barriers are "meetings": all VPs that signal a barrier wait in
+ * their next task for all its signals. The scheduler writes only such scripts; others run with plain counters. */
 #include "runtime/cpu/cpu.h"
 
 static uint32_t above(uint32_t n) { return (n + VPPS_NEIGHBOURS - 1) / VPPS_NEIGHBOURS; }

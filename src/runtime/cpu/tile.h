@@ -36,7 +36,7 @@ typedef struct vpps_tile {
     uint32_t first[VPPS_AXES], n[VPPS_AXES];
     uint32_t whole[VPPS_AXES]; /* by axis: number of vertices, or of nodes in their lists, of the whole tile */
     uint32_t before;           /* number of vertices of the tile before those that this struct covers */
-    /* index in the task of each vertex whose cell's condition holds, from live[first[0]] on for the tile; NULL: all */
+    /* index, in a block (of one cell), of vertices whose condition holds; the tile's: from live[first[0]]; NULL: all */
     const uint32_t *live;
     float *region[VPPS_AXES]; /* by axis (0: vertices; d: nodes of list input d - 1): memory of its buffers */
     /* kept values of item i (vertex or list node), by kind of record r: at records[r] + i * kept_words[r] */
