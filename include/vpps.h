@@ -233,10 +233,10 @@ VPPS_API uint32_t vpps_pull_index(vpps_graph *recorder);
  * outputs of vpps_scatter, and separately those of vpps_push, are numbered from 0 in the order of the calls. */
 VPPS_API vpps_status vpps_scatter(vpps_graph *recorder, vpps_node x);
 VPPS_API vpps_status vpps_push(vpps_graph *recorder, vpps_node x);
-/* Ends recording, adds the cell to the model for the model's life, and frees the recorder, even on failure. (vpps_graph_destroy drops a
- * recorder without making a cell.) Fails with the first error of the recording; STATE if `recorder` is an ordinary graph; ARGUMENT if the
- * cell has more than 64 inputs (vpps_gather, vpps_pull and their list forms), outputs, lookups, or results of vpps_pull_index that are
- * labels or row numbers (dropout counts as one more). *out is UINT32_MAX on failure. */
+/* Ends recording, adds the cell to the model for the model's life, and frees the recorder, even on failure. (vpps_graph_destroy
+ * drops a recorder without making a cell.) Fails with the first error of the recording; STATE if `recorder` is an ordinary
+ * graph; ARGUMENT if the cell has more than 64 inputs (made by vpps_gather, vpps_pull or their list forms), outputs, lookups,
+ * or results of vpps_pull_index that are labels or row numbers (dropout counts as one more). *out is UINT32_MAX on failure. */
 VPPS_API vpps_status vpps_cell_end(vpps_graph *recorder, vpps_cell *out);
 /* The arguments of one application of a cell (one vertex): the child vertices, nodes and integers for which results of vpps_gather,
  * vpps_pull, vpps_pull_index and their list forms stood when the cell was recorded. */
@@ -382,8 +382,8 @@ typedef struct vpps_options {
     vpps_gradients gradients;
     vpps_nonfinite nonfinite;
     vpps_caller caller;
-    /* A wait of more ms than this, in which no virtual processor runs a task, fails with STALL. 0: 10,000. A GPU that drives a display: at
-     * most 1,000. On a GPU a batch that takes ten times as long, and at least a minute, also fails with STALL. */
+    /* A wait of more ms than this, in which no thread or CTA runs a task, fails with STALL. 0: 10,000. A GPU that drives a
+     * display: at most 1,000. On a GPU a batch that takes ten times as long, and at least a minute, also fails with STALL. */
     uint32_t watchdog_ms;
     uint64_t seed; /* seed of dropout's random masks */
     vpps_precision precision;
@@ -398,8 +398,8 @@ typedef struct vpps_options {
     /* GPU: threads of a virtual processor (CTA), a multiple of 32 up to 1,024. 0: the first trained batches measure what is fastest. */
     uint32_t threads;
     uint64_t trace_events; /* record at most this many trace events of 32 bytes (vpps_trace_write); 0: no trace */
-    /* Whether to measure nothing. Where rpw or threads is 0, or gradients is AUTO, a GPU then uses a default, not the fastest value; a CPU
-     * chooses its kernels for matrix products by a fixed table. */
+    /* Whether to measure nothing. Where `rpw` or `threads` (above) is 0, or gradients is AUTO, a GPU then uses a
+     * default, not the fastest value; a CPU chooses its kernels for matrix products by a fixed table. */
     bool no_tuning;
     /* CPU: try all ways to divide a cell's work among cores on trained batches, and cache the fastest on disk, unless the cache has it. */
     bool tune;
@@ -416,17 +416,17 @@ VPPS_API vpps_status vpps_options_init(vpps_options *options, size_t size);
 
 /* ---------------------------------------------------------------- handle: a training engine on a device
  * After a batch fails with STALL or DEVICE its handle is useless: every call that needs the device fails with that error. */
-/* Creates an engine specialised for the model; copies the parameters to its device. `options` NULL: the defaults. While the handle exists,
- * cells can be added to the model, but no parameters. Optimizer state of an earlier handle with the same optimizer is used, else state is
- * zero. Fails with ARGUMENT, DEVICE, POOL, STATE (the model has a handle). */
+/* Creates an engine specialised for the model; copies the parameters to its device. `options` NULL: the defaults. While the handle
+ * exists, cells can be added to the model, but no parameters. Optimizer state of an earlier handle with the same optimizer is used,
+ * else state is zero. Fails with ARGUMENT, DEVICE, POOL (too little memory), STATE (the model has a handle). */
 VPPS_API vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_options *options);
 /* Waits for the batch in flight and frees the handle; the model keeps the values of the last vpps_read_parameters. NULL is allowed. */
 VPPS_API void vpps_handle_destroy(vpps_handle *h);
 /* One training step: forward, gradients of `loss`, update. The graph may be cleared or changed when the call returns. *stale_loss (may be
  * NULL) is the loss of the preceding batch; NaN at the first. An earlier batch's error is returned here with that batch's number, and the
  * given batch does not run: NONFINITE (the next call goes on), STALL, DEVICE. Fails without effect, with SHAPE (`loss` is no scalar),
- * ARGUMENT, SCRIPT, POOL, DEVICE (no kernel can be made for the batch); with a communicator also STATE (a process has another model or
- * other optimizer settings). With a communicator a process without inputs passes the loss VPPS_NO_NODE; the call clears its graph. */
+ * ARGUMENT, SCRIPT (its program is wrong), POOL (too little memory), DEVICE (no kernel can be made); with a communicator STATE (processes
+ * have different models or optimizer settings). A process without inputs then passes the loss VPPS_NO_NODE; the call clears its graph. */
 VPPS_API vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_loss);
 /* Tells whether the latest batch has finished, without waiting: sets *done, and *loss (may be NULL) if it has. */
 VPPS_API vpps_status vpps_poll_loss(vpps_handle *h, bool *done, float *loss);
@@ -674,9 +674,9 @@ typedef struct vpps_request {
  * wave. A requested gradient is computed and kept for all vertices of the node's cell, or nodes of its operation and shapes. Fails as
  * vpps_fb, though a loss that is not finite fails at the update, and with ARGUMENT before anything runs (an unknown node, a NULL array). */
 VPPS_API vpps_status vpps_backward(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_request *request);
-/* Makes an optimizer step by the accumulated gradients, clipped by their common norm, and drops the gradients. Counts as one batch, whose
- * loss is the sum over its vpps_backward calls. Parameters without gradient, and frozen ones, stay. With a communicator, gradients of all
- * processes are added up first. Fails with STATE (no gradients), POOL, DEVICE, an earlier batch's error; a later call reports NONFINITE. */
+/* Makes an optimizer step by the accumulated gradients, clipped by their common norm, and drops them. Counts as one batch; its loss is
+ * the sum over its vpps_backward calls. Parameters without gradient, and frozen ones, stay. A communicator first adds up all processes'
+ * gradients. Fails with STATE (no gradients), POOL (no memory), DEVICE, an earlier batch's error; a later call reports NONFINITE. */
 VPPS_API vpps_status vpps_update(vpps_handle *h);
 VPPS_API vpps_status vpps_zero_gradients(vpps_handle *h); /* drops the gradients added up since the latest update */
 
@@ -715,9 +715,9 @@ VPPS_API vpps_status vpps_gradient_norm(const vpps_model *model, vpps_param para
 /* Runs the forward half of a training step, with dropout as in vpps_backward. When the call returns, value_outs are filled in, the step is open, and
  * the graph may be cleared. `values` are the nodes whose gradients vpps_step_backward takes; a node named twice gets the sum of both gradients.
  * `gradients` are the nodes whose gradients vpps_step_backward writes to gradient_outs, which stay the caller's. no_parameters skips parameters'
- * gradients. vpps_keep works as for vpps_forward. The step is one wave of one slice (vpps_options). Fails as vpps_backward, with POOL if the pool is
- * too small for that (the message tells how many bytes are enough), and with ARGUMENT (request NULL or without values). With a communicator a process
- * without inputs in the step names no values. If tables are shared out, all processes make the call together. */
+ * gradients. vpps_keep works as for vpps_forward. The step runs undivided: one wave of one slice (vpps_options). Fails as vpps_backward, with POOL if
+ * the device's memory is too small for that (the message tells how many bytes are enough), and with ARGUMENT (request NULL or without values). With a
+ * communicator a process without inputs in the step names no values. If tables are shared out, all processes make the call together. */
 VPPS_API vpps_status vpps_step_forward(vpps_handle *h, vpps_graph *g, const vpps_request *request);
 /* Runs the open step's backward half, and closes the step. gradients[i] has the shape of value i of the step's n values, column after
  * column; NULL means zeros. Returns before the batch is finished or, if vpps_step_forward's request has `gradients`, with gradient_outs
@@ -850,8 +850,8 @@ typedef struct vpps_cost {
     uint64_t product_flops, other_flops;
     uint64_t parameter_bytes, value_bytes;
 } vpps_cost;
-/* Gives a graph's cost. An op of a cell counts once for each vertex that applies the cell or, on a list input, for
- * each node that the list has; a table's entry counts once. Fails with STATE if g is a recorder (vpps_cell_begin). */
+/* Gives a graph's cost. An op of a cell counts once per vertex of the cell or, on an input of any number of nodes, once
+ * per node; a table's entry counts once. Fails with STATE if g is a recorder (vpps_cell_begin). */
 VPPS_API vpps_status vpps_graph_cost(vpps_graph *g, vpps_cost *out);
 
 /* ---------------------------------------------------------------- what a handle did */
@@ -908,7 +908,7 @@ typedef enum vpps_trial_state {
     VPPS_TRIAL_STATE_TABLE(X)
 #undef X
 } vpps_trial_state;
-/* A choice that the handle times: a number of groups, batching policy, GPU kernel or way to share work among cores. */
+/* A choice that is timed: number of groups of threads or CTAs, policy, GPU kernel or way to share work among cores. */
 typedef struct vpps_trial {
     size_t size;     /* sizeof(vpps_trial) */
     uint32_t groups; /* the number of groups of virtual processors (threads or CTAs), if numbers were timed; else 0 */

@@ -9,7 +9,7 @@ typedef struct vpps_tensor_life {
     /* first and last phase (time between two barriers) in which the tensor is in use; last UINT32_MAX: in use until the end */
     uint32_t first, last;
     uint64_t at;      /* set by vpps_allocate: number of the tensor's first word */
-    uint32_t *offset; /* not used by vpps_allocate: where the caller stores the tensor's offset in the pool */
+    uint32_t *offset; /* not used by vpps_allocate: where the caller stores the tensor's offset in device memory */
 } vpps_tensor_life;
 
 /* Places n tensors in words 0 and following. *words: number of words that they take; *live: the most words in use in one phase (time

@@ -22,13 +22,13 @@ void vpps_automaton_free(vpps_automaton *a) {
 
 /* ---------------------------------------------------------------- states */
 
-/* The words that encode a state of the automaton (the policy being learned): which vertex types have ready vertices. */
+/* The words that encode a state of the automaton (the policy being learned): which cells or ops have ready vertices. */
 typedef struct frontier {
     uint32_t *words; /* words that encode the state; the array has 2 * n_types + 1 elements */
     uint32_t n, n_words;
 } frontier;
 
-/* Lists the vertex types that have ready vertices: in order of their numbers, or, with `sorted`, by the number of ready vertices. */
+/* Lists cells and ops that have ready vertices: by their numbers or, with `sorted`, by the number of ready vertices. */
 static void list_types(bool sorted, const vpps_walk *w, frontier *f) {
     f->n = 0;
     for (uint32_t t = 0; t < w->graph->n_types; t++) {
@@ -144,8 +144,8 @@ typedef struct learner {
     uint64_t random;
 } learner;
 
-/* Sets *out to the number of the simulated run's (l->walk) state: which vertex types have ready vertices. Appends a new
- * state; its Q value for a type begins as the reward, at most 0, of running that type next. */
+/* Sets *out to the number of the simulated run's (l->walk) state: which cells or ops have ready vertices. Appends a new
+ * state; its Q value for a cell begins as the reward, at most 0, of running that cell next. */
 static bool find_state(learner *l, uint32_t *out) {
     vpps_automaton *a = l->a;
     vpps_walk *w = &l->walk;
@@ -177,8 +177,8 @@ static bool keep(learner *l, bool followed) {
     return true;
 }
 
-/* Gives the vertex type that this trial (run over the graph) chooses in a state: with probability `explore`, a random type. A trial makes the same
- * choice each time the state recurs, so that a trial is the run of one automaton. */
+/* Gives the cell or op that this trial (run over the graph) runs next in a state: with probability `explore`, a random
+ * one. A trial makes the same choice each time the state recurs, so that a trial is the run of one automaton. */
 static bool follow(learner *l, uint32_t state, double explore, uint32_t *value) {
     const size_t known = vpps_capacity(l->followed);
     if (!VPPS_RESERVE(l->followed, state + (size_t)1)) return false;
@@ -234,7 +234,7 @@ static bool learn_encoding(learner *l) {
     const uint32_t trials = encodings[a->encoding].trials;
     const uint64_t most_vertices = (uint64_t)trials * VPPS_LEARN_VERTICES;
     double explore = explore_first;
-    bool ok = keep_best(l); /* there are no Q values yet: a heuristic (best_ratio) chooses each vertex type */
+    bool ok = keep_best(l); /* there are no Q values yet: a heuristic (best_ratio) chooses each next cell */
     while (ok && a->trials < trials && a->batches > a->bound && l->vertices < most_vertices) {
         ok = go_through(l, explore);
         if (ok) learn_from(l);
@@ -286,9 +286,9 @@ bool vpps_automaton_learn(vpps_automaton *a, const vpps_typed_graph *g) {
 
 /* ---------------------------------------------------------------- automata as bytes */
 
-/* A packed automaton (learned batching policy): PACKED_HEADER words (encoding, number of vertex types, trials, batches,
- * least possible number of batches, number of states), then each state: PACKED_STATE words (number n of types with
- * ready vertices, number of code words), the code words (first the n types' numbers), n Q values. */
+/* A packed automaton (learned batching policy): PACKED_HEADER words (encoding, number of cells and ops, trials,
+ * batches, least possible number of batches, number of states), then each state: PACKED_STATE words (number n of those
+ * with ready vertices, number of code words), the code words (first these n numbers), n Q values. */
 enum { PACKED_HEADER = 6, PACKED_STATE = 2 };
 
 static size_t packed_words(const vpps_automaton *a) {

@@ -6,9 +6,9 @@
 #include "base/index.h"
 #include "script/walk.h"
 
-/* Ways to encode a state (the vertex types that have ready vertices): X(id, name, most learning trials, each a run over
+/* Ways to encode a state (the cells or ops that have ready vertices): X(id, name, most learning trials, each a run over
  * the graph, text). SORT, MAX and BASE are from the ED-Batch paper, which prefers SORT. SHARE, PHASE and RATIO add
- * numbers that tell more states apart, for graphs in which the types alone do not tell the best choice. */
+ * numbers that tell more states apart, for graphs in which these alone do not tell the best choice. */
 #define VPPS_ENCODING_TABLE(X)                                                                                         \
     X(SORT, "sort", 350, "its types, from the one with the most vertices to the one with the fewest")                  \
     X(SHARE, "share", 200, "as sort, and how many times fewer than the most each has, in powers of 2")                 \
@@ -30,7 +30,7 @@ const char *vpps_encoding_text(vpps_encoding encoding);
 /* A state of the automaton, encoded as words: first the numbers of the types that have ready vertices, in the order of the encoding
  * (vpps_encoding), each with its Q value; then further numbers, if the encoding has any. */
 typedef struct vpps_state {
-    /* first: index in `words` and `q` of the state's first element; n: number of the state's vertex types */
+    /* first: index in `words` and `q` of the state's first element; n: how many cells or ops the state has */
     uint32_t first, n;
     /* number of words that encode the state: its types' indices, then numbers that some encodings (e.g. SHARE) add */
     uint32_t n_words;
@@ -68,7 +68,7 @@ void vpps_automaton_free(vpps_automaton *a);
  * NULL: the type with the highest vpps_walk_ratio, after ED-Batch's sufficient condition (section 5.3); at a tie, the first. */
 uint32_t vpps_automaton_next(const vpps_automaton *a, vpps_walk *w);
 
-/* Returns the index, in `words` and `q`, of a state's greatest Q value; the automaton runs the vertex type words[index] next. */
+/* Returns the index in `words` and `q` of a state's greatest Q value; the cell or op words[index] runs next. */
 uint32_t vpps_automaton_best(const vpps_automaton *a, const vpps_state *s);
 
 /* Returns the automaton as *bytes bytes, which the caller frees; NULL: out of memory. */

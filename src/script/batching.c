@@ -1,6 +1,6 @@
-/* batching.c - chooses levels and groups of virtual processors (batching.h). The types of a batch's vertices form a graph, in which an edge means
- * that one type reads another. Its strongly connected components run one after the other. A component with a cycle is a recurrence, and its vertices
- * run level by level. A component without a cycle, such as a classifier or an embedding, runs once, over all its vertices. */
+/* batching.c - chooses levels and groups of threads or CTAs (batching.h). The types of a batch's vertices form a graph, in which an edge means that
+ * one type reads another. Its strongly connected components run one after the other. A component with a cycle is a recurrence, and its vertices run
+ * level by level. A component without a cycle, such as a classifier or an embedding, runs once, over all its vertices. */
 #include "script/batching.h"
 
 #include "cell/flops.h"
@@ -44,7 +44,7 @@ static vpps_batch_extent extent_of(const chooser *c) {
             vpps_add_value_flops(model, r->types[i].base, v, &forward);
         for (uint32_t d = 0; d < VPPS_AXES; d++)
             e.flops += (double)(t->items[d] * (forward.products[d] + forward.other[d] + !d)) * (r->training ? 3 : 1);
-        if (t->n_levels < 2) continue; /* vertex types outside recurrences run once, not level by level */
+        if (t->n_levels < 2) continue; /* cells outside recurrences run once, not level by level */
         vertices += (double)t->items[0];
         if (t->n_levels > levels) levels = t->n_levels;
     }
@@ -60,10 +60,10 @@ static uint32_t best_groups(const chooser *c, uint32_t most) {
     return c->target->choose_groups(&e, most);
 }
 
-/* Chooses the number of groups into which the virtual processors are divided. A requested number is used, except that a batch of one connected
- * component runs in one group unless keeps_groups is set. Otherwise the device's rule chooses a number that leaves each group at least four
- * components, so that loads are even. With fewer components a group, Tree-LSTMs were no slower in half as many groups (predicted for a GPU,
- * bench/results/predicted-sm_90). */
+/* Chooses the number of groups into which the threads or CTAs are divided. A requested number is used, except that a
+ * batch of one connected component runs in one group unless keeps_groups is set. Otherwise the device's rule chooses a
+ * number that leaves each group at least four components, so that loads are even. With fewer components a group,
+ * Tree-LSTMs were no slower in half as many groups (predicted for a GPU, bench/results/predicted-sm_90). */
 static bool choose_groups(const chooser *c, const vpps_batch_request *request) {
     enum { COMPONENTS_A_GROUP = 4 };
     vpps_batching *out = c->out;
@@ -97,7 +97,7 @@ static bool may_be_head(const vpps_batch_needs *n, uint32_t t) {
  * them can run one after the other in the same memory. */
 static void find_heads(const vpps_batch_needs *n, bool *heads) {
     const uint32_t n_types = n->reading->n_types;
-    /* visits readers first: a component of vertex types has a higher number than the components that it reads */
+    /* visits readers first: a component of cells or ops has a higher number than the components that it reads */
     for (uint32_t scc = n->n_sccs; scc-- > 0;) {
         for (uint32_t t = 0; t < n_types; t++) {
             if (n->types[t].scc != scc) continue;

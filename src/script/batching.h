@@ -21,7 +21,7 @@ typedef struct vpps_batching {
     uint32_t n_groups, group_size, n_vps;
     /* number of groups of VPs (CTAs, threads) in use, and how many batches in a row would have run best in fewer */
     vpps_usual_groups usual;
-    /* least time of a level (vertices that run together), as flops that a group of virtual processors could do in this time */
+    /* least time of a level (vertices that run together), in flops that a group of threads or CTAs does meanwhile */
     uint64_t level_cost;
     /* Set by vpps_compile_cells. cells[t]: the compiled cell of type t (NULL: not needed); cell_numbers[t]: its index in `kernel`. kernel:
      * the batch's n_kernel cells or, on a device that compiles kernels, all cells of the kernel that runs the batch. */
@@ -29,7 +29,7 @@ typedef struct vpps_batching {
     uint32_t *cell_numbers, n_kernel;
 } vpps_batching;
 
-/* Chooses each vertex's level (vertices of one level run together), and the number of groups of virtual processors. Fails with MEMORY. */
+/* Chooses levels (vertices that run together) and the number of groups of threads or CTAs. Fails with MEMORY. */
 vpps_status vpps_choose_batching(const vpps_batch_needs *n, const vpps_history *history, const vpps_target *target,
                                  const vpps_batch_request *request, vpps_arena *arena, vpps_batching *out);
 
@@ -44,5 +44,5 @@ uint64_t vpps_kept_words(const vpps_batching *b, bool heads);
 /* Returns the number of words that all vertices write: values kept for backward, and gradients for the vertices that they read. */
 uint64_t vpps_passed_words(const vpps_batching *b);
 
-/* Returns the flops of one vertex of the cell (axis 0; at least 1), or of one member (node read) of its list input axis - 1. */
+/* Returns the flops of a vertex (axis 0; at least 1), or of one node of list axis - 1 (an input of many nodes). */
 static inline uint64_t vpps_cost_of_item(const vpps_compiled_cell *c, uint32_t axis) { return c->flops[axis] + !axis; }

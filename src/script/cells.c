@@ -12,9 +12,9 @@ static bool outlive_slices(const vpps_batching *b, uint32_t t) {
     return false;
 }
 
-/* Twins are recurrences of equal work that read the same other types, but not each other, such as the two directions of a bidirectional
- * LSTM. A virtual processor (VP) of a group can run one twin alone while another VP runs another twin. Returns 1 + number of the VP that
- * runs type t alone; 0: all VPs of the group share the work of t. */
+/* Twins are recurrences of equal work that read the same other types, but not each other, such as the two directions of
+ * a bidirectional LSTM. A thread or CTA (VP) of a group of VPs can run one twin alone while another VP runs another
+ * twin. Returns 1 + number of the VP that runs type t alone; 0: all VPs of the group share the work of t. */
 static uint32_t owner_of(const vpps_batching *b, uint32_t t) {
     const vpps_batch_needs *n = b->needs;
     const vpps_batched_type *types = b->types;

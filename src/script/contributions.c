@@ -1,5 +1,5 @@
-/* contributions.c - a vertex computes a gradient for each value (output of a vertex, table entry) that it reads: a contribution. The
- * value's gradient is the sum of all contributions to it. Counts them, and writes their offsets into the script (contributions.h). */
+/* contributions.c - a vertex computes a gradient for each value (output of a vertex, table entry) that it reads: a contribution.
+ * The value's gradient is the sum of its contributions. Counts them, and writes their offsets into the batch's program. */
 #include "script/contributions.h"
 
 /* A contribution: the gradient that each vertex of a block (vertices of one type) computes for what it reads through one input or lookup. */
@@ -12,8 +12,8 @@ typedef struct contribution {
     /* true: all the block's vertices compute it; false: only those with a gradient of an output that uses the input */
     bool all;
     uint32_t number, stage, stride, shares;
-    /* The gradient of item i (vertex or list member) of the current task lies at offset at + i * stride. If each virtual processor computes
-     * a partial sum, two partial sums are share_words words apart. */
+    /* The gradient of item i (vertex or list member) of the current task lies at offset at + i * stride. If each thread
+     * or CTA computes a partial sum, two partial sums are share_words words apart. */
     uint32_t at, share_words;
     /* gradient of list member i = scalar at offset at + i * stride times vertex p's vector at of + p * of_stride */
     uint32_t of, of_stride;
@@ -42,7 +42,7 @@ static contribution contribution_of(const vpps_steps *s, uint32_t block, uint32_
 }
 
 /* Adds a term to the list by which a value's gradient is summed up: writes to words[*cursor] the term's memory offset
- * or, if each virtual processor has a partial sum of it, their offsets. Advances *cursor. words NULL: only counts. */
+ * or, if each thread or CTA has a partial sum of it, their offsets. Advances *cursor. words NULL: only counts. */
 static inline void take_shares(contribution x, uint32_t item, uint32_t *words, uint32_t *cursor) {
     const uint32_t at = *cursor;
     if (words && at == VPPS_NONE) return; /* the output that is read has no gradient, so nothing is added */
@@ -50,9 +50,9 @@ static inline void take_shares(contribution x, uint32_t item, uint32_t *words, u
     for (uint32_t s = 0; words && s < x.shares; s++) words[at + s] = x.at + s * x.share_words + item * x.stride;
 }
 
-/* Finds the task that computes gradient x for a level (vertices that run together) of a block (vertices of one type). Sets x->at to the
- * offset from which the gradients lie in memory, and x->share_words to the distance between the partial sums of two virtual processors.
- * Returns the end of the range of the task's vertices. */
+/* Finds the task that computes gradient x for a level (vertices that run together) of a block (vertices of one type).
+ * Sets x->at to the offset from which the gradients lie in memory, and x->share_words to the distance between the
+ * partial sums of two threads or CTAs. Returns the end of the range of the task's vertices. */
 static uint32_t find_run(const vpps_contributions *all, const uint32_t *offsets, uint32_t block, contribution *x,
                          uint32_t level) {
     const vpps_steps *s = all->tasks->steps;
@@ -260,8 +260,8 @@ static void write_input(const vpps_contributions *all, const uint32_t *offsets, 
     }
 }
 
-/* Writes, into the lists by which outputs' gradients are summed up, terms scalar * vector: for each vertex of the block, and each output that
- * it reads through input x, a pair (offset of the scalar, offset of the vector), or a run of pairs. */
+/* Writes, into the lists by which outputs' gradients are summed up, terms scalar * vector: for each vertex of the block (of one
+ * cell), and each output that it reads through input x, a pair (offset of the scalar, offset of the vector), or a run of pairs. */
 static void write_scaled(const vpps_steps *s, contribution x, const vpps_block_memory *placed, uint32_t *words,
                          uint32_t *pairs_at) {
     const vpps_cell_value *vector = &x.cell->values[x.to->vector], *scalar = &x.cell->values[x.to->scalar];

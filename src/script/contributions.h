@@ -26,7 +26,7 @@ typedef struct vpps_entry {
     uint32_t number; /* the entry's number among the table's trained entries, in the order of their first use */
 } vpps_entry;
 
-/* For a block (vertices of one type, group of virtual processors and part of the batch): runs: index in
+/* For a block (vertices of one type, group of threads or CTAs and part of the batch): runs: index in
  * vpps_contributions.runs of the block's tasks, by stage (part of the cell) and level (0: all levels); uses: index in
  * vpps_contributions.uses of the table entries for which the block's vertices compute gradients. */
 typedef struct vpps_block_uses {
@@ -46,9 +46,9 @@ typedef struct vpps_contributions {
     const uint32_t *pairs;
     const vpps_entry *entries; /* entries of tables that the batch trains, in the order of their first use */
     const uint32_t *of_table;  /* for each parameter that is a lookup table: number of its trained entries */
-    /* for each gradient that a vertex computes for a table entry: index of the entry in `entries`; block after block */
+    /* for each gradient that a vertex computes for a table entry: index of the entry in `entries`; by vertex block */
     const uint32_t *uses;
-    /* for each block (vertices of one type), stage of their cell and level: index in tasks->all of their task */
+    /* for each block (vertices of one type), stage (part of their cell) and level: index in tasks->all of their task */
     const uint32_t *runs;
     const vpps_block_uses *blocks;
     uint32_t n_entries;
@@ -58,10 +58,10 @@ typedef struct vpps_contributions {
 /* Counts each output gradient's terms (one per reading vertex), finds table rows with gradients. False: no memory. */
 bool vpps_count_contributions(const vpps_tasks *t, vpps_row_marks *marks, vpps_arena *arena, vpps_contributions *out);
 
-/* An output's gradient is the sum of terms that its readers compute. Writes the terms' offsets to the script (the
- * batch's program) from list_at[output] on, and for terms scalar * vector, from pairs_at[output] on, both offsets or,
- * for a run (terms at equal distances), the first scalar's offset and the run's address. Advances both; writes runs
- * from runs_at on. `placed`: where each block's scalars and vectors lie; `offsets`: where each task's gradients lie. */
+/* An output's gradient is the sum of terms that readers compute. Writes the terms' offsets to the batch's program from
+ * list_at[output] on, and for terms scalar * vector, from pairs_at[output] on, both offsets or, for a run (at equal
+ * distances), the first scalar's offset and the run's address. Advances both; writes runs from runs_at on. `placed`:
+ * where each block (one cell's vertices) has scalars and vectors; `offsets`: where each task's gradients lie. */
 void vpps_write_contributions(const vpps_contributions *all, const vpps_block_memory *placed, const uint32_t *offsets,
                               uint32_t *list_at, uint32_t *pairs_at, uint32_t runs_at, uint32_t *words);
 
@@ -85,7 +85,7 @@ typedef struct vpps_entry_lists {
 bool vpps_open_entries(const vpps_contributions *all, vpps_arena *arena, vpps_entry_lists *lists);
 
 /* Begins a slice (part of the batch): finds the table entries (rows) that its vertices look up, and counts each entry's
- * gradients. In a batch of one slice, each virtual processor then sums up gradients of entries that it updates. */
+ * gradients. In a batch of one slice, each thread or CTA then sums up gradients of entries that it updates. */
 void vpps_touch_entries(const vpps_contributions *all, uint32_t slice, vpps_entry_lists *lists);
 
 /* Writes into the batch's program (script) the offsets of the gradients that the vertices of one slice (part of the

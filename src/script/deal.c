@@ -1,4 +1,4 @@
-/* deal.c - assigns each vertex to a wave (part of the batch; waves run in turn), a group of virtual processors, and a slice of the wave (deal.h). */
+/* deal.c - assigns each vertex to a wave (part of the batch), a group of threads or CTAs, and a slice of the wave. */
 #include "script/deal.h"
 
 typedef struct component {
@@ -29,9 +29,9 @@ static void measure(const vpps_batching *b, const vpps_components *c, component 
     }
 }
 
-/* Assigns connected components to waves (parts of the batch that run in turn) of equal cost, and in each wave to the group of virtual
- * processors whose sum of costs, `load`, is least so far. `load`: n_groups zeros on entry. level_cost: cost of a level (step of the wave);
- * added to a group's load once for each level of its first component, which is its deepest. */
+/* Assigns connected components to waves (parts of the batch that run in turn) of equal cost, and in each wave to the group
+ * of threads or CTAs whose sum of costs, `load`, is least so far. `load`: n_groups zeros on entry. level_cost: cost of a
+ * level (step of the wave); added to a group's load once for each level of its first component, which is its deepest. */
 static void deal_components(component *all, uint32_t n, uint32_t n_waves, uint32_t n_groups, uint64_t level_cost,
                             uint64_t *load) {
     uint64_t total = 0, before = 0;

@@ -5,14 +5,14 @@
 
 #include "script/batching.h"
 
-/* Assigns connected components (sets of vertices joined by reads) to at most *n_waves waves of equal cost, which run one after the other in
- * the same memory, and in each wave to groups of virtual processors. *n_waves becomes the number of waves. place[v] becomes (number of v's
- * wave) * (number of groups) + (number of v's group). Returns false if out of memory. */
+/* Assigns connected components (sets of vertices joined by reads) to at most *n_waves waves of equal cost, which run one
+ * after the other in the same memory, and in each wave to groups of threads or CTAs. *n_waves becomes the number of waves.
+ * place[v] becomes (number of v's wave) * (number of groups) + (number of v's group). Returns false if out of memory. */
 bool vpps_deal_components(const vpps_batching *b, vpps_arena *arena, uint32_t *n_waves, uint32_t *place);
 
-/* Divides the classifier heads (vertices that only the loss reads) of each wave (part of the batch) into at most *n_slices slices; each
- * slice's heads keep about equally many words. *n_slices becomes the number of slices of a wave. A wave runs forward of its other vertices;
- * then, slice after slice in the same memory, forward and backward of the heads; then backward of its other vertices. Gradients that heads
- * compute for other vertices stay in memory. place[v], as vpps_deal_components set it, becomes (number of v's slice, counted through all
- * waves) * (number of groups of virtual processors) + (v's group). False: out of memory. */
+/* Divides the classifier heads (vertices that only the loss reads) of each wave (part of the batch) into at most *n_slices slices;
+ * each slice's heads keep about equally many words. *n_slices becomes the number of slices of a wave. A wave runs forward of its
+ * other vertices; then, slice after slice in the same memory, forward and backward of the heads; then backward of its other
+ * vertices. Gradients that heads compute for other vertices stay in memory. place[v], as vpps_deal_components set it, becomes
+ * (number of v's slice, counted through all waves) * (number of groups of threads or CTAs) + (v's group). False: out of memory. */
 bool vpps_deal_heads(const vpps_batching *b, vpps_arena *arena, uint32_t n_waves, uint32_t *n_slices, uint32_t *place);

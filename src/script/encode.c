@@ -4,7 +4,7 @@
 #include "script/update.h"
 #include "script/writer.h"
 
-/* Constants that a group of virtual processors stores in memory: the factors of the loss's terms. Consecutive equal factors share one constant. */
+/* Constants that a group of threads or CTAs stores: factors of the loss's terms. Consecutive equal ones share one. */
 typedef struct group_constants {
     uint32_t n, last; /* n: number of constants; last: bits of the latest constant, a float */
     /* list, next: addresses in the batch's program of the first and next constant; at: memory offset of the next */
@@ -27,7 +27,7 @@ typedef struct encoder {
     /* index in to.words for the next term scalar * vector (two offsets) of each output's gradient; NULL: none */
     uint32_t *pairs_at;
     uint32_t *arrays;           /* for each block (vertices of one type): index in to.words of inputs' offsets etc. */
-    group_constants *constants; /* for each group of virtual processors: the factors of its terms of the loss */
+    group_constants *constants; /* for each group of threads or CTAs: the factors of its terms of the loss */
     vpps_entry_lists entries;
     /* for each slice (part of the batch): address of its terms of the loss; an extra last element: the end of all terms */
     uint32_t *losses;
@@ -101,7 +101,7 @@ static void place_gradients(encoder *e) {
 
 enum { DATA_COPIES = 256 };
 
-/* Writes one integer of every vertex of a block, such as a class or an index. */
+/* Writes one integer of every vertex of a block (of one cell), such as a class or an index. */
 static void write_words(const encoder *e, const vpps_step_block *b, const vpps_cell_word *word, uint32_t *at) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, b);
     for (uint32_t p = 0, n = b->n; p < n; p++)
@@ -414,8 +414,8 @@ static void encode_entries(encoder *e, uint32_t tables) {
 
 /* ---------------------------------------------------------------- tasks */
 
-/* Parameters' gradients of a slice (part of the batch) are added up between two barriers for all virtual processors. Returns the number of
- * the first of these barriers or, if `after`, of the second. */
+/* Parameters' gradients of a slice (part of the batch) are added up between two barriers for all threads or CTAs.
+ * Returns the number of the first of these barriers or, if `after`, of the second. */
 static uint32_t common_barrier(const encoder *e, uint32_t slice, bool after) {
     uint32_t first = 0;
     for (uint32_t g = 0; g < e->s->batching->n_groups; g++) first += e->tasks->group_phases[g];
@@ -459,8 +459,8 @@ static void encode_outers(encoder *e, uint32_t first, uint32_t end) {
     }
 }
 
-/* Writes the tasks of group g of virtual processors for one slice (part of the batch): the stage tasks from *task on, a barrier for all
- * virtual processors, then OUTER tasks, which add up parameters' gradients. */
+/* Writes the tasks of group g of threads or CTAs for one slice (part of the batch): the stage tasks from *task on, a
+ * barrier for all groups, then OUTER tasks, which add up parameters' gradients. */
 static void encode_slice(encoder *e, uint32_t slice, uint32_t g, uint32_t *task, uint32_t *barriers) {
     const vpps_stage_task *tasks = e->tasks->all;
     const uint32_t n_tasks = e->tasks->n, first = vpps_first_of_slice(e->s, slice),
@@ -498,8 +498,8 @@ static void encode_slice(encoder *e, uint32_t slice, uint32_t g, uint32_t *task,
     }
 }
 
-/* Returns whether all virtual processors wait for each other before they compute the gradients' norm. With several slices (parts of the
- * batch) they must: a processor needs the gradients of the table entries that it owns, which another may have added up. */
+/* Returns whether all threads or CTAs wait for each other before they compute the gradients' norm. With several slices (parts
+ * of the batch) they must: each needs the gradients of the table entries that it updates, which another may have added up. */
 static bool meets_before_norm(const encoder *e) {
     return e->request->goal == VPPS_GOAL_STEP && vpps_all_slices(e->s) > 1 && e->n_tables;
 }

@@ -13,8 +13,8 @@ typedef struct vpps_script_places {
     uint64_t pool_words; /* words of memory that the batch's program needs */
 } vpps_script_places;
 
-/* Writes b->script and sets b->n_tasks. Fails with MEMORY; or with POOL, without an error message, if the pool is smaller than
- * out->pool_words, which is set in this case too. */
+/* Writes b->script (the batch's program) and sets b->n_tasks. Fails with MEMORY; or with POOL, without an error
+ * message, if the pool (memory) is smaller than out->pool_words, which is set in this case too. */
 vpps_status vpps_encode_batch(const vpps_placement *placed, const vpps_contributions *contributions,
                               const vpps_target *target, const vpps_batch_request *request, vpps_arena *arena,
                               vpps_batch *b, vpps_script_places *out);

@@ -1,4 +1,4 @@
-/* header.h - the structs of a script (a batch's program): header, tasks, blocks, tables. It includes nothing, since kernels read it too. */
+/* header.h - structs of a script (batch's program): header, tasks, vertex blocks, tables. Kernels read it: no includes. */
 #ifndef VPPS_SCRIPT_HEADER_H
 #define VPPS_SCRIPT_HEADER_H
 
@@ -48,7 +48,7 @@ typedef struct vpps_block {
     unsigned arrays; /* index of the word, in the batch's program, at which arrays with data of these vertices begin */
 } vpps_block;
 
-/* A task of a group of virtual processors. Each processor waits for a barrier, runs the task, and signals a barrier. Aligned for GPUs. */
+/* A task of a group of threads or CTAs. Each waits for a barrier, runs the task, signals a barrier. Aligned for GPUs. */
 typedef struct vpps_task {
     /* What the task does: a row of tasks.def. In a GPU's copy of tasks that run a part of a cell (STAGE) or add up
      * matrices' gradients (OUTER): number of the task's case in the kernel's switch. */
@@ -56,7 +56,7 @@ typedef struct vpps_task {
     unsigned operands[3];
     /* The task waits until the barrier `wait` has been signalled `signals` times; VPPS_NO_BARRIER: it does not wait. */
     unsigned wait, signals;
-    /* barrier whose counter each virtual processor increments after the task; VPPS_NO_BARRIER: none */
+    /* barrier whose counter each thread or CTA increments after the task; VPPS_NO_BARRIER: none */
     unsigned signal;
     /* STAGE tasks. stage: number of the stage (part of the cell); pass_record: offset of values that only forward or only backward uses;
      * contributions: offset of the gradients that the stage computes for the vertices it reads. */

@@ -15,14 +15,14 @@ typedef struct vpps_type {
     /* for each output, as bits: the numbers of the inputs, and of the lookups, on which it depends */
     uint64_t reads_inputs[VPPS_CELL_MOST], reads_lookups[VPPS_CELL_MOST];
     const vpps_cell_data *cell; /* the cell (function) that the user recorded; NULL: the vertices are single ops */
-    vpps_param *params;         /* parameters (tables too) that the vertex type reads */
+    vpps_param *params;         /* parameters (tables too) that the cell or op reads */
     uint64_t *params_reach;     /* for each element of `params`: the set of outputs that depend on it, as bits */
     uint32_t n_params;
 } vpps_type;
 
-/* What the latest batch showed of a type of vertices, as a guess for the next. scc: its strongly connected component in
- * the graph of which type reads which; VPPS_NONE: no batch yet. differentiable: outputs, as bits, that depend on a
- * trained parameter. */
+/* What the latest batch showed of a cell or op, as a guess for the next. scc: its strongly connected component in the
+ * graph of which cell reads which; VPPS_NONE: no batch yet. differentiable: outputs, as bits, that depend on a trained
+ * parameter. */
 typedef struct vpps_type_guess {
     uint32_t scc;
     uint64_t differentiable;
@@ -41,19 +41,19 @@ typedef struct vpps_made_cell {
 /* A type of vertices (those that apply one cell or op), and what is kept about it from batch to batch. */
 typedef struct vpps_known_type {
     vpps_type *type;
-    uint64_t last_used; /* number of the latest batch that used the vertex type */
+    uint64_t last_used; /* number of the latest batch that used the cell or op */
     vpps_type_guess guess;
     /* compiled cells of the type, the earliest first; no two compute the same outputs and gradients */
     vpps_made_cell *made;
     uint32_t n_made;
 } vpps_known_type;
 
-/* FEW_BATCHES: after more batches in a row that want fewer groups of virtual processors than are in use, the number of groups falls.
- * SOON_BATCHES: after so many of them, a fall is likely. */
+/* FEW_BATCHES: after more batches in a row that want fewer groups of threads or CTAs than are in use, the number of
+ * groups falls. SOON_BATCHES: after so many of them, a fall is likely. */
 enum { VPPS_FEW_BATCHES = 4096, VPPS_SOON_BATCHES = 16 };
 
-/* groups: number of groups of virtual processors in use. fewer: how many batches in a row, up to the latest, wanted fewer. wanted: the most
- * groups that one of these batches wanted. */
+/* groups: number of groups of threads or CTAs in use. fewer: how many batches in a row, up to the latest, wanted fewer.
+ * wanted: the most groups that one of these batches wanted. */
 typedef struct vpps_usual_groups {
     uint32_t groups, fewer, wanted;
 } vpps_usual_groups;
@@ -95,14 +95,14 @@ bool vpps_history_is_full(const vpps_history *h);
  * type that is a cell of the model. Indices of types and pointers to compiled cells become invalid. */
 void vpps_history_drop(vpps_history *h);
 
-/* vpps_remember_batch counts a scheduled batch and keeps its number of groups of virtual processors. vpps_remember_type
- * keeps what the batch showed of a type of vertices, a guess with which scheduling of the next batch begins. */
+/* vpps_remember_batch counts a scheduled batch and keeps its number of groups of threads or CTAs. vpps_remember_type
+ * keeps what the batch showed of a cell or op, a guess with which scheduling of the next batch begins. */
 void vpps_remember_batch(vpps_history *h, bool training, vpps_usual_groups usual);
 void vpps_remember_type(vpps_history *h, uint32_t type, vpps_type_guess guess);
 
-/* Returns `usual` updated by a batch that wants `groups` groups of virtual processors; the batch runs in result.groups groups. Fewer groups
- * need another kernel: only after more than VPPS_FEW_BATCHES batches in a row that want fewer, the number falls, to the most that one of
- * them wanted. */
+/* Returns `usual` updated by a batch that wants `groups` groups of threads or CTAs; the batch runs in result.groups
+ * groups. Fewer groups need another kernel: only after more than VPPS_FEW_BATCHES batches in a row that want fewer, the
+ * number falls, to the most that one of them wanted. */
 vpps_usual_groups vpps_usual_after(vpps_usual_groups usual, uint32_t groups);
 
 /* Gives the cell for a type of vertices, compiled to compute the outputs and gradients in `needs`; compiles it at first
@@ -115,13 +115,13 @@ vpps_status vpps_compiled_for(vpps_history *h, const vpps_model *model, uint32_t
 /* Chooses the cells of the GPU kernel for a batch that needs the n given cells. Writes at most h->n_compiled cells to
  * `out`; returns their number. If the kernel in use has the n cells: all its cells. Else the n cells and, so that one
  * kernel serves many batches, those that are in the kernel in use or expected for the next one (vpps_cell_place), have
- * groups of the same size, and are not replaced by a later cell. If these are more than `most`: the n cells alone. */
+ * groups of as many CTAs, and are not replaced by a later cell. If these are more than `most`: the n cells alone. */
 uint32_t vpps_kernel_set(const vpps_history *h, uint32_t n, vpps_compiled_cell *const *cells, uint32_t most,
                          vpps_compiled_cell **out);
 
 /* Records what became of the kernel with these cells (from vpps_kernel_set). `made`: whether the kernel was compiled and is in use. */
 void vpps_remember_kernel(vpps_history *h, uint32_t n, vpps_compiled_cell *const *cells, bool made);
 
-/* Sets *likely to the number of groups of virtual processors that will probably be used soon, if the latest batches wanted fewer than are
- * in use; else to 0. Returns whether *likely or the number of compiled cells has changed since the preceding call with this `training`. */
+/* Sets *likely to the number of groups of threads or CTAs that will probably be used soon, if the latest batches wanted fewer than are in
+ * use; else to 0. Returns whether *likely or the number of compiled cells has changed since the preceding call with this `training`. */
 bool vpps_has_news(vpps_history *h, bool training, uint32_t *likely);

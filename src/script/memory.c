@@ -175,7 +175,7 @@ static uint32_t offset_of_pass_record(const placer *p, const vpps_stage_task *t)
 
 /* ---------------------------------------------------------------- contributions */
 
-/* Returns whether a lazy stage, which runs once over the vertices of all levels after all other stages, sums up an output's gradient. */
+/* Returns whether a lazy stage (part of the cell; runs last, once for all levels) sums up an output's gradient. */
 static bool sums_late(const vpps_compiled_cell *c) {
     bool late = false;
     for (uint32_t v = c->n_forward; v < c->n_values; v++)

@@ -1,8 +1,8 @@
 /* needs.c - finds the vertices and gradients that the loss or the request needs (needs.h). */
 #include "script/needs.h"
 
-/* Each input of a vertex type has a small cache of reads, so that equal reads are recorded once. NOTED_TYPES: number of entries of a cache; the index
- * of a read is the number of the type that is read, modulo NOTED_TYPES. */
+/* Each input of a cell or op has a small cache of reads, so that equal reads are recorded once. NOTED_TYPES: number of
+ * entries of a cache; the index of a read is the number of the cell or op that is read, modulo NOTED_TYPES. */
 enum { NOTED_TYPES = 4 };
 
 /* An entry of a cache of reads (a vertex reads an output of another vertex): the latest read recorded in the entry, by the vertices' types. */
@@ -26,8 +26,8 @@ typedef struct finder {
 
 /* ---------------------------------------------------------------- types */
 
-/* Finds the strongly connected components of the graph of vertex types, in which an edge means that one type reads another, by Tarjan
- * (1972), without recursion. A component's number exceeds the numbers of the components that it reads. */
+/* Finds the strongly connected components of the graph of cells and ops, in which an edge means that one reads another,
+ * by Tarjan (1972), without recursion. A component's number exceeds the numbers of the components that it reads. */
 static bool find_sccs(finder *f) {
     const uint32_t n = f->r->n_types;
     uint32_t *index;
@@ -77,7 +77,7 @@ static bool find_sccs(finder *f) {
     return true;
 }
 
-/* If no parameter is frozen: sets `differentiable` to all outputs of each vertex type that has a parameter or depends on a type with a parameter. */
+/* If no parameter is frozen: sets `differentiable` to all outputs of cells and ops that depend on a parameter. */
 static void spread_by_type(finder *f) {
     const uint32_t n = f->r->n_types;
     for (uint32_t t = 0; t < n; t++)
@@ -94,15 +94,15 @@ static void spread_by_type(finder *f) {
     }
 }
 
-/* Returns the set, as bits, of a vertex type's outputs that depend on an input. */
+/* Returns the set, as bits, of a cell's or op's outputs that depend on an input. */
 static uint64_t made_of_input(const vpps_type *type, uint32_t input) {
     uint64_t outputs = 0;
     for (uint32_t k = 0; k < type->base->n_outputs; k++) outputs |= (type->reads_inputs[k] >> input & 1) << k;
     return outputs;
 }
 
-/* If some parameters are frozen: sets `differentiable` of each vertex type to the outputs (bits) that depend on a trained parameter. Visits each
- * vertex after the vertices that it reads. Types in a recurrence read each other, so the loop over vertices repeats until nothing changes. */
+/* If some parameters are frozen: sets `differentiable` of each cell or op to the outputs (bits) that depend on a trained parameter.
+ * Visits each vertex after those that it reads. Cells in a recurrence read each other: the loop repeats until nothing changes. */
 static void spread_by_output(finder *f) {
     const vpps_reading *r = f->r;
     memset(f->differentiable_in, 0, r->n_types * sizeof *f->differentiable_in);
@@ -123,8 +123,8 @@ static void spread_by_output(finder *f) {
     }
 }
 
-/* Sets `differentiable` for each vertex type: the outputs that depend, directly or not, on a trained parameter or on an output whose gradient is
- * requested. If one output's gradient is requested, all outputs of its type are in the set, since they may depend on it. */
+/* Sets `differentiable` for each cell or op: the outputs that depend, directly or not, on a trained parameter or on an output whose
+ * gradient is requested. If one output's gradient is requested, all outputs of its cell are in the set, since they may depend on it. */
 static void find_differentiable(finder *f) {
     for (uint32_t t = 0; t < f->r->n_types; t++)
         f->types[t].differentiable = f->types[t].cell.asked_gradients ? UINT64_MAX : f->r->types[t].trains;

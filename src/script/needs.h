@@ -5,7 +5,7 @@
 #include "script/read.h"
 
 typedef struct vpps_type_needs {
-    uint32_t scc;            /* number of the vertex type's strongly connected component (SCC), in topological order */
+    uint32_t scc;            /* number of the cell's or op's strongly connected component (SCC), in topological order */
     bool needed;             /* whether the loss or the request needs a vertex of the type */
     uint64_t linked;         /* outputs, as bits, that other vertices read */
     uint64_t differentiable; /* outputs (bits) that depend on a trained parameter or a requested gradient's node */
@@ -32,7 +32,7 @@ static inline bool vpps_reads(const vpps_batch_needs *n, uint32_t reader, uint32
     return n->edges[(size_t)reader * n->edge_words + read / 64] >> (read % 64) & 1;
 }
 
-/* Returns the number of needed vertex types in a strongly connected component; if it is above 1, a policy chooses which type runs when. */
+/* Returns how many needed cells and ops a strongly connected component has; if several, a policy orders them. */
 static inline uint32_t vpps_types_of_scc(const vpps_batch_needs *n, uint32_t scc) {
     uint32_t count = 0;
     for (uint32_t t = 0; t < n->reading->n_types; t++) count += n->types[t].scc == scc && n->types[t].needed;

@@ -1,4 +1,4 @@
-/* phases.c - assigns tasks to phases. A phase is what a group's virtual processors (VPs) run between two barriers.
+/* phases.c - assigns tasks to phases. A phase is what a group of threads or CTAs (VPs) runs between two barriers.
  *
  * Forward goes through the strongly connected components of the types' graph (SCCs) in order, backward in reverse. A task runs in the first
  * possible phase: later than every phase in which another VP uses data that the task reads or overwrites, and not before a phase in which
@@ -38,7 +38,7 @@ typedef struct progress {
 typedef struct phases {
     const vpps_steps *s;
     progress *types;
-    uint32_t *of_scc, n_of_scc; /* of_scc: the n_of_scc vertex types of the current SCC (recurrence) */
+    uint32_t *of_scc, n_of_scc; /* of_scc: the n_of_scc cells or ops of the current SCC (recurrence) */
     /* earliest phase (time between two barriers) for tasks of this slice (part of the batch) or half of a step */
     uint32_t begin;
     vpps_stage_task *tasks; /* all tasks added so far, of all groups of threads or CTAs */
@@ -136,8 +136,8 @@ static void find_others(phases *p, uint32_t scc) {
     }
 }
 
-/* Adds the forward or backward tasks of the cells in an SCC, a recurrence of cells that read each other: first work for
- * all levels at once, then level by level, then the rest. place: slice (part of the batch) * n_groups + group. */
+/* Adds the forward or backward tasks of an SCC (a recurrence: cells that read each other): first work for all levels at
+ * once, then level by level, then the rest. place: slice (part of the batch) * n_groups + group of threads or CTAs. */
 static void add_pass(phases *p, uint32_t scc, uint32_t place, bool backward) {
     const vpps_pass eager = backward ? VPPS_PASS_BACK_EAGER : VPPS_PASS_EAGER;
     const uint32_t levels = last_level(p, place);
@@ -149,7 +149,7 @@ static void add_pass(phases *p, uint32_t scc, uint32_t place, bool backward) {
 
 static bool is_head(const phases *p) { return p->n_of_scc && p->s->batching->heads[p->of_scc[0]]; }
 
-/* Adds those tasks of a group of virtual processors that run in one slice (part of the batch). */
+/* Adds those tasks of a group of threads or CTAs that run in one slice (part of the batch). */
 static void add_slice(phases *p, uint32_t slice, uint32_t group) {
     const vpps_steps *s = p->s;
     const uint32_t n_groups = s->batching->n_groups, last = vpps_last_slice(s, slice), own = slice * n_groups + group,
@@ -207,7 +207,7 @@ static void note_phases(const phases *p) {
     }
 }
 
-/* Sorts tasks by group of virtual processors and phase (time between two barriers); tasks of one phase stay in the order in which they were added. */
+/* Sorts tasks by group of threads or CTAs, then by phase (time between two barriers), then as they were added. */
 static const vpps_stage_task *sort_tasks(const phases *p, vpps_arena *arena) {
     const uint32_t n_groups = p->s->batching->n_groups;
     uint32_t slots = 1, *starts, *base;

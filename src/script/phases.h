@@ -10,8 +10,8 @@ typedef struct vpps_stage_task {
     uint32_t level; /* level of the task's vertices (vertices of one level run together); VPPS_NONE: all levels */
 } vpps_stage_task;
 
-/* Numbers of the phases (times between two barriers) in which a vertex block's tasks run. first_backward: VPPS_NONE: there is no backward
- * task. slice_end: the phase after the block's slice (part of the batch); parameters' gradients are added up in that phase. */
+/* Numbers of the phases (times between two barriers) in which the tasks of a block (vertices of one cell) run. first_backward: VPPS_NONE:
+ * no backward task. slice_end: the phase after the block's slice (part of the batch), in which parameters' gradients are added up. */
 typedef struct vpps_block_phases {
     uint32_t first, first_backward, last_forward, last_backward, slice_end;
 } vpps_block_phases;

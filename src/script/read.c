@@ -14,7 +14,7 @@ typedef struct vertex_at {
     uint32_t depth, level;
 } vertex_at;
 
-enum { FIRST_TYPES = 16 }; /* initial capacity of the array of vertex types */
+enum { FIRST_TYPES = 16 }; /* initial capacity of the array of cells and ops */
 
 typedef struct reader {
     vpps_arena *arena;

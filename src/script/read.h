@@ -19,7 +19,7 @@ typedef struct vpps_read_vertex {
 typedef struct vpps_vertex_lists {
     uint32_t members[VPPS_CELL_LISTS];
     uint32_t dropout; /* number, within the batch, of the vertex's first element under dropout */
-    /* index in `sources` of the first node of the vertex's list inputs: input after input, each with all its members */
+    /* index in `sources` of the first node that the vertex reads through lists (inputs of many nodes), list after list */
     uint32_t first_source;
     /* shared, repeats: whether an earlier vertex's, or even the preceding vertex's, list inputs read the same nodes */
     bool shared, repeats;
@@ -49,11 +49,11 @@ typedef struct vpps_read_type {
     /* copied from `type` for speed: its cell, and how many list inputs (of any number of nodes each) the cell has */
     const vpps_compiled_cell *base;
     uint32_t n_lists;
-    uint32_t index;        /* index of the vertex type in vpps_history.types */
+    uint32_t index;        /* index of the cell or op in vpps_history.types */
     vpps_type_guess guess; /* in the latest batch: the cell's recurrence, outputs that depend on trained parameters */
-    uint32_t first_input;  /* number of inputs of all preceding vertex types */
+    uint32_t first_input;  /* number of inputs of all preceding cells and ops */
     uint64_t trains;       /* the outputs, as bits, that depend on a parameter that is not frozen */
-    uint64_t frozen;       /* hash of which parameters of the vertex type are frozen */
+    uint64_t frozen;       /* hash of which parameters of the cell or op are frozen */
 } vpps_read_type;
 
 typedef struct vpps_reading {
@@ -64,7 +64,7 @@ typedef struct vpps_reading {
     bool fixed;                       /* whether no parameter gets a gradient */
     bool drops;                       /* whether dropout is on */
     const vpps_read_vertex *vertices; /* an extra last element tells where the last vertex's reads end */
-    const vpps_vertex_lists *lists;   /* for each vertex: its list inputs and dropout; zeros if its cell has none */
+    const vpps_vertex_lists *lists;   /* for each vertex: its inputs of many nodes, its dropout; zeros if it has none */
     const uint32_t *levels;   /* each vertex's step in its recurrence, if recurrences are as in the last batch */
     const vpps_read *sources; /* each vertex's reads: single nodes, then lists; of an earlier vertex's list only one */
     const vpps_node *source_outputs;  /* for each element of `sources`: the node that is read */
@@ -75,10 +75,10 @@ typedef struct vpps_reading {
     size_t n_sources;
     size_t n_reads; /* number of reads; a list of nodes that several vertices share counts for each vertex */
     uint32_t n_vertices, n_requested, n_asked, n_seeds, n_types;
-    uint32_t n_inputs;  /* number of inputs of all vertex types together */
+    uint32_t n_inputs;  /* number of inputs of all cells and ops together */
     uint32_t n_outputs; /* number of all vertices' outputs; each is a node of the graph, numbered 0 to n_outputs - 1 */
     bool shares;        /* whether any two vertices read the same lists of nodes */
-    bool some_frozen;   /* whether any vertex type has a frozen parameter */
+    bool some_frozen;   /* whether any cell or op has a frozen parameter */
 } vpps_reading;
 
 /* Turns a graph into arrays: vertices, their types (cells, or ops with shapes), what each reads. New types are added to
@@ -94,7 +94,7 @@ typedef struct vpps_reader {
     uint32_t input;
     bool lists;     /* whether list inputs (which read any number of nodes) are visited too */
     size_t at, end; /* what the input that is visited now reads: vpps_reading.sources[at] to [end - 1] */
-    /* where in vpps_reading.sources the next input of one node (own), and the next list input (listed), begin */
+    /* where in vpps_reading.sources the next input of one node (own), and the next of many nodes (listed), begin */
     size_t own, listed;
 } vpps_reader;
 

@@ -16,6 +16,6 @@ typedef struct vpps_schedule {
     vpps_tasks tasks;       /* parts of cells (stages) over vertices, sorted by phase (time between two barriers) */
     /* the counts of the terms of each gradient (a term for each vertex that reads the value) */
     vpps_contributions contributions;
-    vpps_placement placement;  /* the tensors' offsets in the pool */
+    vpps_placement placement;  /* the tensors' offsets in device memory */
     vpps_script_places places; /* the offsets of the values that the host reads */
 } vpps_schedule;

@@ -74,7 +74,7 @@ static bool comes_before(const vpps_reading *r, uint32_t a, uint32_t b) {
     return r->types[a].index < r->types[b].index;
 }
 
-/* Sorts the vertex types by name, so that types have the same order in every batch. */
+/* Sorts the cells and ops by name, so that they have the same order in every batch. */
 static void sort_types(maker *m) {
     vpps_scope *s = m->out;
     for (uint32_t t = 1; t < s->graph.n_types; t++) {

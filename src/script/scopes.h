@@ -26,7 +26,7 @@ vpps_status vpps_scope_of_all(const vpps_batch_needs *n, vpps_arena *arena, vpps
 /* Returns the name of a vertex type (cell or op); `type` is an element of vpps_scope.types. */
 const char *vpps_scope_type_name(const vpps_reading *r, uint32_t type);
 
-/* Chooses each vertex's level (vertices of one level run together): in recurrences of several vertex types by the request's batching
- * policy, elsewhere by the vertex's depth. Fails with MEMORY. */
+/* Chooses each vertex's level (vertices of one level run together): in recurrences of several cells by the request's
+ * batching policy, elsewhere by the vertex's depth. Fails with MEMORY. */
 vpps_status vpps_choose_levels(const vpps_batch_needs *n, const vpps_batch_request *request, vpps_arena *arena,
                                const uint32_t **out);

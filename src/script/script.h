@@ -61,7 +61,7 @@ typedef struct vpps_batch_request {
     /* groups: number of groups of threads or CTAs, which compute different examples; waves: number of parts of the
      * batch that run in turn; 0: chosen by estimated cost */
     uint32_t groups, waves;
-    bool keeps_groups; /* whether `groups` also holds for a batch of one connected graph; false: it runs in one group */
+    bool keeps_groups; /* whether a batch of one connected graph has `groups` groups of threads or CTAs; false: one */
     uint32_t slices;   /* classifiers run in so many parts, in turn, to save memory; in more if needed; 0: one */
     const vpps_policy *policy; /* rule for which cell runs next in recurrences of several cells; NULL: "depth" */
     vpps_learned *learned;     /* learned rules of which cell runs next, if `policy` uses such rules */
@@ -88,7 +88,7 @@ typedef uint32_t vpps_group_rule(const vpps_batch_extent *e, uint32_t most);
 typedef struct vpps_wave_rule {
     uint64_t kept_words;   /* most words that vertices of a wave (part of the batch) keep for backward */
     uint64_t cached_words; /* most words that a wave (part of the batch) writes, so that they stay in caches */
-    /* waves (parts of the batch) are made smaller for the caches only while a step has at least this many vertices per virtual processor */
+    /* waves (parts of a batch) shrink for the caches while a step has at least so many vertices per thread or CTA */
     uint32_t cached_vertices;
 } vpps_wave_rule;
 
@@ -97,7 +97,7 @@ typedef struct vpps_wave_rule {
 typedef struct vpps_target {
     uint32_t n_vps;
     const uint32_t *values; /* for each vector and lookup table: offset of its values in the pool (memory) */
-    uint32_t batch;         /* first offset in the pool that tensors of a batch may use */
+    uint32_t batch;         /* first offset in device memory that tensors of a batch may use */
     uint32_t pool_words;    /* size of the pool (the device's memory) in words */
     vpps_row_rule rows;     /* how threads or CTAs divide the rows of matrices */
     /* whether the device can read gradients stored as two factors (scales), and operands in memory without a copy (in_place) */
@@ -123,8 +123,8 @@ typedef struct vpps_pool_plan {
     /* If lookup tables are divided among processes: offsets below `sharded` stand for table entries, as if the whole tables lay at the
      * pool's beginning. This process has no memory at these offsets. */
     uint32_t sharded;
-    uint32_t batch;      /* first offset of a batch's tensors in the pool */
-    uint32_t pool_words; /* size of the pool in words */
+    uint32_t batch;      /* first offset of a batch's tensors in device memory */
+    uint32_t pool_words; /* size of the pool (device memory) in words */
 } vpps_pool_plan;
 
 struct vpps_schedule;
@@ -139,7 +139,7 @@ typedef struct vpps_batch {
     uint32_t n_levels, n_phases, n_tasks, n_groups, n_waves, n_slices, pool_words;
     uint32_t n_vertices, n_nodes; /* numbers of applied cells and single ops; of all ops, those in cells included */
     uint32_t n_steps;             /* number of forward steps; a step runs vertices of one cell together */
-    uint32_t parameter_words;     /* number of words that parameters take in the pool */
+    uint32_t parameter_words;     /* number of words that parameters take in device memory */
     uint64_t live_words;          /* the most words of tensors (not parameters) that are in use at the same time */
     uint32_t n_choices;           /* number of sets of cells that read each other, for which a policy finds an order */
     struct vpps_schedule *schedule; /* the intermediate values of scheduling (schedule.h) */
@@ -180,7 +180,7 @@ uint32_t vpps_batch_gradient(const vpps_batch *b, uint32_t i);
 typedef struct vpps_given {
     uint32_t at, words;
 } vpps_given;
-/* The array in which the host writes n gradients: words [first, first + words) of the pool. Word 0 of the array is for the loss. */
+/* Array in which the host writes n gradients: words [first, first + words) of device memory. Word 0 is for the loss. */
 typedef struct vpps_given_array {
     uint32_t first, words, n;
     const vpps_given *gradients;

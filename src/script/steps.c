@@ -3,7 +3,7 @@
 
 #include "script/deal.h"
 
-/* The state while vertices are sorted into blocks (vertices of one type in one group of virtual processors and one part of the batch). */
+/* State while vertices are sorted into blocks (of one type, one group of threads or CTAs, one part of the batch). */
 typedef struct maker {
     const vpps_batching *b;
     vpps_arena *arena;

@@ -16,11 +16,11 @@ typedef struct vpps_step_block {
     uint32_t members[VPPS_CELL_LISTS]; /* for each list input: number of nodes that the block's vertices read */
     uint64_t gradients;                /* bit k: all vertices of the block (of one cell) have a gradient of output k */
     uint32_t first;                    /* the block's vertices are vpps_steps.order[first] to [first + n - 1] */
-    /* vpps_steps.level_starts[levels + l]: position in the block of the first vertex of level l (computed at once) */
+    /* vpps_steps.level_starts[levels + l]: where, among the block's vertices, level l (computed at once) begins */
     uint32_t levels;
 } vpps_step_block;
 
-/* For each list input of a vertex: number of its first member (node that the list reads). A block's members are numbered consecutively. */
+/* Number of the first node of each of a vertex's lists (inputs of many nodes), counted through the vertex block. */
 typedef struct vpps_first_members {
     uint32_t of[VPPS_CELL_LISTS];
 } vpps_first_members;
@@ -29,14 +29,14 @@ typedef struct vpps_steps {
     const vpps_batching *batching;
     const vpps_batch_needs *needs; /* vertices and gradients that must be computed (batching->needs) */
     const vpps_reading *reading;
-    /* For each vertex: number of its slice (part of a wave) times n_groups, plus number of its group of virtual processors. Slices are
+    /* For each vertex: number of its slice (part of a wave) times n_groups, plus number of its group of threads or CTAs. Slices are
      * numbered through all waves (parts of the batch). Vertices that only the losses read are divided among the slices of their wave. All
      * others have the number of the wave's last slice, in which their backward runs; their forward runs before all slices of the wave. */
     const uint32_t *place;
     /* blocks (each: vertices of one cell, group and slice), sorted by recurrence (SCC of cells that read each other),
      * then by cell, by slice (part of the batch), by group (of threads or CTAs) */
     const vpps_step_block *blocks;
-    const uint32_t *first_block; /* for each cell or op: index of its first block in `blocks`; VPPS_NONE: it has none */
+    const uint32_t *first_block; /* for each cell or op: its first block of vertices in `blocks`; VPPS_NONE: none */
     const vpps_ordered_vertex *order; /* the vertices to compute, sorted by block (of one cell), then by level */
     const uint32_t *level_starts;
     const vpps_first_members *first_members; /* for each vertex: number of each list's first node; unset: no lists */

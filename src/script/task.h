@@ -1,4 +1,4 @@
-/* task.h - the layout of a script: header, blocks, tables, lists, tasks. All devices, the printer and the verifier read this form.
+/* task.h - the layout of a script (a batch's program): header, blocks, tables, lists, tasks. All devices, printer and verifier read it.
  *
  * A script is one buffer of 32-bit words; an address is an index into the script, an offset is an index into the pool of memory.
  *
@@ -7,7 +7,7 @@
  *   blocks, lists, tables
  *   tasks (vpps_task), group after group
  *
- * A block is the vertices of one cell that one group of virtual processors (VPs) runs, sorted by level. A block's vertices are numbered
+ * A block is the vertices of one cell that one group of threads or CTAs (VPs) runs, sorted by level. A block's vertices are numbered
  * from 0. Members (nodes read) of a list input are numbered from 0, too, through the lists of all vertices. Arrays of a block, in order:
  *
  *   vertices[n]                      the graph's record of each vertex, for printing and checking
@@ -62,9 +62,9 @@ typedef struct vpps_block_view {
     const vpps_block *block;
     const vpps_compiled_cell *cell;
     const uint32_t *vertices;
-    /* inputs[i][v] + shifts[i]: where in memory (the pool) input i of vertex v lies; of a list input: of its node v */
+    /* inputs[i][v] + shifts[i]: where in memory input i of vertex v lies; if i takes any number of nodes: its node v */
     const uint32_t *inputs[VPPS_CELL_MOST];
-    /* added to the offsets in inputs[i], as list inputs whose values lie at a fixed distance share an array; else 0 */
+    /* added to the offsets in inputs[i]: inputs of many nodes, at a fixed distance, share an array; else 0 */
     int32_t shifts[VPPS_CELL_MOST];
     const uint32_t *lookups[VPPS_CELL_MOST];
     const uint32_t *words[VPPS_CELL_MOST];
@@ -78,11 +78,11 @@ typedef struct vpps_block_view {
     const uint32_t *pair_starts[VPPS_CELL_MOST];
     const uint32_t *pairs[VPPS_CELL_MOST];
     const uint32_t *runs; /* the batch's program, in which `pairs` has the addresses of runs of pairs; NULL: no runs */
-    uint64_t end; /* index in the batch's program after all arrays of the block; a truncated program is shorter */
+    uint64_t end; /* index in the batch's program after all arrays of these vertices; a truncated program is shorter */
 } vpps_block_view;
 
-/* A run: n terms of a gradient, each a scalar times a vector, at equal distances. Term i's scalar has the offset
- * `by` + i * `by_step`, its vector `of` + i * `of_step`. Outputs may share a run in the script, with own `by`. */
+/* A run: n terms of a gradient, each a scalar times a vector, at equal distances. Term i's scalar has the offset `by` +
+ * i * `by_step`, its vector `of` + i * `of_step`. Outputs may share a run in the batch's program, with own `by`. */
 typedef struct vpps_pair_run {
     uint32_t by, of, by_step, of_step, n;
 } vpps_pair_run;
@@ -171,13 +171,13 @@ void vpps_view_block(const uint32_t *script, const vpps_block *block, const vpps
 /* Returns the number of a block's vertices (axis 0), or of all nodes that the block's vertices read through list input axis - 1. */
 static inline uint32_t vpps_items(const vpps_block *b, uint32_t axis) { return axis ? b->members[axis - 1] : b->n; }
 
-/* Returns the first pool word of the vector that an item (vertex or list member) reads through input number `input`. */
+/* Returns the memory offset of the vector that an item (vertex or list member) reads through input number `input`. */
 static inline uint32_t vpps_input_at(const vpps_block_view *view, uint32_t input, uint32_t item) {
     return view->inputs[input][item] + (uint32_t)view->shifts[input];
 }
 
-/* Gives, for each axis, the items that belong to vertices [first, first + n) of a block: for axis 0 the vertices themselves, for axis d the
- * members of their list input d - 1. first_items: number of the first item; items: number of items. */
+/* Gives, for each axis, the items that belong to vertices [first, first + n) of a block: for axis 0 the vertices themselves, for
+ * axis d the nodes of their list (input of many nodes) d - 1. first_items: number of the first item; items: number of items. */
 static inline void vpps_items_of(const vpps_block_view *view, uint32_t first, uint32_t n, uint32_t *first_items,
                                  uint32_t *items) {
     first_items[0] = first;

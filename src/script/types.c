@@ -2,7 +2,7 @@
  * history keeps types from batch to batch (history.h). */
 #include "script/history.h"
 
-/* a sum of more arguments than this gets a vertex type that reads its arguments as a list of any length */
+/* a sum of more arguments than this becomes an op that reads its arguments as a list of any length */
 enum { FEW_ARGUMENTS = 8 };
 
 void vpps_type_free(vpps_type *type) {
@@ -57,7 +57,7 @@ static bool note_params(vpps_type *type, const uint8_t *made, uint64_t outputs) 
     return ok;
 }
 
-/* Finds what each output of a vertex type depends on: inputs, lookups and parameters. */
+/* Finds what each output of a cell or op depends on: inputs, lookups and parameters. */
 static bool find_reach(vpps_type *type) {
     const vpps_compiled_cell *c = type->base;
     uint8_t *made = calloc(c->n_values + (size_t)1, 1);

@@ -28,7 +28,7 @@ typedef struct vpps_walk {
     /* for each type: number of its vertices that have not run and depend on no other vertex of the type that has not run */
     uint32_t *unblocked;
     uint32_t *stack;
-    uint32_t *words; /* scratch for vpps_automaton_next: two words for each vertex type, and one more */
+    uint32_t *words; /* scratch for vpps_automaton_next: two words for each cell or op, and one more */
     uint32_t n_left, n_batches;
 } vpps_walk;
 

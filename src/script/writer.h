@@ -6,7 +6,7 @@
 typedef struct vpps_writer {
     uint32_t *words;
     size_t n;
-    bool failed; /* whether memory ran out, or the script got too long (2^32 words); from then on nothing is written */
+    bool failed; /* whether memory ran out or the batch's program exceeded 2^32 words; then nothing more is written */
     uint32_t n_tasks;
     /* From here on: the state of the group of threads or CTAs whose tasks are being written. */
     uint32_t last;          /* address of the latest task; 0: no task yet */

@@ -62,8 +62,8 @@ bool vpps_check_add_kept(vpps_checker *c, const vpps_checked_block *b, uint32_t 
     return true;
 }
 
-/* The cell of block b computes gradients (contributions) for the values that it reads. Reserves bits, one for each contribution of each
- * vertex or list member; a bit will be set once the contribution is added to a gradient. */
+/* The cell of the vertices in block b computes gradients (contributions) for the values that it reads. Reserves bits, one
+ * for each contribution of each vertex or list member; a bit will be set once the contribution is added to a gradient. */
 static void count_contributions(vpps_checker *c, const vpps_checked_block *b) {
     const vpps_compiled_cell *cell = b->cell->c;
     for (uint32_t j = 0; j < cell->n_contributions; j++) {

@@ -8,7 +8,7 @@
 
 /* ---- compiled cells */
 
-/* Which words of a value in memory a virtual processor reads or writes in a stage (part of a cell's program). */
+/* Which words of a value in memory a thread or CTA reads or writes in a stage (part of a cell's program). */
 typedef enum vpps_extent {
     /* if CTAs or threads divide a value's rows: the rows that the reader owns; if they divide the vertices: all rows */
     VPPS_EXTENT_OWN,
@@ -99,14 +99,14 @@ typedef struct vpps_location {
 
 typedef struct vpps_word {
     uint32_t tensor;
-    /* 1 + number of the thread or CTA that wrote the word last (0: none); how many tasks its group had run before */
+    /* 1 + number of the thread or CTA that wrote the word last (0: none); how many tasks its group of them had run */
     uint32_t writer, written;
     /* number of the set (vpps_reader_sets) of processors that have read the word since it was written */
     uint32_t readers;
 } vpps_word;
 
-/* A reader or writer of memory. `unit`: the number of a virtual processor, or n_vps + the number of a group that acts as a whole. `place`:
- * number of the task that reads or writes, in its group's order. */
+/* A reader or writer of memory. `unit`: number of a thread or CTA, or n_vps + number of a group of them that acts as a
+ * whole. `place`: number of the task that reads or writes, in its group's order. */
 typedef struct vpps_actor {
     uint32_t unit, group, place;
 } vpps_actor;
@@ -115,8 +115,8 @@ typedef struct vpps_reader {
     uint32_t unit, place;
 } vpps_reader;
 
-/* For each word of memory, the checker needs the set of its readers (virtual processors and their tasks). Equal sets are stored once: all
- * words of a tensor have the same readers, so there are few sets. */
+/* For each word of memory, the checker needs the set of its readers (threads or CTAs and their tasks). Equal sets are
+ * stored once: all words of a tensor have the same readers, so there are few sets. */
 typedef struct vpps_reader_sets {
     vpps_reader *readers;
     uint32_t *first, n;
@@ -150,7 +150,7 @@ typedef struct vpps_checker {
     const vpps_target *target;
     const vpps_graph *g;
     const vpps_batch_request *request;
-    const uint32_t *outputs, *gradients; /* pool offsets where the host reads requested outputs and gradients */
+    const uint32_t *outputs, *gradients; /* memory offsets where the host reads requested outputs and gradients */
     const vpps_given_array *given;       /* offsets where the host writes gradients between forward and backward */
     bool training;
     uint32_t n_vps, n_groups, group_size;
@@ -198,7 +198,7 @@ typedef struct vpps_checker {
     uint32_t *known;
     /* for each barrier and group of processors: number of tasks that the group had run before the barrier's last signal */
     uint32_t *carried;
-    /* for each barrier: signals: number of signals so far; totals: number in the whole script */
+    /* for each barrier: signals: number of signals so far; totals: number in the batch's whole program */
     uint32_t *signals, *totals;
     /* for each group of processors and vertex, a bit: whether the group's gradients of parameters include the vertex */
     uint64_t *outer_done;
@@ -305,18 +305,18 @@ bool vpps_check_add_kept(vpps_checker *c, const vpps_checked_block *b, uint32_t 
 
 bool vpps_check_open_pool(vpps_checker *c);
 void vpps_check_close_pool(vpps_checker *c);
-/* Makes `unit` (number of a virtual processor, or n_vps + number of a group) the reader and writer of all memory that is checked next. */
+/* Makes `unit` (number of a thread or CTA, or n_vps + that of a group) reader and writer of all memory checked next. */
 void vpps_check_act(vpps_checker *c, uint32_t unit);
 /* Returns the number among all virtual processors (CTAs or threads) of number `member` of the current task's group. */
 static inline uint32_t vpps_check_vp(const vpps_checker *c, uint32_t member) {
     return c->group * c->group_size + member;
 }
 static inline void vpps_check_act_as(vpps_checker *c, uint32_t member) { vpps_check_act(c, vpps_check_vp(c, member)); }
-/* Lets the current processor or group (set by vpps_check_act) read n words: checks that the words hold the tensor, and that a barrier comes
- * between their writing and this read. */
+/* Lets the current processor (thread, CTA) or group of them (set by vpps_check_act) read n words: checks that the words
+ * hold the tensor, and that a barrier comes between their writing and this read. */
 bool vpps_check_read(vpps_checker *c, uint32_t offset, uint32_t n, uint32_t tensor);
 /* Notes that n words now hold a tensor's value for a vertex or list member (`item`). Checks that barriers order all
- * earlier reads and writes of the words before this write by the processor or group that vpps_check_act has set. */
+ * earlier accesses of the words before this write by the thread, CTA or group of them set by vpps_check_act. */
 bool vpps_check_write(vpps_checker *c, uint32_t offset, uint32_t n, uint32_t tensor, uint32_t item);
 /* Describes in words, for messages, which value of the tensor lies at this offset in the pool of memory; writes the words to `text`. */
 void vpps_check_describe(const vpps_checker *c, uint32_t tensor, uint32_t offset, char *text, size_t size);
@@ -325,7 +325,7 @@ void vpps_check_describe(const vpps_checker *c, uint32_t tensor, uint32_t offset
 
 bool vpps_check_stage(vpps_checker *c, const vpps_task *t);
 bool vpps_check_constants(vpps_checker *c, uint32_t address, uint32_t n);
-/* Once all groups of virtual processors pause between forward and backward: lets the host read outputs and write gradients. */
+/* Once all groups of threads or CTAs pause after forward: lets the host read outputs and write gradients. */
 bool vpps_check_pause(vpps_checker *c);
 /* Returns where in the batch's memory a cell's value lies for `item`, a vertex or list member (node that it reads). */
 vpps_location vpps_check_operand(const vpps_checker *c, const vpps_checked_block *b, uint32_t value, uint32_t item);

@@ -92,7 +92,7 @@ static bool is_zero(const vpps_expressions *s, uint32_t x) {
 
 /* ---------------------------------------------------------------- sums */
 
-/* Returns a result's axis, given its operands': 0: one value per vertex; d: per member (node read) of list input d. */
+/* Returns a result's axis, given its operands': 0: a value per vertex; d: per node of list d (input of many nodes). */
 static uint8_t common_axis(uint8_t a, uint8_t b) { return a > b ? a : b; }
 
 static int by_term(const void *a, const void *b) {

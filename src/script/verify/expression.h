@@ -48,7 +48,7 @@ enum { VPPS_EXPRESSION_WORDS = 6 + VPPS_AXES };
 
 typedef struct vpps_expression {
     uint8_t kind;
-    uint8_t axis; /* 0: one value per vertex; d: one value per member (node read) of list input d */
+    uint8_t axis; /* 0: one value per vertex; d: one value per node of list d (input of many nodes) */
     uint32_t rows, cols;
     uint32_t a[VPPS_EXPRESSION_WORDS];
     uint32_t first, n; /* the expression's terms: terms[first] to terms[first + n - 1] */
@@ -83,7 +83,7 @@ typedef struct vpps_run {
     uint32_t e_add;
     /* A count (u or e_add) that depends on how many nodes a vertex reads: each node of list input d adds lists[d]. */
     uint32_t lists[VPPS_AXES];
-    bool average; /* SUM, SCALE: divide by the number of arguments: u, plus lists[d] for each node of list input d */
+    bool average; /* SUM, SCALE: divide by the number of arguments: u, plus lists[d] per node of list d (any length) */
     /* d: one result per node that list d reads; 0: as its operands: per node if one of them is, else per vertex */
     uint8_t axis;
     uint32_t rows, cols;

@@ -78,7 +78,7 @@ static bool counts_fit(const vpps_proof *p, const char *letters) {
            (strchr(letters, '*') ? s->n > all : s->n == all);
 }
 
-/* Returns the number (axis) of the list input whose members an instruction takes all at once. */
+/* Returns the number (axis) of the list (input of many nodes) whose nodes an instruction takes all at once. */
 static uint32_t list_of(const vpps_proof *p) { return p->step->axis ? p->step->axis : vpps_proof_operand(p, 0)->axis; }
 
 /* Returns whether the instruction may take all members of a list at once. Each member must be a scalar, except in a weighted sum. */
@@ -247,7 +247,7 @@ static uint32_t express_weights(const vpps_proof *p) {
     return vpps_express(p->s, VPPS_X_PARAMETER, m->rows, m->cols, 0, s->run.of.table, 0, 0);
 }
 
-/* Checks that, if each virtual processor computes only the rows that it owns, it needs only these rows of the operands. */
+/* Checks that, if each thread or CTA computes only the rows that it owns, it needs only these rows of the operands. */
 static bool rows_fit(const vpps_proof *p) {
     const vpps_form form = vpps_instructions[p->step->run.of.opcode].form;
     return !p->program->rows || (form == VPPS_FORM_EW && !p->step->run.weights) ||
@@ -282,7 +282,7 @@ uint32_t vpps_proof_run_formula(vpps_proof *p) {
 
 /* ---------------------------------------------------------------- products */
 
-/* Checks that an operand of a product lies where the step reads it, and that the virtual processor has all rows that the step reads. */
+/* Checks that a product's operand lies where the step reads it, and that the thread or CTA has all rows to be read. */
 static bool reads_factor(vpps_proof *p, const vpps_operand *a) {
     if (!finds(p, a)) return false;
     if (a->access == VPPS_ACCESS_WHOLE && a->dealt)

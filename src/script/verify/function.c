@@ -104,7 +104,7 @@ bool vpps_function_of_cell(vpps_function *f, const vpps_graph *g, const vpps_cel
 
 bool vpps_function_of_op(vpps_function *f, const vpps_graph *g, const vpps_signature *s, uint32_t imm) {
     if (!open_function(f, g, g->matrices, 1, f->n_inputs)) return false;
-    /* vertices of one type share a slice's first row; the integer of any other op differs by vertex */
+    /* vertices of one type share the first row of a SLICE op; the integer of any other op differs by vertex */
     const bool own = s->op != VPPS_OP_SLICE;
     f->nodes[0] = (vpps_function_node){
         .s = s, .n = f->n_inputs, .imm = own ? 0 : imm, .imm_source = own ? VPPS_OPERAND_OWN : VPPS_OPERAND_STATIC};
@@ -284,7 +284,7 @@ static uint32_t run_part(const derivative *d, uint32_t k) {
     vpps_run run = {.opcode = op->backward[which], .operands = operands};
     shape_of(f, args[k], &run.rows, &run.cols);
     set_numbers(f, d->t, op->backward_operands[which], &run);
-    /* an op such as softmax over a list input takes the numbers of all members as one vector */
+    /* an op such as softmax over a list (an input of many nodes) takes all its numbers as one vector */
     const uint32_t list = d->node->over_list ? d->node->axis : 0;
     if (list) run.axis = (uint8_t)list;
     for (const char *letter = op->backward_operands[which]; *letter; letter++) {

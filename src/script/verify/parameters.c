@@ -1,4 +1,4 @@
-/* parameters.c - checks the tasks on parameters (gradients, norm, update), which each virtual processor runs for the parameters that it owns. */
+/* parameters.c - checks tasks on parameters (gradients, norm, update), which each thread or CTA runs for its own. */
 #include "script/verify/checker.h"
 
 #include <inttypes.h>
@@ -162,7 +162,7 @@ static bool add_given_loss(vpps_checker *c, const uint32_t *words) {
     return vpps_check_read(c, offset, 1, tensor);
 }
 
-/* Executes a LOSS task, in which virtual processor 0 of the first group adds up terms of the loss. */
+/* Executes a LOSS task, in which thread or CTA 0 of the first group of them adds up terms of the loss. */
 bool vpps_check_loss(vpps_checker *c, uint32_t address, uint32_t n) {
     const uint32_t *words = vpps_check_words(c, address, 2 * (uint64_t)n, "the loss's terms");
     if (!words) return false;

@@ -1,7 +1,7 @@
 /* program.c - runs the programs of a compiled cell (vertex function) with formulas instead of numbers, and so finds each value's formula. A
- * program is a list of steps for each stage, the part of a cell that virtual processors run without waiting for each other. Checks that
- * each step finds its operands in slots (buffers) or in memory, and reads no result that another processor makes in the same stage. Whether
- * the stage that stores a value has run, and the value is still in memory, is checked when a script's tasks are executed (tasks.c). */
+ * program is a list of steps for each stage, the part of a cell that threads or CTAs run without waiting for each other. Checks that each
+ * step finds its operands in slots (buffers) or in memory, and reads no result that another processor makes in the same stage. Whether the
+ * stage that stores a value has run, and the value is still in memory, is checked when a script's tasks are executed (tasks.c). */
 #include "script/verify/proof.h"
 
 /* ---------------------------------------------------------------- steps */
@@ -226,7 +226,7 @@ static bool read_otherwise(vpps_proof *p) {
     return ok;
 }
 
-/* Checks that c->order lists just the values that the stage's steps make, and that those to be kept are stored. */
+/* Checks that c->order lists just the values made in the stage (part of a cell), and that those to keep are stored. */
 static bool check_list(vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     const vpps_cell_stage *stage = &c->stages[p->stage];

@@ -125,8 +125,8 @@ static bool is_otherwise(const vpps_proof *p, uint32_t x, uint32_t condition, ui
     return found;
 }
 
-/* A device may skip stages for vertices for which the cell's condition does not hold, and write fixed values as their outputs. Checks that
- * the cell computes just these values for such vertices. */
+/* A device may skip stages (parts of a cell) for vertices for which the cell's condition does not hold, and write fixed
+ * values as their outputs. Checks that the cell computes just these values for such vertices. */
 static bool check_condition(const vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     if (!c->condition.there) return true;

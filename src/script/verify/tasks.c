@@ -35,14 +35,14 @@ static share share_of(const vpps_checker *c, const vpps_checked_block *b, const 
                .task_first = first,
                .pass_record = t->pass_record};
     vpps_rows part = {first, first + n};
-    if (!s.info->rows) /* the virtual processors divide the task's vertices among themselves */
+    if (!s.info->rows) /* the threads or CTAs divide the task's vertices among themselves */
         part = vpps_share_of_stage(&b->cell->c->stages[stage], b->view.lists, first, n, c->group_size, member);
     vpps_items_of(&b->view, part.first, part.end - part.first, s.first, s.end);
     for (uint32_t d = 0; d <= b->cell->c->n_lists; d++) s.end[d] += s.first[d];
     return s;
 }
 
-/* Returns which words of a value the virtual processor handles: those of the rows that it owns, or all if the processors do not divide the rows. */
+/* Returns which words of a value the thread or CTA handles: those of its own rows, or all if rows are not divided. */
 static vpps_rows rows_of(const share *s, const vpps_cell_value *x) {
     return s->info->rows ? vpps_own_rows(&s->b->cell->c->needs, x->rows, x->cols, s->member)
                          : (vpps_rows){0, vpps_value_words(x)};
@@ -259,7 +259,7 @@ bool vpps_check_stage(vpps_checker *c, const vpps_task *t) {
     return true;
 }
 
-/* Executes a task of the kind CONSTANTS: the first virtual processor of the group stores n values at given offsets. */
+/* Executes a task of the kind CONSTANTS: the first thread or CTA of a group stores n values at given offsets. */
 bool vpps_check_constants(vpps_checker *c, uint32_t address, uint32_t n) {
     const uint32_t *pairs = vpps_check_words(c, address, 2 * (uint64_t)n, "constants");
     if (!pairs) return false;

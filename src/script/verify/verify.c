@@ -137,7 +137,7 @@ static bool open_streams(vpps_checker *c) {
 
 /* ---------------------------------------------------------------- barriers */
 
-/* Signals a barrier at the end of the latest task of the current group of virtual processors. */
+/* Signals a barrier at the end of the latest task of the current group of threads or CTAs. */
 static void signal(vpps_checker *c, uint32_t barrier) {
     if (barrier == VPPS_NO_BARRIER) return;
     uint32_t *carried = c->carried + (size_t)barrier * c->n_groups;
@@ -187,7 +187,7 @@ static bool run_task(vpps_checker *c, const vpps_task *t) {
     }
 }
 
-/* Simulates a group's tasks until it ends, pauses after forward or waits for another group. Sets *any if a task ran. */
+/* Simulates tasks of a group of threads or CTAs until it ends, pauses after forward or waits. Sets *any if one ran. */
 static bool run_group(vpps_checker *c, bool *any) {
     vpps_stream *s = &c->streams[c->group];
     while (!s->ended && (!s->paused || c->goes_on)) {
@@ -203,7 +203,7 @@ static bool run_group(vpps_checker *c, bool *any) {
     return true;
 }
 
-/* Returns whether all groups of virtual processors pause between forward and backward, and the host has not ended the pause. */
+/* Returns whether all groups of threads or CTAs pause after forward, and the host has not ended the pause. */
 static bool all_pause(const vpps_checker *c) {
     bool all = !c->goes_on;
     for (uint32_t g = 0; g < c->n_groups; g++) all = all && c->streams[g].paused;
@@ -222,7 +222,7 @@ static bool run(vpps_checker *c) {
     }
     for (c->group = 0; c->group < c->n_groups; c->group++) {
         const vpps_stream *s = &c->streams[c->group];
-        if (!s->waiting) continue; /* not at a barrier: the group has ended, or pauses after forward */
+        if (!s->waiting) continue; /* not at a barrier: the group (threads, CTAs) has ended or pauses after forward */
         c->at = s->at;
         const uint32_t barrier = vpps_task_at(c->script, s->at)->wait;
         return VPPS_REFUSE(c, "deadlock: barrier %u has %u signals, and no more come", barrier, c->signals[barrier]);

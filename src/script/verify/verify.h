@@ -1,4 +1,4 @@
-/* verify.h - proves that a script is right, from the graph and the cells' ops alone, without results of the scheduler.
+/* verify.h - proves that a script (a batch's program) is right, from the graph and the cells' ops alone, without results of the scheduler.
  *
  *   expression.c  numbers formulas so that equal ones have equal numbers
  *   function.c    expresses the function of a vertex of the graph, and its derivative
@@ -9,12 +9,12 @@
  *   demand.c      finds what the request needs: vertices, gradients, terms of the loss
  *   blocks.c      finds the block of each vertex, and the places of its values
  *   records.c     checks every word of the blocks' arrays against the graph
- *   words.c       tracks every word of the pool: its value, its accesses, and their order by barriers
+ *   words.c       tracks every word of device memory: its value, its accesses, and their order by barriers
  *   tasks.c       checks the tasks on vertices
  *   parameters.c  checks the tasks on parameters
  *   verify.c      checks the header, executes the groups' tasks, and checks what must be done at the end
  *
- * The script is executed on a machine without numbers: a word of the pool holds "element e of value v of vertex i of block b". A task is
+ * The script is executed on a machine without numbers: a word of memory holds "element e of value v of vertex i of block b". A task is
  * accepted when the words that it reads hold what the graph asks for and barriers alone order all accesses. A wait counts as order
  * only if it needs every signal that its barrier ever gets: one run then stands for all orders in which processors can run.
  */

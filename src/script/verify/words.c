@@ -1,6 +1,6 @@
-/* words.c - tracks every word of the pool: its tensor, its writer, its readers since the write, and whether barriers order these accesses.
- * Each group of virtual processors has a vector clock (Mattern 1989): for each other group, the number of its tasks that barriers order
- * before the group's next task. Processors of a group share a clock, since they run the same tasks. */
+/* words.c - tracks every word of device memory: its tensor, its writer, its readers since the write, and whether barriers order
+ * these accesses. Each group of threads or CTAs has a vector clock (Mattern 1989): for each other group, the number of its tasks
+ * that barriers order before the group's next task. Processors of a group share a clock, since they run the same tasks. */
 #include "script/verify/checker.h"
 
 #include <inttypes.h>
@@ -34,7 +34,7 @@ static uint32_t group_of(const vpps_checker *c, uint32_t unit) {
     return is_group(c, unit) ? unit - c->n_vps : unit / c->group_size;
 }
 
-/* Returns whether barriers make task `place` of `unit` (a CTA, a thread, or a group) precede the task of c->actor. */
+/* Returns whether barriers make task `place` of `unit` (thread, CTA, or group of them) precede the task of c->actor. */
 static bool comes_before(const vpps_checker *c, uint32_t unit, uint32_t place) {
     const uint32_t group = group_of(c, unit);
     if (unit == c->actor.unit && !is_group(c, unit)) return place < c->actor.place;
@@ -83,8 +83,8 @@ static uint32_t add_reader(vpps_checker *c, uint32_t set) {
     return intern_set(s, s->scratch, kept);
 }
 
-/* Returns whether barriers make all readers of a memory word precede its writer c->actor (a CTA, thread or group); own:
- * the writer itself may read the word in the writing task. */
+/* Returns whether barriers make all readers of a memory word precede its writer c->actor (a thread, CTA or group of
+ * them); own: the writer itself may read the word in the writing task. */
 static bool readers_come_before(const vpps_checker *c, uint32_t set, bool own) {
     const vpps_reader_sets *s = &c->sets;
     for (uint32_t i = s->first[set]; i < s->first[set + 1]; i++) {
