@@ -311,24 +311,22 @@ static void choose_scaled(vpps_compiled_cell *c) {
 /* Returns whether stage s only computes gradients for inputs as products matrix^T x with x so long that each CTA may
  * read one of `shares` equal parts of x, to compute partial sums of `shares` times as many rows. */
 static bool fits_shares(const vpps_compiled_cell *c, const vpps_cell_stage *s, uint32_t shares) {
-    enum { MOST_ROWS = 16, QUAD = 4, LEAST = 2048 /* least number of elements in each part of x */ };
-    uint32_t rows = 0;
+    /* LEAST: least number of elements in a part of a vector; at most 1 / FEW of the processors have no rows */
+    enum { QUAD = 4, LEAST = 1000, FEW = 10 };
     for (const uint32_t *v = &c->order[s->first]; v < &c->order[s->first + s->n]; v++) {
         const vpps_cell_value *x = &c->values[*v];
-        uint32_t all = 0;
         if (x->kind != VPPS_VALUE_PRODUCT_T || x->split != VPPS_SPLIT_ROWS || !only_contributed(c, *v)) return false;
-        for (uint32_t a = x->first_arg, n; a < x->first_arg + x->n_args; a++, all += n)
-            if ((n = c->values[c->args[a].value].rows) % (shares * QUAD)) return false;
-        rows += (x->rows * shares + c->needs.group - 1) / c->needs.group;
-        if (all < shares * LEAST) return false;
+        for (uint32_t a = x->first_arg, n; a < x->first_arg + x->n_args; a++)
+            if ((n = c->values[c->args[a].value].rows) % (shares * QUAD) || n < shares * LEAST) return false;
     }
-    return rows <= MOST_ROWS && c->needs.group % shares == 0;
+    return c->needs.group % shares * FEW <= c->needs.group;
 }
 
-/* Cuts long vectors in up to 4 parts, for partial sums, if products matrix^T x have few rows for each processor. */
+/* Cuts long vectors in up to MOST parts, for partial sums, if products matrix^T x have few rows for each processor. */
 static void choose_shares(vpps_compiled_cell *c) {
+    enum { MOST = 10 };
     for (uint32_t i = 0, shares; i < c->n_stages && c->needs.rows.columns; i++) {
-        for (shares = 4; shares > 1 && !fits_shares(c, &c->stages[i], shares);) shares--;
+        for (shares = MOST; shares > 1 && !fits_shares(c, &c->stages[i], shares);) shares--;
         for (uint32_t k = 0; k < c->stages[i].n && shares > 1; k++)
             c->values[c->order[c->stages[i].first + k]].shares = shares;
     }

@@ -43,7 +43,7 @@ static inline uint32_t rows_of(const gpu_batch *b, const vpps_resident *m) {
     return m->transposed ? b->model->params[m->matrix].cols : b->model->params[m->matrix].rows;
 }
 static inline uint32_t columns_of(const gpu_batch *b, const vpps_resident *m) {
-    return m->transposed ? b->model->params[m->matrix].rows : b->model->params[m->matrix].cols;
+    return (m->transposed ? b->model->params[m->matrix].rows : b->model->params[m->matrix].cols) / m->shares;
 }
 
 static inline const vpps_compiled_cell *gpu_batch_cell(const gpu_batch *b, uint32_t i) { return b->batch->cells[i]; }

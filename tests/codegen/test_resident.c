@@ -20,11 +20,12 @@ typedef struct wanted {
     vpps_param matrix;
     bool transposed;
     bool is_short; /* whether all products with it have vectors of at most eight elements */
+    uint32_t shares;
 } wanted;
 
 static bool knows(wanted *list, uint32_t n, wanted w) {
     for (uint32_t i = 0; i < n; i++) {
-        if (list[i].matrix != w.matrix || list[i].transposed != w.transposed) continue;
+        if (list[i].matrix != w.matrix || list[i].transposed != w.transposed || list[i].shares != w.shares) continue;
         list[i].is_short = list[i].is_short && w.is_short;
         return true;
     }
@@ -63,7 +64,7 @@ static void check_list(const gpu_batch *b, const vpps_residents *r) {
             }
             for (uint32_t i = 0; i < x->n_args; i++) {
                 const wanted w = {c->args[x->first_arg + i].matrix, x->kind == VPPS_VALUE_PRODUCT_T,
-                                  !r->parts && longest_vector(c, x) <= 8};
+                                  !r->parts && longest_vector(c, x) <= 8, vpps_shares_of(x)};
                 if (w.matrix == VPPS_NO_PARAM || knows(list, n, w)) continue;
                 MUST(n, <, MOST);
                 list[n++] = w;
@@ -76,12 +77,12 @@ static void check_list(const gpu_batch *b, const vpps_residents *r) {
         MUST(r->list[i].matrix, ==, list[i].matrix);
         MUST(r->list[i].transposed, ==, list[i].transposed);
         MUST(r->list[i].is_short, ==, list[i].is_short);
-        ck_assert_ptr_eq(vpps_resident_of(r, list[i].matrix, list[i].transposed, 1), &r->list[i]);
+        ck_assert_ptr_eq(vpps_resident_of(r, list[i].matrix, list[i].transposed, list[i].shares), &r->list[i]);
     }
 }
 
-/* Checks that over the virtual processors of a group every row has one owner, the same in all groups, and that the room for a processor's rows and a
- * thread's columns fits the largest share. */
+/* Checks that over the virtual processors of a group every row has one owner for each part of its columns, the same in all groups, and that the room
+ * for a processor's rows and a thread's columns fits the largest share. */
 static void check_rows(const gpu_batch *b, const vpps_kernel_plan *p, const vpps_resident *m) {
     const uint32_t rows = rows_of(b, m), columns = columns_of(b, m);
     FREED uint8_t *owners = calloc(rows + 1u, 1);
@@ -97,7 +98,7 @@ static void check_rows(const gpu_batch *b, const vpps_kernel_plan *p, const vpps
         most = vpps_max_u32(most, own.end - own.first);
         for (uint32_t row = own.first; row < own.end && vp < p->group; row++) owners[row]++;
     }
-    for (uint32_t row = 0; row < rows; row++) MUST(owners[row], ==, 1);
+    for (uint32_t row = 0; row < rows; row++) MUST(owners[row], ==, m->shares);
     MUST(m->rows, ==, most);
     /* Blocks are whole warps; a thread's columns of a row are whole runs, hardly more than single loads need. */
     MUST(p->threads % (m->blocks * 32), ==, 0);
@@ -174,7 +175,8 @@ static void check_fragments(const gpu_batch *b, const vpps_kernel_plan *p, const
             for (uint32_t k = 0; k < r->n_fragments * VPPS_FRAGMENT_ROWS && !found; k++) {
                 const vpps_fragment *f = &r->fragments[k / VPPS_FRAGMENT_ROWS];
                 const vpps_weight_row *x = &f->rows[k % VPPS_FRAGMENT_ROWS];
-                found = x->matrix == m->matrix && x->transposed == m->transposed && x->row == row;
+                found =
+                    x->matrix == m->matrix && x->transposed == m->transposed && x->row == row && f->shares == m->shares;
                 if (found) MUST(f->length, ==, columns_of(b, m));
             }
             MUST(found, ==, true);

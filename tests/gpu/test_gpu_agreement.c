@@ -167,7 +167,7 @@ TEST_EACH(rows_have_room_or_are_refused, 0, 3) {
 
 /* Classifiers over a vocabulary: each virtual processor has more rows than a warp has lanes; with 13,000 classes slots (buffers) are in memory, with
  * 40,000 and 16 virtual processors one vertex needs more shared memory than tiles usually have; odd and large hidden sizes; with 4,096 and 13,008
- * classes virtual processors divide the transposed product's columns (vpps_cell_value.shares). */
+ * classes virtual processors divide the transposed product's columns (vpps_cell_value.shares), and 1 or 2 of 25 and 26 have no rows. */
 GPU_EACH(vocabularies_agree, 1, 10) {
     enum { BATCH = 5 };
     static const struct {
@@ -177,7 +177,7 @@ GPU_EACH(vocabularies_agree, 1, 10) {
                  {13008, 33, 16, VPPS_PRECISION_FP32},   {40002, 20, 16, VPPS_PRECISION_BF16X3},
                  {10001, 257, 64, VPPS_PRECISION_FP32},  {4300, 1024, 132, VPPS_PRECISION_BF16X3},
                  {160000, 10, 132, VPPS_PRECISION_FP32}, {2501, 2048, 64, VPPS_PRECISION_FP32},
-                 {4096, 40, 24, VPPS_PRECISION_FP32},    {4096, 43, 24, VPPS_PRECISION_BF16X3}};
+                 {4096, 40, 26, VPPS_PRECISION_FP32},    {4096, 43, 25, VPPS_PRECISION_BF16X3}};
     const gpu_layout layout = {cases[_i].sms, 256, 1, 1};
     const uint32_t n = cases[_i].hidden;
     AT_END(training_end) training t = training_of(1);

@@ -321,7 +321,7 @@ uint32_t vpps_proof_product_formula(vpps_proof *p) {
     const uint32_t start = express_start(p), shares = vpps_shares_of(vpps_proof_value(p, x->value));
     /* false: W^T dy, each CTA or thread having rows of W: it reads just these rows of dy, and makes a partial sum */
     const bool columns = !transposed || needs->rows.columns;
-    if (!shares || (shares > 1 && (columns ? needs->group % shares : shares != needs->group)) ||
+    if (!shares || (shares > 1 && (columns ? shares > needs->group : shares != needs->group)) ||
         s->product.shares != (columns ? shares : 1))
         return vpps_proof_none(p, "partial sums that no virtual processors compute");
     vpps_term *terms = vpps_express_room(p->s, s->n + 1u);
