@@ -2,11 +2,14 @@
 #include "codegen/fragments.h"
 
 vpps_product_tile *vpps_tile_products(const vpps_segments *s, const vpps_segment *g, uint32_t *n) {
+    enum { MOST = 4 /* tiles of a product that is not tall */ };
     uint32_t rows = 0, at = 0;
     for (uint32_t k = 0; k < g->n; k++) rows += vpps_segment_width(s, s->steps[g->first + k].value);
     *n = (rows + VPPS_FRAGMENT_ROWS - 1) / VPPS_FRAGMENT_ROWS;
     vpps_product_tile *tiles = calloc(*n + 1u, sizeof *tiles);
     if (!tiles) return NULL;
+    for (uint32_t t = 0; t < *n; t++)
+        tiles[t].tall = g->n == 1 && s->steps[g->first].step->n == 1 && rows > MOST * VPPS_FRAGMENT_ROWS;
     for (uint32_t k = 0; k < g->n; k++) {
         const vpps_program_step *product = s->steps[g->first + k].step;
         const uint32_t width = vpps_segment_width(s, product->to.value);
@@ -20,7 +23,7 @@ bool vpps_fragment_of(const vpps_program *p, const vpps_product_tile *tile, uint
                       uint32_t threads, vpps_fragment *out) {
     enum { WARP = 32 };
     bool any = false;
-    *out = (vpps_fragment){0};
+    *out = (vpps_fragment){.tall = tile->tall};
     for (uint32_t i = 0; i < VPPS_FRAGMENT_ROWS; i++) {
         out->rows[i] = (vpps_weight_row){.matrix = VPPS_NO_PARAM};
         const vpps_program_step *x = tile->rows[i].product;
@@ -40,7 +43,7 @@ bool vpps_fragment_of(const vpps_program *p, const vpps_product_tile *tile, uint
 }
 
 bool vpps_same_weights(const vpps_fragment *a, const vpps_fragment *b) {
-    bool same = a->length == b->length && a->shares == b->shares;
+    bool same = a->length == b->length && a->tall == b->tall && a->shares == b->shares;
     for (uint32_t i = 0; i < VPPS_FRAGMENT_ROWS && same; i++) {
         const vpps_weight_row *x = &a->rows[i], *y = &b->rows[i];
         same = x->matrix == y->matrix && x->row == y->row && x->transposed == y->transposed;

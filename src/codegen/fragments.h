@@ -17,6 +17,9 @@ typedef struct vpps_product_row {
 
 typedef struct vpps_product_tile {
     vpps_product_row rows[VPPS_FRAGMENT_ROWS];
+    /* Whether the tile is one of a product, by one matrix, of so many rows that warps divide tiles and vertices instead
+     * of columns, and have no partial sums to add up. Its weights are in shared or device memory, for all warps. */
+    bool tall;
 } vpps_product_tile;
 
 /* One row of weights, of a matrix or its transpose. */
@@ -31,6 +34,7 @@ typedef struct vpps_fragment {
     uint32_t length; /* number of columns */
     uint32_t shares; /* number of CTAs among which a row's columns are divided; each computes a partial sum */
     uint32_t steps;  /* number of blocks of eight rows x 16 columns that each warp multiplies with vectors */
+    bool tall;       /* whether these rows belong to a product of many rows (vpps_product_tile) */
     uint8_t level;   /* where the weights of `rows` are stored while the kernel runs: a vpps_resident_level */
     /* place of the fragment's weights in each thread: number of the first register, or of the first word of shared or device memory */
     uint32_t at;

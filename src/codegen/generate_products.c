@@ -44,9 +44,6 @@ static uint32_t class_of(const work *w, uint32_t v) {
     return is_wide(w) ? 1u + w->s.made_by[v]->product.transposed : blocks_of(w, v);
 }
 
-/* Returns the words of shared memory for a row's sums: one per warp, or one if code for many vertices adds these up. */
-static uint32_t sum_words(const work *w) { return is_wide(w) ? 1 : vpps_sum_words(w->g->plan->threads); }
-
 /* Returns whether a value's vectors begin and end at multiples of four words in memory, so that loads of four words are possible. */
 static bool has_quads(const work *w, uint32_t v) { return vpps_has_quads(vpps_stage_value(w, v)); }
 
@@ -186,15 +183,16 @@ static const vpps_fragment *fragment_of(const work *w, const vpps_product_tile *
 }
 
 static bool place_tiles(const work *w, const vpps_segment *g) {
-    const uint32_t stride = sum_words(w);
-    uint32_t n;
+    uint32_t n, *row_words = &w->row_words[g - w->s.list];
     vpps_product_tile *tiles = vpps_tile_products(&w->s, g, &n);
     if (!tiles) return false;
+    if (tiles->tall) *row_words = 1;
     for (uint32_t k = 0; k < n * VPPS_FRAGMENT_ROWS; k++) {
         const vpps_product_row *row = &tiles[k / VPPS_FRAGMENT_ROWS].rows[k % VPPS_FRAGMENT_ROWS];
-        if (row->product && !row->row) w->part_at[row->product->to.value] = k * stride;
+        if (row->product && !row->row) w->part_at[row->product->to.value] = k * *row_words;
     }
-    w->item_words[g - w->s.list] = n * VPPS_FRAGMENT_ROWS * stride;
+    if (tiles->tall) n |= 1; /* so that sums of adjacent items lie in different banks */
+    w->item_words[g - w->s.list] = n * VPPS_FRAGMENT_ROWS * *row_words;
     free(tiles);
     return true;
 }
@@ -204,6 +202,7 @@ bool vpps_place_products(const work *w) {
         const vpps_segment *g = &w->s.list[i];
         w->item_words[i] = 0;
         if (g->kind != VPPS_SEGMENT_PRODUCTS) continue;
+        w->row_words[i] = is_wide(w) ? 1 : vpps_sum_words(w->g->plan->threads);
         if (w->g->plan->parts) {
             if (!place_tiles(w, g)) return false;
             continue;
@@ -213,7 +212,7 @@ bool vpps_place_products(const work *w) {
                 const uint32_t v = w->s.steps[g->first + k].value;
                 if (is_short(w, v) || class_of(w, v) != class) continue;
                 w->part_at[v] = w->item_words[i];
-                w->item_words[i] += rows_of_thread(w, v) * blocks_of(w, v) * sum_words(w);
+                w->item_words[i] += rows_of_thread(w, v) * blocks_of(w, v) * w->row_words[i];
             }
             w->item_words[i] = vpps_quads_up(w->item_words[i]); /* pads the words to a multiple of four, for loads */
         }
@@ -250,55 +249,52 @@ static bool put_tile_operand(const work *w, const vpps_product_tile *tiles, uint
     return true;
 }
 
-/* Writes code that computes n tiles of eight result rows each, from number `first` on. If turns > 1, the code is a loop
- * that computes n tiles a turn; the weights of all turns' tiles, of which f is the first, are adjacent in memory. */
-static void put_tiles(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t first, uint32_t item_words,
+/* Writes code that computes n tiles of eight result rows each, from number `first` on. For a tall product the code also
+ * computes n tiles a turn for `turns` turns; the weights of all these tiles, of which f is the first, are adjacent in
+ * memory. */
+static void put_tiles(const work *w, const vpps_segment *g, const vpps_product_tile *tiles, uint32_t n, uint32_t first,
                       uint32_t turns, const vpps_fragment *f) {
     const vpps_residents *r = &w->g->plan->residents;
-    const bool looped = vpps_begin_turns(w->out, turns), in_shared = looped && f->level == VPPS_RESIDENT_SHARED;
-    const uint32_t words = looped ? n * vpps_fragment_words(f, r->parts) : 0;
-    fprintf(w->out, "vpps_%s_pass<%u, %u, %u", is_wide(w) ? "wide" : "tile", n,
-            first * VPPS_FRAGMENT_ROWS * sum_words(w), item_words);
-    if (looped)
-        fprintf(w->out, ">{{w, shared + turn * %uu, threadIdx.x, vpps_later(a, turn * %uu)}, part + turn * %uu, ",
-                in_shared ? words * w->g->plan->threads : 0, in_shared ? 0 : words,
-                n * VPPS_FRAGMENT_ROWS * sum_words(w));
-    else
-        fprintf(w->out, ">{{w, shared, threadIdx.x, a}, part, ");
-    if (is_wide(w)) fprintf(w->out, "shared + %uu, ", r->shared_words - r->wide_words);
+    const uint32_t words = n * vpps_fragment_words(f, r->parts);
+    const bool wide = is_wide(w) && !tiles->tall, in_shared = f->level == VPPS_RESIDENT_SHARED;
+    fprintf(w->out, "vpps_%s_pass<%u, %u, %u",
+            tiles->tall ? "tall"
+            : wide      ? "wide"
+                        : "tile",
+            n, first * VPPS_FRAGMENT_ROWS * w->row_words[g - w->s.list], w->item_words[g - w->s.list]);
+    if (tiles->tall)
+        fprintf(w->out, ", %u, %u, %u", turns, in_shared ? words * w->g->plan->threads : 0, in_shared ? 0 : words);
+    fprintf(w->out, ">{{w, shared, threadIdx.x, a}, part, ");
+    if (wide) fprintf(w->out, "shared + %uu, ", r->shared_words - r->wide_words);
     fprintf(w->out, "n}.run(");
     bool any = false;
     for (uint32_t v = 0; v < w->c->n_values; v++) {
         any |= put_tile_operand(w, tiles, n, v, false, any ? "," : "");
         any |= put_tile_operand(w, tiles, n, v, true, any ? "," : "");
     }
-    fprintf(w->out, looped ? ");\n});\n" : ");\n");
+    fprintf(w->out, ");\n");
 }
 
-/* Returns how many of n tiles, whose weights multiply vector v, have fragments that follow one another in shared or device memory. */
+/* Returns how many of n tiles of a tall product of vector v have weights next to each other, in one kind of memory. */
 static uint32_t adjacent_tiles(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t v) {
     const vpps_fragment *first = fragment_of(w, tiles, v, 0), *f = first;
     const uint32_t words = vpps_fragment_words(first, w->g->plan->residents.parts);
     uint32_t k = 0;
-    while (f->level != VPPS_RESIDENT_REGISTERS && f->level == first->level && f->at == first->at + k * words && ++k < n)
-        f = fragment_of(w, &tiles[k], v, 0);
+    while (f->level == first->level && f->at == first->at + k * words && ++k < n) f = fragment_of(w, &tiles[k], v, 0);
     return k;
 }
 
 static bool put_all_tiles(const work *w, const vpps_segment *g) {
-    enum { MOST = 8 };
-    const uint32_t most = is_wide(w) ? VPPS_WIDE_TILES : MOST;
-    uint32_t n;
+    enum { MOST = 8, MOST_TALL = 6 };
+    uint32_t n, most = is_wide(w) ? VPPS_WIDE_TILES : MOST;
     vpps_product_tile *tiles = vpps_tile_products(&w->s, g, &n);
     if (!tiles) return false;
-    const vpps_program_step *x = w->s.steps[g->first].step;
-    const uint32_t v = vpps_operand_of(&w->s, x, 0)->value, item_words = w->item_words[g - w->s.list];
-    const bool one = g->n == 1 && x->n == 1; /* one product, by one matrix: a loop can go over its rows */
+    const uint32_t v = vpps_operand_of(&w->s, w->s.steps[g->first].step, 0)->value;
+    if (tiles->tall) most = (n - 1) / vpps_max_u32(2, (n + MOST_TALL - 1) / MOST_TALL) + 1;
     for (uint32_t first = 0, turns; first < n; first += turns * most) {
-        const vpps_fragment *f = fragment_of(w, &tiles[first], v, 0);
-        turns = one ? adjacent_tiles(w, &tiles[first], n - first, v) / most : 1;
-        if (turns < LEAST_TURNS) turns = 1;
-        put_tiles(w, tiles + first, vpps_min_u32(n - first, most), first, item_words, turns, f);
+        turns = tiles->tall ? vpps_max_u32(1, adjacent_tiles(w, &tiles[first], n - first, v) / most) : 1;
+        put_tiles(w, g, tiles + first, vpps_min_u32(n - first, most), first, turns,
+                  fragment_of(w, &tiles[first], v, 0));
     }
     free(tiles);
     return true;
@@ -323,7 +319,7 @@ static void put_passes(const work *w, const vpps_segment *g, uint32_t class, out
     for (uint32_t first = 0, turns; first < all; first += turns * most) {
         turns = is_wide(w) ? (all - first) / most : 1;
         if (turns < LEAST_TURNS || outputs[first + turns * most - 1].value != outputs[first].value) turns = 1;
-        const uint32_t n = vpps_min_u32(all - first, most), part_at = at + first * blocks * sum_words(w);
+        const uint32_t n = vpps_min_u32(all - first, most), part_at = at + first * blocks * w->row_words[g - w->s.list];
         const pass p = {outputs + first, n, blocks, part_at, words, turns};
         put_pass(w, &p);
     }
@@ -367,8 +363,8 @@ static void put_value(const work *w, uint32_t v, const vpps_segment *products, c
     if (is_short(w, v))
         put_short_sum(w, v);
     else
-        fprintf(w->out, "const float sum%u = vpps_product_sum<%u, %u>(part, %s, e);\n", v, w->part_at[v],
-                w->item_words[products - w->s.list], item);
+        fprintf(w->out, "const float sum%u = vpps_product_sum<%u, %u, %u>(part, %s, e);\n", v, w->part_at[v],
+                w->item_words[products - w->s.list], w->row_words[products - w->s.list], item);
     put_finished(w, v);
 }
 

@@ -36,9 +36,11 @@ static void choose_room(work *w, vpps_stage_room *room) {
     /* LEAST_WORDS: words of shared memory that copies of vectors leave for values; PASS: vectors of one mma */
     enum { LEAST_WORDS = 3072, PASS = 16 };
     const bool wide = w->g->plan->residents.wide_words > 0;
-    const uint32_t most = wide ? VPPS_WIDE_ITEMS : MOST;
-    uint32_t part = 0, copies = 0;
-    for (uint32_t k = 0; k < w->s.n; k++) part = vpps_max_u32(part, w->item_words[k]);
+    uint32_t part = 0, copies = 0, most = wide ? VPPS_WIDE_ITEMS : MOST;
+    for (uint32_t k = 0; k < w->s.n; k++) {
+        part = vpps_max_u32(part, w->item_words[k]);
+        if (w->row_words[k] == 1) most = VPPS_WIDE_ITEMS;
+    }
     const uint32_t words = part + w->s.floats[0] + 1;
     for (uint32_t i = 0; i < w->s.p->n; i++) w->lists |= w->s.p->steps[i].axis > 0;
     for (uint32_t i = 0; i < w->s.p->n_operands; i++) w->lists |= w->s.p->operands[i].axis > 0;
@@ -165,7 +167,8 @@ vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_ce
     uint8_t *loaded = calloc(c->n_values + 1u, 1);
     vpps_status status = vpps_segments_make(&w.s, c, stage);
     w.part_at = calloc(c->n_values + 1u, sizeof *w.part_at);
-    w.item_words = calloc(w.s.n + 1u, sizeof *w.item_words);
+    w.item_words = calloc(w.s.n + 1u, 2 * sizeof *w.item_words);
+    w.row_words = w.item_words + w.s.n;
     w.copy_at = calloc(c->n_values + 1u, sizeof *w.copy_at);
     bool ok = status == VPPS_OK && loaded && w.part_at && w.item_words && w.copy_at && vpps_place_products(&w);
     if (ok) {

@@ -30,6 +30,7 @@ typedef struct vpps_stage_work {
     uint32_t *copy_at;    /* each value's first word among a vertex's vectors copied for products; VPPS_NONE: no copy */
     uint32_t *part_at;    /* for each product: where the partial sums of its rows begin among a vertex's partial sums */
     uint32_t *item_words; /* for each segment (steps that run together): words of a vertex's partial sums of products */
+    uint32_t *row_words; /* for each segment: words of a row of a product: 1, a final sum, or one for each warp's sum */
 } vpps_stage_work;
 
 /* Returns how many CTAs divide the columns of each product of a stage (part of a cell), each for a partial sum. */

@@ -145,12 +145,12 @@ vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const
     return r->parts ? add_fragments(r, c, threads) : VPPS_OK;
 }
 
-/* Places `words` words of weights of each thread in registers, else in shared memory, else in device memory (*level), after the
- * words that are there already. Returns the number of the first of these words. */
-static uint32_t place(vpps_residents *r, const vpps_kernel_room *room, uint32_t words, uint8_t *level,
+/* Places `words` words of weights of each thread in registers if that is allowed, else in shared memory, else in device
+ * memory (*level), after the words that are there already. Returns the number of the first of these words. */
+static uint32_t place(vpps_residents *r, const vpps_kernel_room *room, uint32_t words, bool registers, uint8_t *level,
                       uint64_t *words_at) {
     uint32_t at = 0;
-    if (words <= room->registers - r->registers) {
+    if (registers && words <= room->registers - r->registers) {
         *level = VPPS_RESIDENT_REGISTERS;
         at = r->registers;
         r->registers += words;
@@ -170,7 +170,7 @@ static void place_fragments(vpps_residents *r, const vpps_kernel_room *room, uin
     for (uint32_t i = 0; i < r->n; i++) r->list[i].level = VPPS_RESIDENT_REGISTERS;
     for (uint32_t i = 0; i < r->n_fragments; i++) {
         vpps_fragment *f = &r->fragments[i];
-        f->at = place(r, room, vpps_fragment_words(f, r->parts), &f->level, words_at);
+        f->at = place(r, room, vpps_fragment_words(f, r->parts), !f->tall, &f->level, words_at);
         for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS; k++) {
             vpps_resident *m = vpps_resident_of(r, f->rows[k].matrix, f->rows[k].transposed, f->shares);
             if (m && m->level < f->level) m->level = f->level;
@@ -184,7 +184,7 @@ static void place_matrices(vpps_residents *r, const vpps_kernel_room *room, uint
         if (m->is_short)
             m->level = VPPS_RESIDENT_STREAM;
         else
-            m->at = place(r, room, vpps_words_of_thread(m), &m->level, words_at);
+            m->at = place(r, room, vpps_words_of_thread(m), true, &m->level, words_at);
     }
 }
 

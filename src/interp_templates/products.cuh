@@ -631,6 +631,39 @@ template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_tile_pas
         if (item < n) vpps_store_sums(part + item * ITEM_WORDS + AT, sums, k, weights.thread);
     }
 };
+
+/* Computes TURNS times TILES times eight rows of a product of many rows (vpps_product_tile.tall). A warp multiplies all
+ * columns, also those whose weights other warps loaded, so that it has final sums: one word for each row. The weights of
+ * a turn lie SHARED words of shared memory, or MEMORY words of each thread in device memory, after the turn's before. */
+template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS, unsigned TURNS, unsigned SHARED, unsigned MEMORY>
+struct vpps_tall_pass {
+    vpps_weights weights;
+    float *part; /* shared memory for the sums of all items */
+    unsigned n;
+
+    template <class... OPERANDS> __device__ __forceinline__ void run(const OPERANDS &...operands) const {
+        const unsigned lane = weights.thread % 32;
+#pragma unroll 1
+        for (unsigned k = weights.thread / 32; k < (n + 15) / 16 * TURNS; k += VPPS_WARPS) {
+            const unsigned first = k / TURNS * 16, turn = k % TURNS;
+            float sums[1][TILES][4];
+#pragma unroll
+            for (unsigned i = 0; i < 4 * TILES; i++) sums[0][i / 4][i % 4] = 0.0f;
+#pragma unroll 2
+            for (unsigned warp = 0; warp < VPPS_WARPS; warp++) {
+                const vpps_weights of_warp = {weights.registers, weights.shared + turn * SHARED, warp * 32 + lane,
+                                              vpps_later(weights.a, turn * MEMORY)};
+                (operands.multiply(sums, first, n, of_warp), ...);
+            }
+            float *const to = part + (first + lane / 4) * ITEM_WORDS + AT + turn * (TILES * 8) + lane % 4 * 2;
+#pragma unroll
+            for (unsigned i = 0; i < 2 * TILES; i++)
+                if (first + lane / 4 + i % 2 * 8 < n)
+                    vpps_at<vpps_pair>(to + i % 2 * 8 * ITEM_WORDS + i / 2 * 8) =
+                        vpps_pair{sums[0][i / 2][i % 2 * 2], sums[0][i / 2][i % 2 * 2 + 1]};
+        }
+    }
+};
 #endif
 
 /* ---------------------------------------------------------------- finishing products */
@@ -648,11 +681,10 @@ template <unsigned CHUNK, class BODY> __device__ __forceinline__ void vpps_chunk
     }
 }
 
-/* Returns element e of a product of one item (vertex or list member), by adding up the warps' sums. An item has ITEM_WORDS words of sums; the
- * product's words begin at word AT. */
-template <unsigned AT, unsigned ITEM_WORDS>
+/* Returns element e of a product of one item (vertex or list member): the final sum, if ROW_WORDS is 1, else the sum of
+ * all warps' sums. An item has ITEM_WORDS words of sums; the product's words begin at word AT. */
+template <unsigned AT, unsigned ITEM_WORDS, unsigned ROW_WORDS>
 __device__ __forceinline__ float vpps_product_sum(const float *part, unsigned item, unsigned e) {
-    if constexpr (VPPS_WIDE_WORDS > 0)
-        return part[item * ITEM_WORDS + AT + e]; /* weights from memory: tiles.cuh stores totals, not a sum per warp */
+    if constexpr (ROW_WORDS == 1) return part[item * ITEM_WORDS + AT + e];
     return vpps_sum_of_warps<VPPS_WARPS>(part + item * ITEM_WORDS + e * VPPS_SUM_WORDS + AT);
 }

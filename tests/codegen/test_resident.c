@@ -205,10 +205,11 @@ static void check_fragment_places(const vpps_residents *r, const vpps_kernel_roo
             if (f->rows[k].matrix != VPPS_NO_PARAM)
                 MUST(vpps_resident_of(r, f->rows[k].matrix, f->rows[k].transposed, f->shares)->level, >=, f->level);
         if (f->level == VPPS_RESIDENT_REGISTERS) {
+            MUST(f->tall, ==, false); /* other warps read the weights of a tall product */
             take(registers, r->registers, f->at, words);
             continue;
         }
-        MUST(words, >, most - r->registers);
+        if (!f->tall) MUST(words, >, most - r->registers);
         if (f->level == VPPS_RESIDENT_SHARED) {
             take(shared, r->shared_words, (uint64_t)f->at * room->threads, (uint64_t)words * room->threads);
         } else {
