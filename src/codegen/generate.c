@@ -409,7 +409,7 @@ vpps_status vpps_generate_kernel(vpps_kernel_plan *plan, const vpps_model *model
     vpps_residents_place(&plan->residents, room);
     if (plan->residents.memory_words > UINT32_MAX)
         return vpps_fail(VPPS_POOL, "kernel: the weights of one VP take 2^32 words or more");
-    plan->lean = plan->residents.registers > LEAN_FROM || (plan->residents.wide_words && plan->parts);
+    plan->lean |= plan->residents.registers > LEAN_FROM || (plan->residents.wide_words && plan->parts);
     plan->script_words = room->shared_words - vpps_min_u32(plan->residents.shared_words, room->shared_words);
     plan->script_words = vpps_min_u32(plan->script_words, room->script_words) / 4 * 4;
     plan_late_weights(plan, room);
