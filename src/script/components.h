@@ -9,5 +9,6 @@ typedef struct vpps_components {
     uint32_t n;
 } vpps_components;
 
-/* Finds the connected components of the needed vertices. False: out of memory. */
+/* Finds the connected components of the needed vertices: two vertices are in one component if a chain of reads, in any
+ * direction, joins them. False: out of memory. */
 bool vpps_find_components(const vpps_batch_needs *n, vpps_arena *arena, vpps_components *out);

@@ -21,7 +21,8 @@ typedef struct contribution {
 } contribution;
 
 /* Returns whether many vertices read the same lists of nodes: n_reads counts a common list for each of its vertices,
- * n_sources once. Gradients' terms scalar * vector are then stored as runs (vpps_pair_run), of several terms each. */
+ * n_sources once. Gradients' terms scalar * vector are then stored as runs (vpps_pair_run): a run of several terms takes
+ * fewer words than the terms, a run of one takes four words more. */
 static bool share_long_lists(const vpps_reading *r) { return 4 * r->n_reads > 5 * r->n_sources; }
 
 static contribution contribution_of(const vpps_steps *s, uint32_t block, uint32_t j) {

@@ -437,7 +437,7 @@ static bool outers_by_level(const vpps_compiled_cell *c) {
     return vpps_n_outers(c) > 0;
 }
 
-/* Returns whether matrices' gradients are added up, for a block (vertices of one cell), after backward of each level
+/* Returns whether parameters' gradients are added up, for a block (vertices of one cell), after backward of each level
  * (vertices that run together), and not once for all vertices of a slice (part of the batch). */
 static bool accumulates(const encoder *e, uint32_t block) {
     return e->r->training && e->request->gradients == VPPS_GRADIENTS_ACCUMULATE && e->s->batching->n_groups == 1 &&

@@ -51,7 +51,7 @@ typedef struct vpps_block {
 /* A task of a group of threads or CTAs. Each waits for a barrier, runs the task, signals a barrier. Aligned for GPUs. */
 typedef struct vpps_task {
     /* What the task does: a row of tasks.def. In a GPU's copy of tasks that run a part of a cell (STAGE) or add up
-     * matrices' gradients (OUTER): number of the task's case in the kernel's switch. */
+     * parameters' gradients (OUTER): number of the task's case in the kernel's switch. */
     unsigned kind;
     unsigned operands[3];
     /* The task waits until the barrier `wait` has been signalled `signals` times; VPPS_NO_BARRIER: it does not wait. */

@@ -44,6 +44,10 @@ void vpps_view_block(const uint32_t *script, const vpps_block *block, const vpps
         out->pair_starts[k] = take(script, &at, n + (uint64_t)1);
         out->pairs[k] =
             out->pair_starts[k] ? take(script, &at, VPPS_PAIR_WORDS * (uint64_t)out->pair_starts[k][n]) : NULL;
+        for (uint32_t i = 0; out->runs && out->pairs[k] && i < out->pair_starts[k][n]; i++) {
+            const uint64_t end = out->pairs[k][VPPS_PAIR_WORDS * (size_t)i + 1] + (uint64_t)VPPS_RUN_WORDS;
+            if (end > out->end) out->end = end;
+        }
     }
     if (at > out->end) out->end = at;
 }

@@ -81,8 +81,9 @@ typedef struct vpps_block_view {
     uint64_t end; /* index in the batch's program after all arrays of these vertices; a truncated program is shorter */
 } vpps_block_view;
 
-/* A run: n terms of a gradient, each a scalar times a vector, at equal distances. Term i's scalar has the offset `by` +
- * i * `by_step`, its vector `of` + i * `of_step`. Outputs may share a run in the batch's program, with own `by`. */
+/* A run: n terms of a gradient, each a scalar times a vector, at equal distances. Term i's scalar has the offset
+ * `by` + i * `by_step`, its vector `of` + i * `of_step`. In a batch's program all members but `by` are four words, after
+ * the lists of ENTRIES tasks; elements of several outputs' lists, each with its own `by`, may have the address of one run. */
 typedef struct vpps_pair_run {
     uint32_t by, of, by_step, of_step, n;
 } vpps_pair_run;

@@ -52,6 +52,7 @@ static const char *const refusals[] = {
     "is missing in the parameters' gradients",
     "contributions are missing",
     "unexpected norm",
+    "unknown form of pairs",
     "'s gradients without a barrier in between",
     "reads the loss before all",
     "unexpected update",
@@ -311,8 +312,8 @@ static void open_decided(batch *b) {
     open_batch(b, VPPS_NO_NODE, (way){.n_vps = 2, .groups = 1, .inference = true, .wanted = out, .n_wanted = 2});
 }
 
-/* Opens vertices that attend to the same leaves, the last one also to the other vertices, so that gradients are sums of runs of pairs. */
-static void open_attention(batch *b) {
+/* Opens n vertices that attend to the same leaves, the last one also to the other vertices: gradients are sums of pairs, of many vertices' as runs. */
+static void open_attention(batch *b, uint32_t n) {
     enum { LEAVES = 4, SIZE = 4, VERTICES = 4 };
     begin_batch(b);
     const vpps_param table = add_lookup(b->model, "T", LEAVES, SIZE, 1), matrix = add_matrix(b->model, "W", SIZE, SIZE);
@@ -331,14 +332,17 @@ static void open_attention(batch *b) {
     vpps_vertex children[LEAVES + VERTICES];
     vpps_node terms[VERTICES];
     for (uint32_t i = 0; i < LEAVES; i++) children[i] = APPLY(b->g, leaf, INDICES(1, &i));
-    for (uint32_t i = 0; i < VERTICES; i++) {
-        const vpps_vertex v =
-            APPLY(b->g, attends, CHILDREN(i + 1 < VERTICES ? LEAVES : LEAVES + i, children), INDICES(1, &i));
+    for (uint32_t i = 0; i < n; i++) {
+        const vpps_vertex v = APPLY(b->g, attends, CHILDREN(i + 1 < n ? LEAVES : LEAVES + i, children), INDICES(1, &i));
         children[LEAVES + i] = v;
         terms[i] = vpps_sum_elements(b->g, vpps_scattered(b->g, v, 0));
     }
-    open_batch(b, vpps_sum(b->g, VERTICES, terms), (way){.n_vps = 2, .groups = 1});
+    open_batch(b, vpps_sum(b->g, n, terms), (way){.n_vps = 2, .groups = 1});
+    ck_assert_uint_eq(vpps_task_header_of(b->job.batch->script)->pairs, n < VERTICES ? 1 : VPPS_PAIRS_IN_RUNS);
 }
+
+static void open_pairs(batch *b) { open_attention(b, 2); }
+static void open_runs(batch *b) { open_attention(b, 4); }
 
 TEST_GROUP("refusals", .seconds = 300);
 
@@ -350,7 +354,7 @@ TEST(every_refusal_is_met) {
         bool damaged;
     } telling[] = {{540, false}, {13, false}, {184, false}, {16, false}, {458, false},
                    {11, false},  {280, true}, {13, true},   {54, true}};
-    void (*const opened[])(batch *) = {open_recurrent, open_decided, open_attention};
+    void (*const opened[])(batch *) = {open_recurrent, open_decided, open_pairs, open_runs};
     batch b;
     for (size_t i = 0; i < VPPS_COUNT(opened); i++) {
         opened[i](&b);

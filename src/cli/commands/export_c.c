@@ -71,7 +71,7 @@ static vpps_status put_vocab(const settings *s, FILE *f, FILE *declarations, vpp
             "/* %s_%s_number returns the number, less than %u, of a %s of `len` bytes; UINT32_MAX: it is unknown.%s\n"
             " * %s_%s_text returns the %s with a number; NULL: there is none. */\n"
             "uint32_t %s_%s_number(const char *text, size_t len);\nconst char *%s_%s_text(uint32_t number);\n\n",
-            prefix, name, n, name, strcmp(name, "word") == 0 ? " The network reads unknown words as 0." : "", prefix,
+            prefix, name, n, name, strcmp(name, "word") == 0 ? " Give the network 0 for unknown words." : "", prefix,
             name, name, prefix, name, prefix, name);
     return VPPS_OK;
 }

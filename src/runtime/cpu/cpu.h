@@ -108,7 +108,7 @@ struct vpps_vp {
     uint32_t *touched;
     /* for each parameter: number of the latest launch whose update computes its gradient, instead of reading it */
     uint32_t *by_update;
-    /* by parameter whose gradient (sum of dy x^T) the update computes: index in `copies` of its x, or NO_COPY */
+    /* by parameter whose gradient (sum of dy x^T) the update computes: index in `copies` of the first x, or NO_COPY */
     size_t *copy_of;
     float *copies; /* copies of vectors x (of gradients dy x^T) that are parameters, from before the update */
     size_t n_copies;

@@ -13,7 +13,7 @@
 
 static uint32_t above(uint32_t n) { return (n + VPPS_NEIGHBOURS - 1) / VPPS_NEIGHBOURS; }
 
-/* Returns the number of nodes in a tree whose leaves are n threads, and whose nodes have VPPS_NEIGHBOURS children. */
+/* Returns the number of nodes in a tree whose leaves are n threads, and whose nodes have at most VPPS_NEIGHBOURS children. */
 static uint32_t nodes_of(uint32_t n) {
     uint32_t nodes = 0;
     do nodes += n = above(n);

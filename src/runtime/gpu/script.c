@@ -85,8 +85,7 @@ static uint32_t write_groups(const vpps_gpu *gpu, const vpps_batch *batch, vpps_
     at = fill_up(to, at);
     for (uint32_t g = 0; g < gpu->header.n_groups; g++) {
         const vpps_task *first = vpps_first_task(script, g), *end = vpps_end_of_tasks(script, g);
-        const vpps_task *step =
-            first; /* becomes the first task that reads all gradients (NORM or UPDATE), or the END */
+        const vpps_task *step = first; /* becomes the first NORM or UPDATE (which read all gradients), or the END */
         while (step < end && step->kind != VPPS_TASK_NORM && step->kind != VPPS_TASK_UPDATE &&
                step->kind != VPPS_TASK_END)
             step++;

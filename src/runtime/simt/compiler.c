@@ -42,8 +42,8 @@ static vpps_status make_command(command *c, const char *source, const char *libr
     c->n = VPPS_COUNT(fixed);
     if (has_fma()) c->arguments[c->n++] = "-mfma";
     const char *watch = getenv("VPPS_SIMT_WATCH");
-    if (watch && *watch &&
-        strcmp(watch, "0") != 0) { /* the kernel calls ThreadSanitizer's functions, in simt_cuda.h, to find races */
+    if (watch && *watch && strcmp(watch, "0") != 0) {
+        /* the kernel calls ThreadSanitizer's functions, in simt_cuda.h, to find races */
         c->arguments[c->n++] = "-fsanitize=thread";
         c->arguments[c->n++] = "-DVPPS_SIMT_WATCHED=1";
     }

@@ -72,6 +72,7 @@ static bool check_header(vpps_checker *c) {
     if (h->pool_words > c->target->pool_words || h->pool_words < c->target->batch)
         return VPPS_REFUSE(c, "script uses %u words of a pool of %u", h->pool_words, c->target->pool_words);
     if (h->n_barriers > c->words) return VPPS_REFUSE(c, "more barriers than words");
+    if (h->pairs > VPPS_PAIRS_IN_RUNS) return VPPS_REFUSE(c, "unknown form of pairs");
     c->n_vps = h->n_vps;
     c->n_groups = h->n_groups;
     c->group_size = h->n_vps / h->n_groups;
