@@ -265,7 +265,7 @@ VPPS_API vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a);
 VPPS_API vpps_vertex vpps_source(vpps_graph *g, uint32_t n, const vpps_node *nodes);
 /* Returns the node of the value that call k (from 0) of vpps_push in vertex v's cell gives to nodes outside cells. */
 VPPS_API vpps_node vpps_pushed(vpps_graph *g, vpps_vertex v, uint32_t k);
-/* Returns the node of the value that call k (from 0) of vpps_scatter in v's cell gives to parents; source: node k. */
+/* Returns the node of the value that call k (from 0) of vpps_scatter in v's cell gives to parents; if vpps_source made v, its nodes[k]. */
 VPPS_API vpps_node vpps_scattered(vpps_graph *g, vpps_vertex v, uint32_t k);
 
 /* ---------------------------------------------------------------- options */
@@ -367,14 +367,13 @@ typedef struct vpps_options {
      * wave within 32 MB; more if the pool is too small. A batch has at most as many waves as inputs (examples); inputs that share a node,
      * except the loss's sum, count as one. */
     uint32_t waves;
-    /* Training: number of slices of a wave (part of a batch). A slice is a set of vertices that only the loss reads, such as classifiers.
-     * Slices run in turn in the same memory, after forward and before backward of the wave's other vertices. 0: one slice, more if the pool
-     * is too small. */
+    /* Training: number of slices of a wave (part of a batch): sets of vertices that only the loss reads, such as classifiers. Slices run in
+     * turn in the same memory, after forward and before backward of the wave's other vertices. 0: one; more if the pool is too small. */
     uint32_t slices;
-    /* Batching policy: which vertices run together if cells form a recurrence. "depth": those of one cell and depth.
-     * Others run one cell's ready vertices at a time. "share": the cell with the largest ready fraction of its
-     * remaining vertices; "ratio": of its vertices that wait for none of that cell; "fsm": as learned on the first
-     * batch in about a second. "auto": trained batches try all. NULL: "share" on a CPU, "depth" on a GPU. */
+    /* Batching policy: which vertices run together if cells form a recurrence. "depth": those of one cell and depth. Others run all ready
+     * vertices of one cell at a time. "share": of the cell with the largest fraction ready / left (not run yet); "ratio": with the largest
+     * ready / left and waiting for no vertex of the cell; "fsm": of the cell that a table names for the set of cells with ready vertices;
+     * the table is learned on the first batch in about a second. "auto": trained batches try all. NULL: "share" on a CPU, "depth" on a GPU. */
     const char *policy;
     /* Memory for the parameters and one batch. 0: as much as 32-bit word offsets reach. Memory is touched only when used. */
     uint64_t pool_bytes;
@@ -607,7 +606,8 @@ VPPS_API vpps_vertex vpps_case(vpps_graph *g, uint32_t n, const vpps_application
 /* A list input of a cell, for n vertices. At each vertex it reads any number of members (child vertices or nodes). */
 typedef struct vpps_members_of {
     const uint32_t *first; /* n + 1 numbers, 0 first, in order: vertex i reads members first[i] to first[i + 1] - 1 */
-    const vpps_vertex *children; /* children of vertex 0, then of vertex 1, ...; NULL: a list of nodes (pull_lists) */
+    const vpps_vertex
+        *children; /* vertex 0's, vertex 1's, ...; NULL: members are nodes (vpps_applications.pull_lists) */
 } vpps_members_of;
 /* The arguments of n vertices of one cell. An array is NULL if the cell asks for none of its kind. */
 typedef struct vpps_applications {
@@ -621,9 +621,8 @@ typedef struct vpps_applications {
     uint32_t n_lists;
     const vpps_members_of *lists; /* for each list input of the cell: its members (children or nodes) at all vertices */
     uint32_t n_pull_lists;
-    /* For each vpps_pull_list call of the cell: an array of the lists' nodes: those of vertex 0, vertex 1, and so
-     * on. */
-    const vpps_node *const *pull_lists;
+    const vpps_node *const
+        *pull_lists; /* for each vpps_pull_list call: an array of nodes: vertex 0's, vertex 1's, ... */
 } vpps_applications;
 #define VPPS_APPLICATIONS(...) (&(vpps_applications){.size = sizeof(vpps_applications), __VA_ARGS__})
 /* Makes n vertices that apply a cell, numbered from vpps_graph_vertices(g) on; returns the first number. A child may be an earlier vertex
@@ -719,9 +718,9 @@ VPPS_API vpps_status vpps_gradient_norm(const vpps_model *model, vpps_param para
  * the device's memory is too small for that (the message tells how many bytes are enough), and with ARGUMENT (request NULL or without values). With a
  * communicator a process without inputs in the step names no values. If tables are shared out, all processes make the call together. */
 VPPS_API vpps_status vpps_step_forward(vpps_handle *h, vpps_graph *g, const vpps_request *request);
-/* Runs the open step's backward half, and closes the step. gradients[i] has the shape of value i of the step's n values, column after
- * column; NULL means zeros. Returns before the batch is finished or, if vpps_step_forward's request has `gradients`, with gradient_outs
- * filled in. The step's loss counts as 0, or as NaN if a given gradient is not finite, so that options.nonfinite applies at vpps_update.
+/* Runs the open step's backward half, and closes the step. gradients[i] (NULL: zeros) is the loss's gradient for node values[i] of
+ * vpps_step_forward's request, column after column. If the request has `gradients`, waits until gradient_outs are filled in; else may return
+ * while the batch runs. The step's loss counts as 0, or NaN if a given gradient is not finite: options.nonfinite then applies at vpps_update.
  * Fails with STATE (no step is open), ARGUMENT (another n; NULL), MEMORY, and leaves the step open; else with STALL, DEVICE. */
 VPPS_API vpps_status vpps_step_backward(vpps_handle *h, uint32_t n, const float *const *gradients);
 /* Drops the step that vpps_step_forward opened, as if its forward half had not run. Fails with STATE (no step is open). */
@@ -864,18 +863,17 @@ typedef struct vpps_stats {
     uint64_t nodes;   /* nodes of the graph, those inside cells included */
     /* levels: number of the graph's levels; phases: number of parts of the batch's program (script) that barriers separate */
     uint64_t levels, phases;
-    uint64_t steps; /* number of steps in forward; a step runs vertices of one cell together */
-    /* tasks of the batch's program (script); a task that all groups of processors share counts once */
-    uint64_t instructions;
+    uint64_t steps;        /* number of steps in forward; a step runs vertices of one cell together */
+    uint64_t instructions; /* tasks of the batch's program (script); tasks that all groups share count once */
     uint64_t script_bytes;
     uint64_t pool_bytes; /* bytes of the parameters and of the batch's tensors */
     uint64_t live_bytes; /* most bytes of parameters and tensors that are live at one time: the least pool_bytes */
-    /* host_ns: time to make the batch's program (script) on the host; device_ns: to run it on the device */
-    uint64_t host_ns, device_ns;
+    uint64_t host_ns, device_ns; /* host_ns: time to make the batch's program (script); device_ns: to run it */
     uint64_t total_nodes, total_host_ns, total_device_ns; /* sums over all training batches of this handle */
     uint64_t peak_pool_bytes;
     uint32_t vps;
-    uint32_t groups, waves, slices; /* counts of groups (threads, CTAs), parts of the batch, parts of its classifiers */
+    /* groups of threads or CTAs; waves: parts of the batch, run in turn; slices: parts of a wave's classifier vertices, run in turn */
+    uint32_t groups, waves, slices;
     bool caller_works;
     bool decides;               /* whether the device can run vpps_argmax and vpps_lookup_at */
     const char *precision;      /* precision of products: "fp32", "bf16x3", "bf16" */
@@ -908,10 +906,10 @@ typedef enum vpps_trial_state {
     VPPS_TRIAL_STATE_TABLE(X)
 #undef X
 } vpps_trial_state;
-/* A choice that is timed: number of groups of threads or CTAs, policy, GPU kernel or way to share work among cores. */
+/* An alternative that a handle times to keep the fastest: number of groups, batching policy, GPU kernel, or way to share work among cores. */
 typedef struct vpps_trial {
     size_t size;     /* sizeof(vpps_trial) */
-    uint32_t groups; /* the number of groups of virtual processors (threads or CTAs), if numbers were timed; else 0 */
+    uint32_t groups; /* number of groups of threads or CTAs, if several numbers are tried to keep the fastest; else 0 */
     const char *policy; /* the batching policy (as in vpps_options), if policies were timed; else NULL */
     /* CPU: how work was shared among cores: "rows", "vertices", or "size" (matrices' size decides). NULL: not timed. */
     const char *split;
@@ -922,9 +920,10 @@ typedef struct vpps_trial {
     const char *unit;      /* for a product: the instructions used, named as in vpps_stats.precision_unit */
     const char *precision; /* for a product: its precision, "fp32", "bf16x3", "bf16" */
     uint32_t vectors;
-    bool far;              /* for a product: whether its matrices are too large for the core's own cache */
-    double ns_per_vector;  /* for a product: ns per vector; if `product` is "copy": ns to copy the matrix once */
-    uint32_t rpw, threads; /* GPU kernel: rows of matrices per block, threads per CTA (as in vpps_options) */
+    bool far;             /* for a product: whether its matrices are too large for the core's own cache */
+    double ns_per_vector; /* for a product: ns per vector; if `product` is "copy": ns to copy the matrix once */
+    uint32_t rpw,
+        threads; /* GPU kernel: vpps_options.rpw (consecutive rows of a matrix that a CTA gets), threads per CTA */
     vpps_trial_state state;
     uint32_t batches;         /* number of batches that were measured */
     double ns_per_node;       /* ns of device time per node, the median of the batches; 0: not measured */

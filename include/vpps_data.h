@@ -412,8 +412,8 @@ typedef struct vpps_f1 vpps_f1;
 typedef struct vpps_f1_counts {
     uint64_t gold, predicted, correct; /* numbers of chunks: in gold tags, in predicted tags, equal in both */
 } vpps_f1_counts;
-/* Returns whether tags look like tags of chunks (B-PER, I-PER, O): a tag besides O is a letter of BIO, BIOES ...
- * with or without a type (PER); other tags are fewer than twice as many as these (half, if none has a type). */
+/* Returns whether `tags` look like tags of chunks: at least one is a scheme's letter other than O, with a type (B-PER) or without (B), and
+ * tags of no scheme are fewer than twice the tags of a scheme, O included (fewer than half of them, if no tag has a type). */
 VPPS_API bool vpps_f1_applies(const vpps_vocab *tags);
 
 /* Creates a counter for the tags that `tags` has now; `tags` must live as long as the counter. Fails with MEMORY. */

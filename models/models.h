@@ -13,7 +13,7 @@
 typedef enum net_kind {
     NET_TREES,     /* a labelled binary tree; predicts a label at each node (position) */
     NET_TAGGING,   /* a sentence with a tag for every word; predicts a tag at each word (position) */
-    NET_SENTENCES, /* a sentence with one label; predicts the label: the whole sentence is one position */
+    NET_SENTENCES, /* a sentence with one label, the only thing to predict (so the sentence is one position) */
     NET_TEXT,      /* a sentence; predicts each word but the first (each is a position) from the words before it */
     NET_LATTICES,  /* a lattice with a tag for every character; predicts a tag at each node (position) but node 0 */
     /* a sentence and its translation; predicts each word of the translation (position) but the first */
@@ -22,8 +22,7 @@ typedef enum net_kind {
     /* a dependency tree: a sentence with heads, and tags of all or some words; predicts each word's tag */
     NET_DEPENDENCIES,
     NET_NODES, /* a graph with typed edges, and tags of all or some nodes; predicts each node's tag */
-    /* a graph with one label, and edges of several types; predicts the label: the whole graph is one position */
-    NET_GRAPHS
+    NET_GRAPHS /* a graph with one label, the only thing to predict (so it is one position), and edges of several types */
 } net_kind;
 
 /* The spelling of a word: the ids of its n characters. */

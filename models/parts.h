@@ -88,8 +88,9 @@ vpps_node part_logits(const part_classifier *c, vpps_graph *recorder, vpps_node 
  * (pushed) are logits and -log p(label); the third is the training loss, if label smoothing or class weights make it another loss. */
 void part_classifier_add(const part_classifier *c, vpps_graph *recorder, vpps_node h);
 
-/* Classifies position (word or node) k: adds to g its logits and loss, computed from vector h[0] or the pieces h[0] to
- * h[c->n_pulls - 1], and sets entry k of the arrays in `scores`. Without a known label, only for NET_HEADS_ALL. */
+/* Classifies word or node k of an example: adds its logits and loss to g, and stores both in entry k of the arrays in `scores`. The
+ * classifier's input is h[0] or, if c->n_pulls > 1, the concatenation of the c->n_pulls vectors h[0], h[1], ... If no class of training is
+ * named by `label`, adds no loss, and logits only if `heads` is NET_HEADS_ALL. */
 void part_classify(const part_classifier *c, vpps_graph *g, uint32_t k, const vpps_node *h, uint32_t label,
                    net_heads heads, const net_scores *scores);
 

@@ -175,7 +175,7 @@ static vpps_status find_culprit(mpi_row *m, uint64_t limit_ns, bool *done) {
     const vpps_status status = wait_until(m, grace_ns * (rank ? rank > 1 ? 4 : 2 : 1), done);
     atomic_store(&m->c.patient, was_patient);
     if (status != VPPS_OK || *done) return status;
-    /* process 0 should have answered by now, so no other process is to blame */
+    /* process 0 did not answer in time: marks all others as waiting, so that name_missing blames process 0 alone */
     for (uint32_t p = 1; p < size && rank; p++) m->waiting[p] = true;
     name_missing(m, missing, sizeof missing);
     if (!*missing) { /* all processes wait, so none is to blame: names those whose message has not come */
