@@ -391,7 +391,8 @@ static inline uint32_t vpps_shares_of(const vpps_cell_value *v) {
 }
 static inline bool vpps_makes_shares(const vpps_cell_value *v) { return vpps_shares_of(v) > 1; }
 
-/* Returns the rows of partial sum m % shares (of a product with `rows` rows) that processor m of a group computes. */
+/* Returns the rows of a product, of `rows` rows, for which processor m of a group computes a partial sum, over one of `shares` parts of the
+ * multiplied vector: part m % shares. */
 static inline vpps_rows vpps_share_rows(const vpps_cell_needs *needs, uint32_t rows, uint32_t shares, uint32_t m) {
     return vpps_rows_of(rows, needs->rows.unit, needs->group / shares, m / shares);
 }

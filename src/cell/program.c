@@ -267,7 +267,7 @@ static void add_product(builder *b, uint32_t v, uint32_t place) {
 
 /* ---------------------------------------------------------------- values */
 
-/* Returns whether value v is used only as a gradient stored as two factors, so that no step computes the product of the factors. */
+/* Returns whether v is only a gradient that memory keeps as a vector and scalars, one for each node of a list, so that no step multiplies them. */
 static bool is_scaled(const builder *b, uint32_t v) {
     const uint32_t j = next_contribution(b, v, 0);
     return j < b->c->n_contributions && b->c->contributions[j].scaled;

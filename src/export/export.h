@@ -23,7 +23,7 @@ typedef struct vpps_c_writer {
     char *upper;                /* the prefix of all names, in capitals, for constants */
     char (*names)[VPPS_C_NAME]; /* for each parameter: its name in the written C, w_NAME */
     bool *used;                 /* for each parameter: whether the written C names it */
-    uint32_t *output_at;        /* for each number of an output: its offset in `out`, in floats; equal in all cells */
+    uint32_t *output_at;        /* for output number k of every cell: its offset in the array `out`, in floats */
     uint32_t n_outputs;         /* number of outputs; output_at[n_outputs] is the end of the last output */
     struct vpps_c_beside {
         uint32_t hash;

@@ -10,8 +10,6 @@ extern const char vpps_c_math[], vpps_c_functions[], vpps_c_products[], vpps_c_f
 
 enum { SUFFIX = 12 /* SUFFIX: characters of a name kept free for a number that makes it unique */ };
 
-/* ---------------------------------------------------------------- names */
-
 /* Makes names[n] a C identifier that begins with `begin` and goes on with `from`, different from names[0] to names[n - 1]. */
 static void make_name(const char *begin, const char *from, char (*names)[VPPS_C_NAME], size_t n) {
     char *to = names[n];
@@ -114,8 +112,6 @@ static bool place_outputs(vpps_c_writer *w) {
     }
     return words;
 }
-
-/* ---------------------------------------------------------------- the text */
 
 /* Copies embedded C text to the file, without its `#pragma once`. */
 static void put_template(const vpps_c_writer *w, const char *template) {

@@ -57,14 +57,14 @@ text vpps_c_element(const vpps_c_cell *x, uint32_t v, const char *element) {
 
 /* ---------------------------------------------------------------- what the function takes */
 
-/* Where in the written C a parameter of a cell's function, such as child0, stands. f is the function for one vertex
- * (application of the cell), f_many the function for many; f may call f_many with arrays of one element. */
+/* Where in the written C a parameter of a cell's function, such as child0, stands. A cell has a function for one vertex (application of
+ * the cell), and perhaps one for many vertices, NAME_many, which the function for one may call with arrays of one element. */
 typedef enum parameter_form {
-    ONE,     /* in f's declaration, and its definition if f calls no f_many: "const float *restrict child0" */
-    DEFINED, /* in the definition of an f that calls f_many: "const float *child0" (no restrict: &child0 is passed) */
-    MANY,    /* in f_many's declaration and definition: "const float *const *child0_of" */
-    CALL,    /* in f's call of f_many: "&child0" */
-    VERTEX   /* in f_many's loop over vertices r: "const float *restrict child0 = child0_of[r];" */
+    ONE,     /* "const float *restrict child0", a parameter of the function for one vertex */
+    DEFINED, /* "const float *child0", in its definition if it passes &child0 to NAME_many: no restrict */
+    MANY,    /* "const float *const *child0_of", a parameter of NAME_many, the function for many vertices */
+    CALL,    /* "&child0", where the function for one vertex calls NAME_many, the function for many */
+    VERTEX   /* "const float *restrict child0 = child0_of[r];", in the loop over vertices r of NAME_many */
 } parameter_form;
 
 typedef struct parameter_list {

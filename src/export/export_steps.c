@@ -143,7 +143,6 @@ static void make_fold(cell *x, const vpps_program_step *s) {
     fprintf(x->out, "float v%u = 0.0f;\n", v);
     if (s->run.weights && operand(x, s, 0)->access != VPPS_ACCESS_MEMBERS) fprintf(x->out, "size_t number%u = 0;\n", v);
     each_listed(x, s, s->run.weights, put_next);
-    /* formula "a": the sum needs no further step */
     if (strcmp(formulas[s->run.of.opcode].made, "a") == 0) return;
     fprintf(x->out, "v%u = ", v);
     put_formula(x->out, formulas[s->run.of.opcode].made, b, 2);

@@ -121,8 +121,6 @@ void vpps_c_round(const vpps_model *model, vpps_param param, vpps_c_precision pr
     }
 }
 
-/* ---------------------------------------------------------------- arrays */
-
 /* Begins an array of weights: in the C file, or in the file of weights, with its C name defined as an offset there. */
 static array begin_array(const vpps_c_writer *w, const char *type, const char *name, const char *suffix, size_t elems) {
     if (!w->options->weights) {

@@ -135,7 +135,7 @@ static void print_choice(const planner *x, const vpps_kernel_plan *p) {
            levels[VPPS_RESIDENT_STREAM]);
 }
 
-/* Prints one plan, in full or (--all) as one row, or adds it to the JSON list `plans`. */
+/* Makes the kernel's plan for `choice` (rows per block, threads per CTA). Prints the plan, with --all in one row, or adds it to `plans`. */
 static vpps_status show_plan(planner *x, const vpps_trial *choice, json_t *plans) {
     const settings *s = x->settings;
     vpps_specialiser nothing = {0};

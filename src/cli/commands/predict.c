@@ -322,7 +322,7 @@ static vpps_status take_record(predictor *p, line_kind kind, record *r) {
     if (added) {
         w->example = before;
         p->pieces += pieces;
-    } else if (task_for(p->s)->own_form && !w->asked.text) { /* no object in JSON for a blank line or comment */
+    } else if (task_for(p->s)->own_form && !w->asked.text) { /* a blank line or comment gets no answer */
         p->n_lines--;
     }
     const bool full = p->n_examples >= p->s->batch || p->n_lines >= 16 * (size_t)p->s->batch;
@@ -419,7 +419,7 @@ static vpps_status predict_file(predictor *p, const char *path) {
     const bool own = task_for(p->s)->own_form != NULL;
     const size_t limit = p->s->line_bytes && !whole && !own ? (size_t)p->s->line_bytes : SIZE_MAX / 4;
     vpps_status status = records_open(&p->reader, path, limit);
-    if (status == VPPS_OK && own) { /* reads CoNLL-U or lists of edges, one sentence or graph at a time */
+    if (status == VPPS_OK && own) { /* own: the network reads only CoNLL-U, or only lists of edges */
         p->reader.form = p->s->network->kind == NET_DEPENDENCIES ? INPUT_COLUMNS : INPUT_GRAPHS;
         status = answers_set_form(&p->answers, &p->printer, p->s, INPUT_TEXT);
         p->printer.lines = false;

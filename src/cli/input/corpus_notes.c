@@ -152,8 +152,9 @@ static bool *find_unknown(const corpus *c, const corpus_split *split, uint32_t n
     return unknown;
 }
 
-/* Parts of a message on odd labels: "FILE:LINE" and name of the first; how many others, as text like ", nor 3 more". */
+/* Parts of a warning about suspicious labels, such as labels that the training part lacks. */
 typedef struct odd_label {
+    /* place, name: "FILE:LINE" and name of the first such label; others: the number of further ones, as text: ", nor 3 more" */
     char place[4096], name[72], others[64];
 } odd_label;
 

@@ -21,7 +21,7 @@ static inline bool fields_are(input_form form) { return form == INPUT_JSONL || f
 
 static inline bool fields_are_table(input_form form) { return form == INPUT_CSV || form == INPUT_TSV; }
 
-/* How the text of one example is read. READ_FILE: the reader of training data reads a whole file. READ_BARRED: words are word|TAG. */
+/* How text is read: READ_FILE: a whole file of training examples at once; else one example to predict. READ_BARRED: words are word|TAG. */
 typedef enum read_form { READ_FILE, READ_LINES, READ_BARRED, READ_COLUMNS, READ_LABELLED } read_form;
 
 typedef struct input_reading {

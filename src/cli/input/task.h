@@ -49,7 +49,7 @@ typedef struct task {
     metric metrics[MAX_METRICS];
     const char *(*signature)(void); /* returns how the first metric is computed, as a BLEU signature; NULL: none */
     bool paired;                    /* whether a split has sentences and translations, in two files or as records */
-    /* name of the kind's only input format, which is also predict's output; NULL: several formats */
+    /* networks of this task read just one format, and predict writes it, too: its name, such as "CoNLL-U"; NULL: several formats */
     const char *own_form;
     bool classifies; /* whether measuring can fill a confusion matrix (classes.h) */
 

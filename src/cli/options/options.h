@@ -49,7 +49,7 @@ typedef struct settings {
     uint32_t generate; /* a net_generator */
     uint32_t function_tags, subtypes;
     uint32_t tokenizer; /* TOKENIZER_NONE, TOKENIZER_SIMPLE */
-    /* networks on dependency trees: name of the comment whose value is a sentence's label; NULL: the words' relations are the labels */
+    /* networks on dependency trees: a sentence's label is in the CoNLL-U comment "# NAME = LABEL" of this name; NULL: words have labels */
     const char *sentence_label;
     uint32_t examples, leaves, min_count;
     uint64_t seed;
@@ -117,7 +117,7 @@ typedef struct cli_option {
     unsigned flags;
     bool of_network; /* whether row.offset is the offset of a member of settings.net, not of settings */
     unsigned kinds;  /* set of the networks with this option, as bits 1 << net_kind; 0: all networks have it */
-    size_t number;   /* the row's index in settings.given */
+    size_t number;   /* this option's index in settings.given (the options on the command line) */
 } cli_option;
 
 /* An option's flags. SAVED: kept in checkpoints. FIXED: cannot change when training is resumed, as the network's shape and the size of a

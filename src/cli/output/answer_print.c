@@ -401,7 +401,7 @@ vpps_status answer_print(answer_printer *p, const asked *q, const char *text, si
         end_line(q->crlf);
     }
     if (text) fwrite(text, 1, len, stdout);
-    /* CoNLL-U and lists of edges (own) end with a line end; CoNLL-U needs a blank line after each sentence, too */
+    /* a printed answer in CoNLL-U or as list of edges (own) has its line end; CoNLL-U gets another, for the blank line after each sentence */
     if (!own || p->s->network->kind == NET_DEPENDENCIES || !(text || comments)) end_line(q->crlf);
     return VPPS_OK;
 }

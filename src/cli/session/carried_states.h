@@ -22,8 +22,8 @@ typedef struct carry {
 /* Orders n pieces of text for batches: the first piece of each stream, then the second piece of each, and so on. */
 void carry_order(const uint32_t *examples, uint32_t n, uint32_t n_streams, uint32_t *order);
 
-/* Starts n_streams streams (texts, each read piece by piece) without recurrent states. Fails with MEMORY. Call
- * carry_free in any case, before the handle is destroyed. */
+/* Begins to read n_streams texts piece by piece; no text has recurrent states yet. Fails with MEMORY. Call carry_free in any case, before
+ * the engine's handle (vpps_handle) is destroyed. */
 vpps_status carry_open(carry *c, uint32_t n_streams);
 void carry_free(carry *c, vpps_handle *h);
 
@@ -34,6 +34,6 @@ vpps_status carry_keep(carry *c, vpps_handle *h, vpps_graph *g, uint32_t i, cons
 
 /* Writes all streams' recurrent states as text, which the caller frees. Fails with MEMORY, or as vpps_read_kept. */
 vpps_status carry_to_text(const carry *c, vpps_handle *h, char **out);
-/* Sets the recurrent states of all streams from a checkpoint's text; messages name `path`. Fails with MEMORY, with
- * FORMAT (a text not of n_streams streams), or as vpps_keep_data does. */
+/* Sets the network's recurrent states, a set for each of the n_streams texts that are read side by side, from what carry_to_text wrote to
+ * checkpoint `path`. Fails with MEMORY, FORMAT (states of another number of texts), or as vpps_keep_data does. */
 vpps_status carry_from_text(carry *c, vpps_handle *h, const char *path, const char *text);

@@ -9,8 +9,8 @@ bool chain_allows(chain_scheme scheme, const char *before, const char *now) {
     vpps_chunk_tag a, b;
     vpps_chunk_tag_read(before, &a);
     vpps_chunk_tag_read(now, &b);
-    const bool within = b.part == 'I' || b.part == 'E'; /* `now` is I or E: its word continues a chunk */
-    const bool open = a.part == 'B' || a.part == 'I';   /* `before` is B or I: its chunk may go on */
+    const bool within = b.part == 'I' || b.part == 'E'; /* tag `now` is I or E: its word is in a chunk, not first */
+    const bool open = a.part == 'B' || a.part == 'I';   /* tag `before` is B or I: its chunk may go on */
     const bool goes_on = open && within && strcmp(a.type, b.type) == 0;
     switch (scheme) {
     /* IOB1: B only separates two chunks of one type */

@@ -223,7 +223,7 @@ static vpps_status take_saved(const checkpoint *k, settings *s, corpus *c, const
     return vpps_fail(VPPS_FORMAT, "%s: \"option.%s\" is \"%.64s\", not %s", k->path, o->row.name, value, why);
 }
 
-/* Checks an option of a resumed run's command line against its saved value, `before`, which may be empty. Notes a changed value for the message. */
+/* Compares an option on a resumed run's command line to its saved value `before` (may be empty). Adds a changed value to the lists in r. */
 static vpps_status check_given(const checkpoint *k, const settings *s, const cli_option *o, const char *before,
                                const resuming *r) {
     char now[4096];

@@ -59,7 +59,7 @@ static vpps_status compare(vpps_model *model, vpps_model *larger, int vocab, par
         const bool there = vpps_param_find(larger, a.name, &q) == VPPS_OK;
         if (there) VPPS_TRY(vpps_param_describe(larger, q, &b));
         if (there && same_shape(&a, &b)) continue;
-        /* b: the parameter in a model with one word more. If a, with one row more, has b's shape, a's rows are words */
+        /* a: the parameter in `model`; b: in `larger`, which knows one word more. If one more row gives a the shape of b, rows are words */
         ++*(a.kind == VPPS_LOOKUP ? &a.count : &a.rows);
         rows[p] = (param_rows){vocab, there && rows[p].vocab == N_VOCABS && same_shape(&a, &b)};
     }

@@ -178,14 +178,14 @@ int team_fail(team *t, vpps_status status) {
     const bool agreed = t->agreed || status == VPPS_NONFINITE || status == VPPS_STATE;
     if (!t->c || (agreed && !t->rank)) report_failure(status);
     if (!t->c || agreed) return EXIT_RUNTIME;
-    /* The function table->tell sends the message to the process of rank 0, and waits until that process ends this one.
-     * A stall (an endless wait for another process) is not sent: every process has noticed it, or caused it. */
+    /* table->tell sends the error to the process of rank 0, and waits until that process ends this one. A stall (a process waited too long
+     * for another one) is not sent: every process has noticed it, or caused it. */
     const bool lost = status == VPPS_STALL || status == VPPS_DEVICE;
     if (status != VPPS_STALL && !t->c->ended) t->c->table->tell(t->c, message);
     if (t->c->ended) {
         /* another process has reported the failure, and ends this process */
     } else if (lost && interrupted) {
-        /* the launcher ends all processes, which broke a connection; the process that failed first has reported the reason */
+        /* prints nothing: a signal is ending all processes, which broke the connection; the process that failed first has said why */
     } else if (strstr(message, "rank ")) {
         report_failure(status);
     } else {

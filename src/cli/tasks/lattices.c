@@ -107,7 +107,7 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
     return tags_measure(x, c, split, lattice_names(c, split, VOCAB_CLASSES), gold, stop, m);
 }
 
-/* Returns lattice i as a sentence: with tags, unless it was read from plain text; with words, unless from numbers. */
+/* Returns lattice i as a sentence: without tags if its file has none; without words if its file has numbers in place of words. */
 static tags_sentence sentence_of(const corpus *c, const corpus_split *split, uint32_t i) {
     const vpps_vocab *tags = lattice_names(c, split, VOCAB_CLASSES);
     tags_sentence tagged = {.lines = split->sentences, .i = i};

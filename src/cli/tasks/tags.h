@@ -8,7 +8,7 @@
 vpps_status tags_read(corpus *c, vpps_sentences *s, const settings *options, const task_text *text);
 
 /* For prediction: finds the format of sentences from `text`, the first whole lines of the input. `form` is the requested format:
- * INPUT_AUTO, TEXT, TAGGED or COLUMNS. Fails with ARGUMENT (--word-column, --tag-column). */
+ * INPUT_AUTO, TEXT, TAGGED or COLUMNS. Fails with ARGUMENT if the number of --word-column or --tag-column is wrong. */
 vpps_status tags_look(const corpus *c, const settings *options, input_form form, const task_text *text,
                       input_reading *in);
 
@@ -36,7 +36,7 @@ typedef struct tags_sentence {
     const uint32_t *ids;         /* the words' ids */
     const vpps_vocab *gold;      /* names of the tags in the sentence's text; NULL: the text has no tags */
     const uint32_t *gold_ids;    /* ids of the tags in the text; a missing tag is printed as "_" */
-    const vpps_sentences *lines; /* has this sentence as sentence `i`, with the words' line numbers; NULL: no numbers */
+    const vpps_sentences *lines; /* sentence `i` of these, as read, tells its words' line numbers; NULL: none known */
     uint32_t i;
 } tags_sentence;
 

@@ -80,19 +80,18 @@ typedef struct vpps_bf16_term {
 typedef void (*vpps_product_bf16)(uint32_t m, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
                                   const vpps_bf16_term *terms, const float *from, size_t ld_from, float *c, size_t ldc);
 
-/* AMX computes A^T x from the packed tiles of A that also serve A x. Row q of such a tile has elements 2 q and 2 q + 1
- * of 16 rows i of A. For these two elements of A^T x, AMX multiplies it with pairs (x[i], 0) and (0, x[i]). Vectors x
- * (of `depth` elements) are "spread" to such pairs, in tiles of 16 elements of 8 vectors: tile h * ceil(depth / 16) + g
- * has elements from 16 g on of vectors from 8 h on; two parts (high, low) have a tile each. Element 16 g + i of vector
- * 8 h + j is in the low half of word i * 16 + 2 j and in the high half of the next word. */
+/* For products A^T x, AMX reads the tiles of A that also serve A x, whose words are pairs of elements of a row of A. So that a pair's
+ * elements come into different sums, each element e of x is stored as two words, the pairs (e, 0) and (0, e): x is "spread". A tile of
+ * words has 16 elements of 8 vectors: tile h * ceil(depth / 16) + g has elements from 16 g on of vectors from 8 h on (or two tiles, if an
+ * element is the sum of two bf16). Element 16 g + i of vector 8 h + j is in word i * 16 + 2 j (low half) and in the next one (high half). */
 enum { VPPS_BF16_SPREAD = 8 };
 static inline size_t vpps_bf16_spread_words(uint32_t n, uint32_t depth, uint32_t parts) {
     return ((size_t)n + VPPS_BF16_SPREAD - 1) / VPPS_BF16_SPREAD * ((depth + VPPS_BF16_ROWS - 1) / VPPS_BF16_ROWS) *
            parts * VPPS_BF16_TILE;
 }
 
-/* Stores n vectors of `depth` elements e, packed as rows, as pairs (e, 0) and (0, e) for products with transposed
- * matrices, as VPPS_BF16_SPREAD describes. parts: 2 if each e is a sum of two bf16 numbers, else 1. */
+/* Copies n vectors (packed as rows) for AMX's products with transposed matrices. Each of a vector's `depth` elements e becomes two pairs of
+ * bf16, (e, 0) and (0, e), in the order at VPPS_BF16_SPREAD. parts: 2 if e is a sum of two bf16 numbers, else 1. */
 typedef void (*vpps_spread_bf16)(uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *rows, uint32_t *to);
 
 /* Computes n vectors c + j * ldc (k elements): the sum of A^T x[j] over n_terms matrices A, of `depth` rows and k

@@ -214,8 +214,8 @@ vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, uint32_t gr
 vpps_gpu_kernel *vpps_gpu_kernel_of(vpps_gpu *gpu, bool training, uint32_t groups);
 
 /* Sets gpu->kernel to a loaded kernel with code for the batch's cells (vertex functions), in the batch's order;
- * compiles it if necessary. gpu->header must be the batch's. Fails with POOL if the kernel spills registers while
- * kernels are still being timed, and as the driver's `load`; the old kernel then stays. */
+ * compiles it if necessary. gpu->header must be the batch's. Fails with vpps_status POOL if the kernel spills registers
+ * while kernels are still being timed, and as loading of code into the GPU does; the kernel used before stays loaded. */
 vpps_status vpps_gpu_need_kernel(vpps_gpu *gpu, const vpps_batch *batch);
 
 /* Drops all kernels and waits for threads that compile some. Call it when the cells or the kernel's variant change. */
