@@ -208,7 +208,10 @@ static void put_fragment_rows(const vpps_generation *g, const vpps_fragment *f) 
     bool quads = f->length % QUAD == 0;
     for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS; k++) {
         const vpps_weight_row *x = &f->rows[k];
-        if (x->matrix == VPPS_NO_PARAM) continue;
+        if (x->matrix == VPPS_NO_PARAM) {
+            height = 0; /* the row is zeros, as its table entry tells: its result can be another product's */
+            continue;
+        }
         const vpps_parameter_data *p = &g->model->params[x->matrix];
         const uint32_t own_height = x->transposed ? p->cols : p->rows, own_words = x->transposed ? p->cols : 1;
         height = height == VPPS_NONE || height == own_height ? own_height : 0;
@@ -226,11 +229,13 @@ static void put_fragment_load(const vpps_generation *g, const vpps_fragment *f) 
     fprintf(g->out, ", vpps_fragment<%u, %u, %u>, %u, %u>", f->at, f->level, f->steps, f->length, f->steps);
 }
 
-/* Returns whether the fragment (eight rows of weights) is loaded from memory at each use, and all its rows are of the same matrix as x. */
-static bool is_streamed_of(const vpps_fragment *f, const vpps_weight_row *x) {
-    const vpps_weight_row *first = f->rows, *last = &f->rows[VPPS_FRAGMENT_ROWS - 1];
-    return f->level == VPPS_RESIDENT_STREAM && first->matrix == x->matrix && first->transposed == x->transposed &&
-           last->matrix == x->matrix && last->transposed == x->transposed;
+/* Returns whether fragment f (eight rows of weights) is loaded from memory at each use, and all its rows are of the matrix
+ * of x's first row, and as long: products of a matrix whose columns CTAs divide have shorter rows than others of that matrix. */
+static bool is_streamed_as(const vpps_fragment *f, const vpps_fragment *x) {
+    const vpps_weight_row *first = f->rows, *last = &f->rows[VPPS_FRAGMENT_ROWS - 1], *of = x->rows;
+    return f->level == VPPS_RESIDENT_STREAM && f->length == x->length && f->shares == x->shares &&
+           first->matrix == of->matrix && first->transposed == of->transposed && last->matrix == of->matrix &&
+           last->transposed == of->transposed;
 }
 
 /* Writes code by which a thread reads its part of all weights, rounds it to bf16 and stores it. A call handles
@@ -251,7 +256,7 @@ static void put_fragments(const vpps_generation *g) {
     if (n) fprintf(g->out, ">(weights, rows);\n");
     for (uint32_t i = 0, turns; i < r->n_fragments; i += turns) {
         const vpps_fragment *f = &r->fragments[i];
-        for (turns = 0; i + turns < r->n_fragments && is_streamed_of(f + turns, f->rows);) turns++;
+        for (turns = 0; i + turns < r->n_fragments && is_streamed_as(f + turns, f);) turns++;
         if (turns < LEAST_TURNS) turns = 1;
         if (f->level != VPPS_RESIDENT_STREAM) continue;
         const bool looped = vpps_begin_turns(g->out, turns);

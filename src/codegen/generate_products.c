@@ -255,15 +255,14 @@ static bool put_tile_operand(const work *w, const vpps_product_tile *tiles, uint
 static void put_tiles(const work *w, const vpps_segment *g, const vpps_product_tile *tiles, uint32_t n, uint32_t first,
                       uint32_t turns, const vpps_fragment *f) {
     const vpps_residents *r = &w->g->plan->residents;
-    const uint32_t words = n * vpps_fragment_words(f, r->parts);
-    const bool wide = is_wide(w) && !tiles->tall, in_shared = f->level == VPPS_RESIDENT_SHARED;
+    const uint32_t words = f ? n * vpps_fragment_words(f, r->parts) : 0;
+    const bool wide = is_wide(w) && !f, in_shared = f && f->level == VPPS_RESIDENT_SHARED;
     fprintf(w->out, "vpps_%s_pass<%u, %u, %u",
-            tiles->tall ? "tall"
-            : wide      ? "wide"
-                        : "tile",
+            f      ? "tall"
+            : wide ? "wide"
+                   : "tile",
             n, first * VPPS_FRAGMENT_ROWS * w->row_words[g - w->s.list], w->item_words[g - w->s.list]);
-    if (tiles->tall)
-        fprintf(w->out, ", %u, %u, %u", turns, in_shared ? words * w->g->plan->threads : 0, in_shared ? 0 : words);
+    if (f) fprintf(w->out, ", %u, %u, %u", turns, in_shared ? words * w->g->plan->threads : 0, in_shared ? 0 : words);
     fprintf(w->out, ">{{w, shared, threadIdx.x, a}, part, ");
     if (wide) fprintf(w->out, "shared + %uu, ", r->shared_words - r->wide_words);
     fprintf(w->out, "n}.run(");
@@ -294,7 +293,7 @@ static bool put_all_tiles(const work *w, const vpps_segment *g) {
     for (uint32_t first = 0, turns; first < n; first += turns * most) {
         turns = tiles->tall ? vpps_max_u32(1, adjacent_tiles(w, &tiles[first], n - first, v) / most) : 1;
         put_tiles(w, g, tiles + first, vpps_min_u32(n - first, most), first, turns,
-                  fragment_of(w, &tiles[first], v, 0));
+                  tiles->tall ? fragment_of(w, &tiles[first], v, 0) : NULL);
     }
     free(tiles);
     return true;

@@ -522,6 +522,7 @@ template <unsigned NUMBER, unsigned HEIGHT, unsigned WORDS, bool ALIGNED, unsign
                                                      const vpps_weight_row *rows) {
         const unsigned member = blockIdx.x % VPPS_GROUP;
         vpps_weight_row row = rows[NUMBER * 8 + weights.thread % 32 / 4];
+        if (!HEIGHT && !row.rows) return {0.0f, 0.0f, 0.0f, 0.0f}; /* the row's result is another product's */
         const unsigned words = WORDS ? WORDS : row.element_words;
         row.at += member % SHARES * (LENGTH * words);
         const vpps_rows own = vpps_rows_of(HEIGHT ? HEIGHT : row.rows, VPPS_GROUP / SHARES, member / SHARES);

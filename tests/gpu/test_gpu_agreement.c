@@ -211,6 +211,26 @@ GPU_EACH(long_products_that_a_cell_reads_agree, 2, 3) {
     expect_agreement_of(&t, vpps_average(t.g, BATCH, terms), VPPS_PRECISION_FP32, &layout, EPISODE_FORWARD);
 }
 
+/* Two products of different vectors in one stage: eight rows (an operand of mma) have weights of both where a processor's rows are no multiple of
+ * eight, and there are more such groups of eight rows than a pass computes. */
+GPU_EACH(products_of_different_vectors_agree, 1, 2) {
+    enum { BATCH = 5, ROWS = 128, N = 40 };
+    const gpu_layout layout = {2, 256, 1, 1};
+    AT_END(training_end) training t = training_of(1);
+    const vpps_param E = add_lookup(t.model, "E", BATCH, N, 1), A = add_matrix(t.model, "A", ROWS, N),
+                     B = add_matrix(t.model, "B", ROWS, N);
+    vpps_graph *r = begin_cell(t.model, "two");
+    const vpps_node x = vpps_lookup(r, E, vpps_pull_index(r)), y = vpps_tanh(r, x);
+    const vpps_node sum = vpps_add(r, vpps_tanh(r, vpps_matvec(r, A, x)), vpps_tanh(r, vpps_matvec(r, B, y)));
+    vpps_push(r, vpps_cross_entropy(r, sum, vpps_pull_index(r)));
+    const vpps_cell cell = end_cell(r);
+    vpps_node terms[BATCH];
+    for (uint32_t i = 0; i < BATCH; i++)
+        terms[i] = vpps_pushed(t.g, APPLY(t.g, cell, INDICES(2, (uint32_t[]){i, i * (ROWS / BATCH)})), 0);
+    expect_agreement_of(&t, vpps_average(t.g, BATCH, terms), _i ? VPPS_PRECISION_BF16 : VPPS_PRECISION_BF16X3, &layout,
+                        EPISODE_FORWARD);
+}
+
 /* ---------------------------------------------------------------- long scripts */
 
 /* Exceeds limits of the kernel, whose window has 512 words, and which keeps the first 64 blocks near: sums of many arguments, many types of vertices,
