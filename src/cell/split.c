@@ -322,7 +322,7 @@ static bool fits_shares(const vpps_compiled_cell *c, const vpps_cell_stage *s, u
     return c->needs.group % shares * FEW <= c->needs.group;
 }
 
-/* Cuts long vectors in up to MOST parts, for partial sums, if products matrix^T x have few rows for each processor. */
+/* Cuts the vectors x of products matrix^T x in up to MOST parts, for partial sums, if the parts are long enough. */
 static void choose_shares(vpps_compiled_cell *c) {
     enum { MOST = 10 };
     for (uint32_t i = 0, shares; i < c->n_stages && c->needs.rows.columns; i++) {

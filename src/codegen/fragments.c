@@ -8,8 +8,9 @@ vpps_product_tile *vpps_tile_products(const vpps_segments *s, const vpps_segment
     *n = (rows + VPPS_FRAGMENT_ROWS - 1) / VPPS_FRAGMENT_ROWS;
     vpps_product_tile *tiles = calloc(*n + 1u, sizeof *tiles);
     if (!tiles) return NULL;
+    const bool few = s->c->needs.recurrent_in && vpps_by_levels(s->c->stages[s->stage].pass); /* a level's vertices */
     for (uint32_t t = 0; t < *n; t++)
-        tiles[t].tall = g->n == 1 && s->steps[g->first].step->n == 1 && rows > MOST * VPPS_FRAGMENT_ROWS;
+        tiles[t].tall = !few && g->n == 1 && s->steps[g->first].step->n == 1 && rows > MOST * VPPS_FRAGMENT_ROWS;
     for (uint32_t k = 0; k < g->n; k++) {
         const vpps_program_step *product = s->steps[g->first + k].step;
         const uint32_t width = vpps_segment_width(s, product->to.value);

@@ -1,5 +1,5 @@
 /* fragments.h - fragments: eight rows of bf16 weights, in the order in which the tensor-core instruction mma multiplies
- * them, 16 columns at a time. The CTA's warps divide a fragment's blocks of 16 columns.
+ * them, 16 columns at a time. The CTA's warps divide a fragment's blocks of 16 columns or, if it is tall, each multiply all.
  *
  * The result rows of matrix products that run together, without a barrier in between (a segment), form tiles of eight.
  * A tile needs one fragment for each vector that its products multiply: the weights that multiply the vector. */
@@ -17,8 +17,8 @@ typedef struct vpps_product_row {
 
 typedef struct vpps_product_tile {
     vpps_product_row rows[VPPS_FRAGMENT_ROWS];
-    /* Whether the tile is one of a product, by one matrix, of so many rows that warps divide tiles and vertices instead
-     * of columns, and have no partial sums to add up. Its weights are in shared or device memory, for all warps. */
+    /* Whether the tile is one of a product, by one matrix, of so many rows and not only one level's vertices, that warps
+     * divide tiles and vertices, not columns: no partial sums. Its weights are in shared or device memory, for all. */
     bool tall;
 } vpps_product_tile;
 

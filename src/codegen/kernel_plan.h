@@ -28,7 +28,7 @@ typedef struct vpps_kernel_plan {
     /* whether the kernel packs the vectors dy and x from which cuBLAS computes matrices' gradients dy x^T */
     bool packs;
     uint32_t parts; /* each operand of a product is a sum of `parts` bf16 numbers: 2 in bf16x3, 1 in bf16; 0: fp32 */
-    bool lean;      /* whether weights take so many registers that threads keep fewer other values (common.cuh) */
+    bool lean;      /* whether threads keep fewer other values in registers: weights take many, or a kernel spilled */
     const vpps_compiled_cell *const *cells;
     uint32_t n_cells;
     vpps_residents residents;

@@ -166,7 +166,7 @@ TEST_EACH(rows_have_room_or_are_refused, 0, 3) {
 }
 
 /* Classifiers over a vocabulary: each virtual processor has more rows than a warp has lanes; with 13,000 classes slots (buffers) are in memory, with
- * 40,000 and 16 virtual processors one vertex needs more shared memory than tiles usually have; odd and large hidden sizes; with 4,096 and 13,008
+ * 160,000 one vertex needs more shared memory than tiles usually have; odd and large hidden sizes; with 4,096 and 13,008
  * classes virtual processors divide the transposed product's columns (vpps_cell_value.shares), and 1 or 2 of 25 and 26 have no rows. */
 GPU_EACH(vocabularies_agree, 1, 10) {
     enum { BATCH = 5 };
