@@ -9,20 +9,20 @@
 
 /* ---------------------------------------------------------------- examples */
 
-/* What one example of a network is, and what the network predicts. A position is a place of an example at which the network predicts. */
+/* What a training example is, and what a network of that kind predicts from it. Each thing predicted is a position of the example. */
 typedef enum net_kind {
-    NET_TREES,     /* a labelled binary tree; predicts a label at each node (position) */
-    NET_TAGGING,   /* a sentence with a tag for every word; predicts a tag at each word (position) */
-    NET_SENTENCES, /* a sentence with one label, the only thing to predict (so the sentence is one position) */
-    NET_TEXT,      /* a sentence; predicts each word but the first (each is a position) from the words before it */
-    NET_LATTICES,  /* a lattice with a tag for every character; predicts a tag at each node (position) but node 0 */
-    /* a sentence and its translation; predicts each word of the translation (position) but the first */
+    NET_TREES,     /* a labelled binary tree; the network predicts a label of each node */
+    NET_TAGGING,   /* a sentence with a tag for every word; the network predicts a tag of each word */
+    NET_SENTENCES, /* a sentence with one label; the network predicts only this label */
+    NET_TEXT, /* a sentence; the network (a language model) predicts each word but the first from the words before it */
+    NET_LATTICES, /* a lattice with a tag for every character; the network predicts a tag of each node but node 0 */
+    /* a sentence and its translation; the network predicts each word of the translation but the first */
     NET_PAIRS,
-    NET_LATTICE_PAIRS, /* a source lattice and its translation; predicts each word of the translation but the first */
-    /* a dependency tree: a sentence with heads, and tags of all or some words; predicts each word's tag */
+    NET_LATTICE_PAIRS, /* a source lattice and its translation; the network predicts each word of the translation but the first */
+    /* a dependency tree: a sentence with heads, and tags of all or some words; the network predicts each word's tag */
     NET_DEPENDENCIES,
-    NET_NODES, /* a graph with typed edges, and tags of all or some nodes; predicts each node's tag */
-    NET_GRAPHS /* a graph with one label, the only thing to predict (so it is one position), and edges of several types */
+    NET_NODES, /* a graph with typed edges, and tags of all or some nodes; the network predicts each node's tag */
+    NET_GRAPHS /* a graph with edges of several types and one label; the network predicts only this label */
 } net_kind;
 
 /* The spelling of a word: the ids of its n characters. */
