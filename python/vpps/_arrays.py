@@ -23,7 +23,7 @@ LARGEST = 2**32 - 1
 LARGEST_FLOAT = float(np.finfo(np.float32).max)
 KDL_CUDA = 2  # DLPack's number of the memory of NVIDIA's GPUs
 DEFAULT_STREAM = 1  # number of CUDA's default stream, in DLPack and in CUDA's driver
-PLAIN = {int, float, bool}  # Python types whose values in a list need no check
+PLAIN = {int, float, bool}  # types of list elements that cannot hold elements masked out by NumPy
 
 
 def integer(x: SupportsIndex, what: str) -> int:
@@ -242,7 +242,7 @@ def fill(o: Any, given: Mapping[str, Any], enums: Mapping[str, Mapping[str, int]
 
 
 def struct(ctype: str, given: Mapping[str, Any]) -> Any:
-    """Makes a C struct of type `ctype`, whose members have the values that `given` has under their names (`fill`); others are zero."""
+    """Makes a C struct of type `ctype`, whose members have the values that `given` has under their names; others are zero."""
     return fill(ffi.new(f"{ctype} *"), given)
 
 

@@ -447,8 +447,8 @@ def read_parallel_texts(source_text: Text, target_text: Text, source: Sentences,
 def generate_language(n: int, seed: int = 1, *, characters: bool = False, tags: bool = False, labels: bool = False, end_word: str | None = None,
                       translation: Sentences | None = None, lexicon: Vocab | None = None) -> Sentences:
     """Returns n random sentences of a small artificial language, in which names occur. `characters` splits sentences into letters; `tags` marks
-    names (B-PER); `labels` are the first names' kinds. `end_word` is appended to translations, or, without these, to sentences. Translations go
-    to `translation`, all words of the language to `lexicon`."""
+    names (B-PER); with `labels`, a sentence's label is the kind of its first name. `end_word` is appended to translations, or, without
+    these, to sentences. Translations go to `translation`, all words of the language to `lexicon`."""
     s, o = Sentences(), struct("vpps_language", locals())
     check(lib.vpps_sentences_generate(s._c, ffi.NULL if translation is None else translation._c,
                                       ffi.NULL if lexicon is None else lexicon._c, o, n))

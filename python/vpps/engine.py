@@ -35,12 +35,12 @@ class Stats:
     """The counters of `Trainer.stats`; printed one per line. Names of times end in `_ns`, of memory in `_bytes`.
 
     batches, skipped        training batches finished since the model was made; those not applied because loss or gradient was not finite
-    nodes, levels           of the latest batch, as the rows up to `device_ns`: nodes of the graph, inside cells too; levels of the graph
+    nodes, levels           nodes of the latest batch's graph, inside cells too; its levels (a level's vertices can run at once)
     phases, instructions    parts of the batch's script (the program that the library writes for it) between barriers; tasks of the script
     steps                   how many times vertices of one cell run together in forward
     script_bytes            size of the script
     pool_bytes, live_bytes  memory of parameters and the batch's tensors; the most of it in use at one time
-    host_ns, device_ns      time to write the script; time to run it
+    host_ns, device_ns      time to write the latest batch's script (program); time to run it
     total_..., peak_...     sums and maxima over all training batches of this trainer
     vps, groups, waves, slices    number of each that the latest batch used; `Trainer` says what they are
     caller_works, decides   whether the calling thread works as a virtual processor; whether the device can run argmax and lookup_at

@@ -70,7 +70,7 @@ class Builder(Uncopied):
 
     @property
     def _p(self) -> Any:
-        """The C graph; fails if the graph was cleared or the cell ended, or while a trainer reads the graph."""
+        """The C graph or, in a Recorder, the C cell. Fails after the graph's clear or the cell's end, and while a trainer reads the graph."""
         if not self._epoch.p:
             raise self._epoch.failure()
         return self._epoch.p

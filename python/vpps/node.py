@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 NO_NODE = 2**32 - 1
 NO_PARAM = 2**32 - 1
 MOST_PRODUCTS = 32  # of one vpps_affine
-FIRST_PULLED = 2**32 - 2**16  # indices and labels from here on stand for results of vpps_pull_index
+FIRST_PULLED = 2**32 - 2**16  # an index or label from here on is no number, but a vpps_pull_index: each vertex is given its own
 One = TypeVar("One", bound="Union[Node, Vertex]")
 Some = TypeVar("Some", bound="Many[Any]")
 
@@ -274,7 +274,7 @@ def made_id(e: Epoch, x: int) -> int:
 
 
 def node_of(x: Any, what: str) -> Node:
-    """Returns x, a node or a matrix or vector of the model, as a node. Refuses all else: C would take a vertex's number for a node's."""
+    """Returns x, a node or a matrix or vector of the model, as a node. Refuses all else, vertices too: in C, both are numbers."""
     if isinstance(x, Node):
         return x
     if hasattr(x, "_node"):

@@ -172,7 +172,7 @@ class _Call:
     def open(self, places: Joined, nodes: list[Any]) -> None:
         m = self.module
         asked = Joined(nodes, "inputs", self.memory or host)
-        if not self.draw:  # drawn by PyTorch's generator, so that torch.manual_seed and torch.utils.checkpoint determine the masks
+        if not self.draw:  # PyTorch draws the seed of dropout masks, so that torch.manual_seed and torch.utils.checkpoint determine them
             self.draw = int(torch.randint(1, 2**62, ())) if m.model._drops and self.training else 1
         request = request_of(places, asked if asked.n else None, self.trains, self.training)
         request.draw = self.draw
@@ -189,7 +189,7 @@ class _Call:
         return places.result
 
     def backward(self, slopes: list[Optional[Tensor]], tensors: list[Tensor], parameters: list[Tensor]) -> list[Optional[Tensor]]:
-        """Runs the call's graph backward; returns gradients of the tensors that need one. `parameters`: the module's, to run forward again."""
+        """Runs the call's graph backward, after forward with `parameters` if another call came between; returns the gradients of tensors."""
         m = self.module
         if not any(n for n, _ in self.outputs):
             return [torch.zeros_like(x) if wanted else None for x, wanted in zip(tensors, self.wanted)]

@@ -56,8 +56,8 @@ def request_of(v: Places | None, d: Places | None, parameters: bool, dropout: bo
 class Trial:
     """An alternative that the engine times in search of the fastest way to train. Members that do not concern it are 0, False or None.
 
-    groups, policy, split   the alternative, if it is one of these: a number of groups of virtual processors; a batching policy; what virtual
-                            processors divide among them: "rows" (of matrices), "vertices", or "size" (the matrices' size decides)
+    groups, policy, split   the alternative, if it is one of these: a number of groups of virtual processors (CPU: threads; GPU: CTAs); a
+                            batching policy; what the processors divide: "rows" (of matrices), "vertices", "size" (of matrices decides)
     product, unit, precision, vectors, far, ns_per_vector    CPU: the kind of product, with 256 x 256 matrices, that is timed on one core; its
                             instructions; its number format; its number of vectors; whether the matrices exceed the core's cache; its time
     rpw, threads            GPU: the alternative, if it is a kernel: rows of a block of a matrix, and threads of a CTA
