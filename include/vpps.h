@@ -371,9 +371,9 @@ typedef struct vpps_options {
      * turn in the same memory, after forward and before backward of the wave's other vertices. 0: one; more if the pool is too small. */
     uint32_t slices;
     /* Batching policy: which vertices run together if cells form a recurrence. "depth": those of one cell and depth. Others run all ready
-     * vertices of one cell at a time. "share": of the cell with the largest fraction ready / left (not run yet); "ratio": with the largest
-     * ready / left and waiting for no vertex of the cell; "fsm": of the cell that a table names for the set of cells with ready vertices;
-     * the table is learned on the first batch in about a second. "auto": trained batches try all. NULL: "share" on a CPU, "depth" on a GPU. */
+     * vertices of one cell at a time. "share": of the cell with the largest fraction ready / not run; "ratio": as "share", without vertices
+     * that wait for another one of the cell; "fsm": of the cell that a table, learned on the first batch in about a second, names for the
+     * set of cells with ready vertices. "auto": trained batches try all. NULL: "share" on a CPU, "depth" on a GPU. */
     const char *policy;
     /* Memory for the parameters and one batch. 0: as much as 32-bit word offsets reach. Memory is touched only when used. */
     uint64_t pool_bytes;
@@ -606,8 +606,7 @@ VPPS_API vpps_vertex vpps_case(vpps_graph *g, uint32_t n, const vpps_application
 /* A list input of a cell, for n vertices. At each vertex it reads any number of members (child vertices or nodes). */
 typedef struct vpps_members_of {
     const uint32_t *first; /* n + 1 numbers, 0 first, in order: vertex i reads members first[i] to first[i + 1] - 1 */
-    const vpps_vertex
-        *children; /* vertex 0's, vertex 1's, ...; NULL: members are nodes (vpps_applications.pull_lists) */
+    const vpps_vertex *children; /* vertex 0's, vertex 1's, ...; NULL: members are nodes, given in `pull_lists` */
 } vpps_members_of;
 /* The arguments of n vertices of one cell. An array is NULL if the cell asks for none of its kind. */
 typedef struct vpps_applications {
@@ -621,8 +620,7 @@ typedef struct vpps_applications {
     uint32_t n_lists;
     const vpps_members_of *lists; /* for each list input of the cell: its members (children or nodes) at all vertices */
     uint32_t n_pull_lists;
-    const vpps_node *const
-        *pull_lists; /* for each vpps_pull_list call: an array of nodes: vertex 0's, vertex 1's, ... */
+    const vpps_node *const *pull_lists; /* for each vpps_pull_list call: nodes of vertex 0, of vertex 1, ... */
 } vpps_applications;
 #define VPPS_APPLICATIONS(...) (&(vpps_applications){.size = sizeof(vpps_applications), __VA_ARGS__})
 /* Makes n vertices that apply a cell, numbered from vpps_graph_vertices(g) on; returns the first number. A child may be an earlier vertex
@@ -719,8 +717,8 @@ VPPS_API vpps_status vpps_gradient_norm(const vpps_model *model, vpps_param para
  * communicator a process without inputs in the step names no values. If tables are shared out, all processes make the call together. */
 VPPS_API vpps_status vpps_step_forward(vpps_handle *h, vpps_graph *g, const vpps_request *request);
 /* Runs the open step's backward half, and closes the step. gradients[i] (NULL: zeros) is the loss's gradient for node values[i] of
- * vpps_step_forward's request, column after column. If the request has `gradients`, waits until gradient_outs are filled in; else may return
- * while the batch runs. The step's loss counts as 0, or NaN if a given gradient is not finite: options.nonfinite then applies at vpps_update.
+ * vpps_step_forward's request, column after column. If the request has `gradients`, waits until gradient_outs are set; else may return while
+ * the batch runs. The step's loss counts as 0, or NaN if a given gradient is not finite: options.nonfinite then applies at vpps_update.
  * Fails with STATE (no step is open), ARGUMENT (another n; NULL), MEMORY, and leaves the step open; else with STALL, DEVICE. */
 VPPS_API vpps_status vpps_step_backward(vpps_handle *h, uint32_t n, const float *const *gradients);
 /* Drops the step that vpps_step_forward opened, as if its forward half had not run. Fails with STATE (no step is open). */
@@ -906,7 +904,7 @@ typedef enum vpps_trial_state {
     VPPS_TRIAL_STATE_TABLE(X)
 #undef X
 } vpps_trial_state;
-/* An alternative that a handle times to keep the fastest: number of groups, batching policy, GPU kernel, or way to share work among cores. */
+/* An alternative that is timed to keep the fastest: number of groups, batching policy, GPU kernel, or way to share work among cores. */
 typedef struct vpps_trial {
     size_t size;     /* sizeof(vpps_trial) */
     uint32_t groups; /* number of groups of threads or CTAs, if several numbers are tried to keep the fastest; else 0 */
@@ -920,10 +918,9 @@ typedef struct vpps_trial {
     const char *unit;      /* for a product: the instructions used, named as in vpps_stats.precision_unit */
     const char *precision; /* for a product: its precision, "fp32", "bf16x3", "bf16" */
     uint32_t vectors;
-    bool far;             /* for a product: whether its matrices are too large for the core's own cache */
-    double ns_per_vector; /* for a product: ns per vector; if `product` is "copy": ns to copy the matrix once */
-    uint32_t rpw,
-        threads; /* GPU kernel: vpps_options.rpw (consecutive rows of a matrix that a CTA gets), threads per CTA */
+    bool far;              /* for a product: whether its matrices are too large for the core's own cache */
+    double ns_per_vector;  /* for a product: ns per vector; if `product` is "copy": ns to copy the matrix once */
+    uint32_t rpw, threads; /* GPU kernel: number of rows of a matrix that a CTA gets at a time; threads per CTA */
     vpps_trial_state state;
     uint32_t batches;         /* number of batches that were measured */
     double ns_per_node;       /* ns of device time per node, the median of the batches; 0: not measured */

@@ -158,7 +158,6 @@ static vpps_node read_fed_word(const translate_net *t, vpps_graph *g, uint32_t w
 }
 
 /* Adds a decoder step that reads a word. Returns the output layer's input: the attention's output or, without it, the new state s. */
-
 static vpps_node read_word(const translate_net *t, vpps_graph *g, uint32_t word, place *p) {
     if (t->base.config.input_feeding) return read_fed_word(t, g, word, p);
     const vpps_node s = part_stack_step(&t->decoder, g, p->at, part_embed(&t->target, g, word));

@@ -46,7 +46,7 @@ struct vpps_handle {
     /* Copies of the parameters that this handle publishes or, for inference, reads; NULL: no other handle reads this one's parameters. */
     vpps_snapshot *snapshot;
     bool infers;      /* whether the handle only infers, with parameters that a training handle publishes (snapshot) */
-    uint64_t version; /* if it only infers: how often parameters had been published when the device's copy was made */
+    uint64_t version; /* if `infers`: how often vpps_publish_parameters had run when the device took its parameters */
     vpps_batch *programs[2];
     uint32_t next;       /* index in `programs` of the next batch's program (script); the other one may be running */
     bool in_flight;      /* whether a training batch is running, or its outcome was not taken yet */

@@ -10,7 +10,7 @@ enum { VPPS_MOST_TRIALS = 8, VPPS_TRIAL_BATCHES = 9, VPPS_CANDIDATE_BYTES = 64 }
 typedef struct vpps_memory {
     const char *what;  /* the meaning of the stored text, such as "the fastest kernel" */
     char machine[512]; /* machine and settings for which the stored text, such as the fastest kernel's name, is valid */
-    /* the stored text is valid for models whose matrices have this one's names and shapes; NULL: for all models */
+    /* the text stored on disk is valid for models whose matrices have this one's names and shapes; NULL: for all models */
     const vpps_model *model;
 } vpps_memory;
 
@@ -47,8 +47,8 @@ static inline bool vpps_profile_goes_on(const vpps_profile *p) { return p->n && 
 
 static inline const vpps_trial *vpps_profile_current(const vpps_profile *p) { return &p->trials[p->current]; }
 
-/* Records that a batch with so many nodes ran in `ns`. as_asked: whether the batch ran as the current alternative says;
- * for example, a batch of few inputs cannot be divided among many groups of CTAs or threads. */
+/* Records that a batch with so many nodes ran in `ns`. as_asked: whether it ran with the setting that is on trial (p->current), such as a
+ * number of groups of CTAs or threads; a batch of few inputs cannot be divided among many groups. */
 void vpps_profile_note(vpps_profile *p, bool as_asked, uint64_t nodes, uint64_t ns);
 
 /* Returns the index of the fastest alternative that was timed; p->n: none was. */

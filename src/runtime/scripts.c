@@ -120,7 +120,7 @@ void vpps_handle_foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request
     if (!vpps_has_news(&h->history, training, &fewer.groups)) return;
     if (fewer.groups && !groups_for(h, training)) foresee(h, g, &fewer, NULL);
     if (training) foresee(h, g, &(vpps_batch_request){.loss = VPPS_NO_NODE}, h->programs[h->next]);
-    vpps_has_news(&h->history, training, &fewer.groups); /* the next call will not report cells compiled just now */
+    vpps_has_news(&h->history, training, &fewer.groups); /* result unused: marks as seen the cells compiled just now */
 }
 
 /* Returns the random key of a batch's dropout masks. Processes have different keys, and so have the calls of vpps_backward between two

@@ -139,8 +139,8 @@ PACK_INLINE void turn_halves(__m256i *v) {
         two[4 + i] = _mm256_unpackhi_epi16(v[2 * i], v[2 * i + 1]);
     }
 #pragma GCC unroll 4
-    /* of v[0] to v[3] (i even) or v[4] to v[7] (odd): four[i] gets elements 0 and 1, or 4 and 5 if i > 1; four[4 + i]
-     * gets elements 2 and 3, or 6 and 7; the upper half of each register gets the elements 8 further on */
+    /* second of three steps of the transpose: each register gets two elements of the vectors v[0] to v[3] (i even) or v[4] to v[7] (odd):
+     * four[i] elements 0 and 1 (i > 1: 4 and 5), four[4 + i] elements 2 and 3 (6 and 7); its upper half those 8 further on */
     for (uint32_t i = 0; i < 4; i++) {
         const __m256i a = two[i / 2 * 4 + i % 2 * 2], b = two[i / 2 * 4 + i % 2 * 2 + 1];
         four[i] = _mm256_unpacklo_epi32(a, b);

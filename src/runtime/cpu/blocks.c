@@ -32,9 +32,9 @@ static float **part_of(vpps_matrix_block *b, uint32_t part) {
     return part == VPPS_ARRAY_GRADIENT ? &b->gradient : &b->states[part - VPPS_ARRAY_STATES];
 }
 
-/* Assigns `memory` to the matrices' blocks of rows (all values, all gradients, all states, by thread, then matrix) and
- * to transposed copies, whose pages stay untouched if products are in bf16. NULL: assigns nothing. Returns the number
- * of floats needed. */
+/* Divides `memory` among the matrices' values, then gradients, then the optimizer's `states` arrays, then transposed copies; each of these
+ * is ordered by thread, then by matrix. If products are in bf16, the copies' pages stay untouched, so take no memory. `memory` NULL: divides
+ * nothing. Returns the number of floats needed. */
 static size_t deal_memory(vpps_cpu *cpu, uint32_t states, float *memory) {
     size_t at = 0;
     for (uint32_t part = 0; part <= VPPS_ARRAY_STATES + states; part++) {

@@ -27,8 +27,8 @@ static const vpps_cpu_choice defaults = {
 #undef X
 };
 
-/* The choice for AMX if nothing was measured. AMX multiplies up to 8 vectors with a transposed matrix in the time of
- * one, so a transposed copy of the matrix is the faster way only from 9 vectors at a time on (few). */
+/* The choice for AMX if nothing was measured. AMX computes A^T x without a transposed copy of A, for up to 8 vectors x in the time of one;
+ * so products with a transposed copy are faster only from 9 vectors at a time on (few). */
 static const vpps_cpu_choice spreads = {.tile = 96, .few = 9, .pays = 64};
 
 const char *const vpps_cpu_ways[VPPS_CPU_WAYS] = {

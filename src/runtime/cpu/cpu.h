@@ -103,9 +103,9 @@ struct vpps_vp {
     uint64_t tile;     /* number of the current tile (vertices computed together), counted from 1 */
     uint32_t *vectors; /* vectors of the tile (vertices computed together), converted to bf16 */
     size_t vector_words, vector_capacity;
-    vpps_packed *packed; /* where in `vectors` a value is; index: the value's number, or larger for some of its rows */
-    /* for each parameter: cpu->sum.number of the gradient accumulation to which this thread last added a gradient */
-    uint32_t *touched;
+    /* where in `vectors` a value is; index: the value's number or, for one thread's rows of it, plus a multiple of the number of values */
+    vpps_packed *packed;
+    uint32_t *touched; /* for each parameter: value of cpu->sum.number when this thread last added to its gradient */
     /* for each parameter: number of the latest launch whose update computes its gradient, instead of reading it */
     uint32_t *by_update;
     /* by parameter whose gradient (sum of dy x^T) the update computes: index in `copies` of the first x, or NO_COPY */
@@ -165,7 +165,7 @@ typedef struct vpps_cpu_batch {
 
 /* A sum of gradients over several launches, until an update. */
 typedef struct vpps_cpu_sum {
-    uint32_t number; /* counts such sums: raised by the first launch after an update, or after gradients were cleared */
+    uint32_t number; /* number of this sum: the first launch after an update, or after gradients were cleared, adds 1 */
     bool open;       /* whether gradients have been summed since the latest update */
     /* whether the sums, `loss` and device.row_sums, still lack the latest launch's loss and gradients of table entries */
     bool untaken;
@@ -186,7 +186,8 @@ typedef struct vpps_crowd {
     uint32_t period, left;
     bool down, ends;     /* down: fewer threads were tried last, not more; ends: the launch ends a window (series) */
     atomic_bool crowded; /* whether in this series of launches a thread waited long (over much_ns) for a core */
-    /* words, ns: length and duration of the programs run in this series of launches; much_ns: see `crowded` */
+    /* in this series of launches: words: the programs' length; ns: duration; latest_ns: the latest launch's, with the pause after it;
+     * much_ns: a thread that waits longer for a core sets `crowded` */
     uint64_t words, ns, latest_ns, much_ns;
     double speeds[VPPS_RUNGS]; /* speed of 2^i threads: words of the batches' programs (their length) run per ns */
 } vpps_crowd;
@@ -206,7 +207,7 @@ struct vpps_cpu {
     vpps_pool_plan plan;
     vpps_target target;
     vpps_rows gradients; /* range, in the pool (the device's memory), of the gradients of vector parameters */
-    /* the pool, the device's memory. Offsets below plan.sharded have none: they only name entries of sharded tables */
+    /* the device's memory. No memory is behind offsets below plan.sharded: they name entries of lookup tables divided among processes */
     float *pool;
     float *pool_memory;
     size_t pool_bytes;
@@ -302,7 +303,7 @@ void vpps_meetings_close(vpps_cpu *cpu);
 vpps_status vpps_choose_meetings(vpps_cpu *cpu, const uint32_t *script);
 
 /* Returns whether barriers of the script (batch's program) can be trees of counters: each thread that signals a barrier
- * waits for it in its next task. Sets signals[b] to barrier b's number of signals. The addresses must be valid. */
+ * waits for it in its next task. Sets signals[b] to barrier b's number of signals. All tasks' addresses must lie in the script. */
 bool vpps_are_meetings(const uint32_t *script, uint32_t *signals);
 
 /* Signals a barrier of n threads that is a tree of counters, as thread `member`. `meeting`: how often these threads have met in the tree,

@@ -53,7 +53,7 @@ void vpps_choose_threads(vpps_cpu *cpu, const vpps_batch *batch) {
     vpps_crowd *c = cpu->crowd;
     if (c) {
         const uint64_t ns = cpu->batch.end_ns - cpu->batch.start_ns, idle_ns = vpps_now_ns() - cpu->batch.end_ns;
-        c->latest_ns = ns + (idle_ns < ns ? idle_ns : ns); /* idle time after the launch counts, up to ns */
+        c->latest_ns = ns + (idle_ns < ns ? idle_ns : ns); /* the launch, and at most as much of the pause after it */
         c->ns += c->latest_ns;
         if (c->ends) choose_rung(cpu, c);
     }

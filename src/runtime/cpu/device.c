@@ -274,7 +274,7 @@ static vpps_status view_blocks(vpps_cpu *cpu, const uint32_t *script, const vpps
     return VPPS_OK;
 }
 
-/* Makes the batch's program current or, with sharded tables, a copy with entries fetched from other processes. */
+/* Sets the script (program) to run: the batch's or, if processes divide lookup tables, a copy that reads fetched table entries. */
 static vpps_status take_script(vpps_cpu *cpu, const vpps_batch *batch) {
     cpu->batch.script = batch->script;
     cpu->batch.goal = batch->goal;

@@ -67,8 +67,8 @@ static inline size_t vpps_bf16_words(uint32_t rows, uint32_t depth, uint32_t par
     return ((size_t)rows + VPPS_BF16_ROWS - 1) / VPPS_BF16_ROWS * vpps_bf16_depth_tiles(depth) * parts * VPPS_BF16_TILE;
 }
 
-/* A term of a sum of bf16 products: matrix `a` times vectors of `depth` elements. Both are packed in tiles: `a` in form
- * PAIRS (the same two elements of 16 rows side by side), the vectors in form AS_ROWS (each vector's elements so). */
+/* A term of a sum of bf16 products: matrix `a` times vectors of `depth` elements. Both are packed in tiles: `a` in form PAIRS (the same two
+ * elements of 16 rows lie side by side), the vectors in form AS_ROWS (32 consecutive elements of one vector lie side by side). */
 typedef struct vpps_bf16_term {
     const uint32_t *a;
     size_t x_words; /* where the vectors that `a` multiplies begin in the array of all vectors, in words */
@@ -95,7 +95,7 @@ static inline size_t vpps_bf16_spread_words(uint32_t n, uint32_t depth, uint32_t
 typedef void (*vpps_spread_bf16)(uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *rows, uint32_t *to);
 
 /* Computes n vectors c + j * ldc (k elements): the sum of A^T x[j] over n_terms matrices A, of `depth` rows and k
- * columns. Each element is a sum of `parts` bf16 numbers; vpps_spread_bf16 has paired those of the x[j] with zeros. A
+ * columns. Each element of A and of x[j] is a sum of `parts` bf16 numbers; x is what vpps_spread_bf16 stored: pairs of an element and 0. A
  * non-finite element in column 2 q or 2 q + 1 of A makes both elements 2 q and 2 q + 1 of the results non-finite. */
 typedef void (*vpps_product_t_bf16)(uint32_t k, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
                                     const vpps_bf16_term *terms, float *c, size_t ldc);

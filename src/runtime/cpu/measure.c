@@ -212,7 +212,7 @@ static uint64_t measure(stand *s, vpps_trial *t) {
 static const struct plan {
     vpps_cpu_way way;
     bool far;
-    /* numbers of vectors with which a product is timed, then 0; MOST_VECTORS at most, half for `rows` in fp32 */
+    /* numbers of vectors with which a product is timed, then 0. Most: MOST_VECTORS; for A^T x (way `rows`) in fp32 half of that */
     uint32_t fp32[12], bf16[12];
 } plan[] = {
     {VPPS_CPU_WAY_forward, false, {1, 2, 3, 4, 6, 8, 16, 24, 48, 96, 192}, {1, 4, 8, 16, 48}},

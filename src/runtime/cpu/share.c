@@ -109,7 +109,7 @@ bool vpps_vp_share(vpps_vp *vp) {
     if (vp->index == 0) {
         if (!lead(vp)) return false;
     } else {
-        const uint32_t batch = atomic_load(&cpu->released.value) + 1; /* vp 0 adds 1 when all gradients are exchanged */
+        const uint32_t batch = atomic_load(&cpu->released.value) + 1; /* thread 0 adds 1 when gradients are exchanged */
         add_one(&cpu->arrived);
         if (vpps_wait_for(cpu, &cpu->released, batch, 0, true) != VPPS_WAIT_REACHED) return false;
     }

@@ -69,8 +69,8 @@ static void store(const vpps_tile *t, const vpps_program_step *s) {
 /* A vertex, or a node that a vertex's list input (of any number of nodes) reads, for which a step runs. */
 typedef struct item {
     uint32_t number, vertex; /* number: index among those run now; vertex: index in the block (vertices of one cell) */
-    uint32_t in_part; /* index, among the vertices that run now, of this vertex or of the one that reads this node */
-    uint32_t member;  /* position in the vertex's list, for a node; else 0 */
+    uint32_t in_part;        /* index, among those run now, of the vertex or, for a node, of the vertex that reads it */
+    uint32_t member; /* for a node: its position in the list input of the vertex that reads it; for a vertex: 0 */
 } item;
 
 /* Returns a number that depends on list lengths: count->base, plus count->list[d] for each member of the vertex's list d. */
@@ -154,7 +154,7 @@ static bool next_item(const vpps_tile *t, uint32_t axis, item *at) {
     return true;
 }
 
-/* Returns how many elements the step's kernel computes for one vertex or node in a list, over all columns. */
+/* Returns how many elements the step's kernel computes or, if it reduces them to one number, reads per vertex (or list node). */
 static uint32_t length_of(const vpps_tile *t, const vpps_program_step *s) {
     const bool whole = vpps_instructions[s->run.of.opcode].form == VPPS_FORM_REDUCE;
     return whole ? vpps_operand_words(vpps_operands_of(t, s)) : vpps_width_of(t, &s->to);
@@ -182,7 +182,7 @@ static void set_member(const vpps_program_step *s, const vpps_operand *x, const 
     }
 }
 
-/* Runs a step that is_plain: one kernel call if all values are adjacent, else one for each vertex or node in a list. */
+/* Runs a step that differs between vertices (or list nodes) only by addresses: in one kernel call if their values are adjacent. */
 static bool run_plain(const vpps_tile *t, const vpps_program_step *s, vpps_operands *o) {
     const vpps_operand *x = vpps_operands_of(t, s);
     const vpps_cpu_kernel kernel = t->kernels->run[s->run.of.opcode];

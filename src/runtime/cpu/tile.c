@@ -16,7 +16,7 @@ static void choose_tile(const vpps_program *p, uint32_t most, vpps_tile_layout *
     uint32_t floats = layout->floats[0] + 1;
     for (uint32_t d = 1; d < VPPS_AXES; d++) floats += 4 * layout->floats[d];
     uint32_t tile = vpps_min_u32(FLOATS / floats, most);
-    /* With ARGMAX, at least LEAST_WITH_ARGMAX vertices: they share reading a large matrix with a row for each class. */
+    /* tiles of a cell with ARGMAX get LEAST_WITH_ARGMAX vertices or more, which share reading a matrix with a row per class */
     for (uint32_t i = 0; i < p->n; i++)
         if (p->steps[i].kind == VPPS_STEP_RUN && p->steps[i].run.of.opcode == VPPS_I_ARGMAX)
             tile = vpps_max_u32(tile, LEAST_WITH_ARGMAX);

@@ -7,7 +7,7 @@
 #include "runtime/cpu/cpu.h"
 
 typedef struct vpps_tile_slot {
-    /* times the tile's number of vertices (or nodes in lists): offset of this buffer in the tile's memory, in floats */
+    /* the buffer begins `at` floats, times the tile's number of vertices (or list nodes), after the start of the tile's memory */
     size_t at;
     uint32_t width; /* number of floats for one vertex (or node in a list) */
 } vpps_tile_slot;
@@ -32,13 +32,14 @@ typedef struct vpps_tile {
     const vpps_tile_layout *layout;
     const vpps_block_view *view;
     uint32_t stage, member;
-    /* by axis: index in the block (vertices of one cell) of the first vertex, or node in a list, computed now; count */
+    /* for vertices (0) and nodes that list input d - 1 reads (d): the first's index in the block (one cell's vertices); number now run */
     uint32_t first[VPPS_AXES], n[VPPS_AXES];
-    uint32_t whole[VPPS_AXES]; /* by axis: number of vertices, or of nodes in their lists, of the whole tile */
+    uint32_t whole[VPPS_AXES]; /* the tile's number of vertices (0), and of nodes that list input d - 1 reads (d) */
     uint32_t before;           /* number of vertices of the tile before those that this struct covers */
     /* index, in a block (of one cell), of vertices whose condition holds; the tile's: from live[first[0]]; NULL: all */
     const uint32_t *live;
-    float *region[VPPS_AXES]; /* by axis (0: vertices; d: nodes of list input d - 1): memory of its buffers */
+    float
+        *region[VPPS_AXES]; /* memory of the buffers for vertices (0), and for nodes that list input d - 1 reads (d) */
     /* kept values of item i (vertex or list node), by kind of record r: at records[r] + i * kept_words[r] */
     float *records[VPPS_RECORDS];
     uint32_t task_first[VPPS_AXES], task_items[VPPS_AXES];

@@ -18,7 +18,7 @@ enum { VPPS_MOST_KERNELS = 0 VPPS_ISA_TABLE(X) };
 typedef struct vpps_cpu_units {
     const vpps_kernels *kernels[VPPS_MOST_KERNELS]; /* kernels of VPPS_ISA_TABLE that the processor can run */
     uint32_t n_kernels;
-    /* functions for bf16 products by each kind of instructions, NULL if the processor lacks it; VECTORS: not used */
+    /* functions for bf16 products, by kind of instructions; NULL: the processor lacks the kind. bf16[VECTORS] (plain vectors) is unused */
     vpps_bf16_unit bf16[VPPS_BF16_UNITS];
     char why_not[VPPS_BF16_UNITS][96]; /* the reason why the processor lacks a kind of instructions, as text */
 } vpps_cpu_units;

@@ -63,7 +63,7 @@ static vpps_wait_end wait_before(vpps_vp *vp, const vpps_task *t, uint64_t limit
     return VPPS_WAIT_REACHED;
 }
 
-/* Signals t's barrier. Of a tree of counters the next task, t[1], waits for it, and says how many threads signal it. */
+/* Signals t's barrier. If it is a tree of counters, the next task, t[1], waits for it, and holds the number of threads that signal it. */
 static void signal_barrier(vpps_vp *vp, const vpps_task *t) {
     vpps_cpu *cpu = vp->cpu;
     if (cpu->meetings.taken) {

@@ -147,7 +147,7 @@ static vpps_status start_in_two(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu
     VPPS_TRY(start_batch(gpu, batch, VPPS_GPU_GRADIENTS, false));
     vpps_status status = vpps_gpu_make_script(gpu, batch, VPPS_GPU_STEP, true, &script);
     if (status == VPPS_OK) status = start(gpu, &script, gpu->pool.address, 0, true);
-    /* without memory for the second launch, callers assume that nothing runs: waits for the first launch */
+    /* no memory for the launch of the update: callers take MEMORY to mean that nothing runs, so waits for the gradients' launch */
     if (status == VPPS_MEMORY) VPPS_TRY(vpps_gpu_finish(gpu));
     return status;
 }
@@ -385,7 +385,7 @@ static vpps_status set_up(vpps_gpu *gpu) {
     if (gpu->options.precision == VPPS_PRECISION_AUTO)
         vpps_log_line(&gpu->options, "multiplying in %s: %s", vpps_precision_names[l->precision], l->why);
     if (gpu->options.gradients == VPPS_GRADIENTS_CUBLAS_TF32 && l->precision != VPPS_PRECISION_FP32)
-        gpu->options.gradients = VPPS_GRADIENTS_CUBLAS; /* TF32 rounds fp32 operands; here they are bf16 */
+        gpu->options.gradients = VPPS_GRADIENTS_CUBLAS; /* TF32 is for fp32 operands; here cuBLAS gets bf16 ones */
     if (l->plan.sharded)
         return vpps_fail(VPPS_DEVICE,
                          "device %s: has whole lookup tables; with tables that are shared out, expected cpu",

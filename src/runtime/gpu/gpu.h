@@ -73,10 +73,11 @@ typedef struct vpps_gpu_slot {
 
 /* One operand of a matrix's gradient (the sum of dy x^T over a cell's vertices): all vectors dy, or all vectors x, packed for cuBLAS. */
 typedef struct vpps_gpu_factor {
-    /* dy or x: a value of the cell; NULL: cuBLAS computes no product with it, or an earlier factor stands for it */
+    /* the vector dy or x, a value of the cell; NULL: nothing to pack: no product by cuBLAS, or an earlier factor is the same vector */
     const vpps_operand *operand;
-    uint32_t words;   /* words of a packed vector: fp32, bf16, or three bf16 copies (bf16x3: a number is high + low) */
-    uint64_t vectors; /* number of the batch's vectors; counted to reserve the buffer, then anew to place them there */
+    /* words of a packed vector; in bf16x3 (a number is high + low) of three copies, for the products high * high, low * high, high * low */
+    uint32_t words;
+    uint64_t vectors; /* number of such vectors in the batch; counted to size the buffer `packed`, then to fill it */
     uint64_t at;      /* index of the first vector's first word in the buffer `packed` */
     bool used;        /* whether the batch has vertices of this cell */
 } vpps_gpu_factor;
@@ -213,9 +214,9 @@ vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, uint32_t gr
 /* Returns the kernel for training or inference with so many groups of CTAs; adds a missing one, not yet compiled. NULL: out of memory. */
 vpps_gpu_kernel *vpps_gpu_kernel_of(vpps_gpu *gpu, bool training, uint32_t groups);
 
-/* Sets gpu->kernel to a loaded kernel with code for the batch's cells (vertex functions), in the batch's order;
- * compiles it if necessary. gpu->header must be the batch's. Fails with vpps_status POOL if the kernel spills registers
- * while kernels are still being timed, and as loading of code into the GPU does; the kernel used before stays loaded. */
+/* Sets gpu->kernel to a loaded kernel with code for the batch's cells (vertex functions), in the batch's order; compiles it if necessary.
+ * gpu->header must be a copy of the header of the batch's program. Fails with vpps_status POOL if the kernel spills registers while
+ * variants of it are still being timed, with MEMORY, and as loading code into the GPU does; the old kernel then stays loaded. */
 vpps_status vpps_gpu_need_kernel(vpps_gpu *gpu, const vpps_batch *batch);
 
 /* Drops all kernels and waits for threads that compile some. Call it when the cells or the kernel's variant change. */
@@ -236,8 +237,8 @@ typedef struct vpps_gpu_script {
  * NORM (after PAUSE, if there is one), which compute the gradients or pack vectors for cuBLAS. STEP: NORM and UPDATE. */
 typedef enum vpps_gpu_part { VPPS_GPU_WHOLE, VPPS_GPU_FORWARD, VPPS_GPU_GRADIENTS, VPPS_GPU_STEP } vpps_gpu_part;
 
-/* Makes the program (script) of the next launch, valid until that launch has ended. `adds`: the launch adds to the
- * gradients of earlier ones, which the parameters marked in gpu->dense have. Fails with MEMORY. */
+/* Makes the program (script) of the next launch, valid until that launch has ended. `adds`: parameters marked in gpu->dense have gradients
+ * from earlier launches, to which this launch adds. Fails with MEMORY. */
 vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part part, bool adds,
                                  vpps_gpu_script *out);
 
@@ -283,8 +284,8 @@ void vpps_gpu_mark_outers(const vpps_batch *batch, bool products, bool *marks);
 /* Prepares the first launch that computes gradients after an update: no parameter has a gradient yet. Fails with DEVICE. */
 vpps_status vpps_gpu_open_sum(vpps_gpu *gpu);
 
-/* Prepares an update: sets gpu->segments to the summed gradients of table entries; gpu->dense, which marks parameters
- * with gradients, gets their tables and loses frozen parameters. Fails with MEMORY, DEVICE. */
+/* Prepares an update: sets gpu->segments to the summed gradients of lookup tables' entries. Marks these tables in gpu->dense, which marks
+ * the parameters to update, and unmarks frozen parameters. Fails with MEMORY, DEVICE. */
 vpps_status vpps_gpu_open_update(vpps_gpu *gpu);
 /* Copies gradients of lookup-table entries (gpu->segments) to the GPU (gpu->entries). Fails with MEMORY, DEVICE. */
 vpps_status vpps_gpu_give_entries(vpps_gpu *gpu);

@@ -34,7 +34,7 @@ static void find_items(const vpps_batch *batch, const vpps_task *outer, uint32_t
     vpps_items_of(&view, outer->operands[1], outer->operands[2], first, items);
 }
 
-/* Lists in p->factors the operands dy and x of all gradients of matrices (sums of dy x^T); counts no vectors yet. */
+/* Lists in gpu->products.factors the operands dy and x of all gradients of matrices (sums of dy x^T), with 0 vectors each. */
 static vpps_status list_factors(vpps_gpu *gpu, const vpps_batch *batch) {
     vpps_gpu_products *p = &gpu->products;
     uint32_t n = 0;
@@ -143,8 +143,8 @@ static void list_products(vpps_gpu *gpu, const vpps_batch *batch, uint32_t cell,
 
 static void put_address(uint32_t *to, uint64_t address) { memcpy(to, &address, sizeof address); }
 
-/* Writes each cuBLAS call's arrays of addresses (of results, dy and x) to p->words, and their indices there to the
- * call's members to, dy and x. Returns the number of words written. */
+/* Writes each cuBLAS call's three arrays of addresses (of results, dy and x) to gpu->products.words, and the arrays' indices in `words` to
+ * the call's members `to`, `dy` and `x`. Returns the number of words written. */
 static uint32_t write_addresses(vpps_gpu *gpu, const vpps_batch *batch) {
     enum { WORDS = sizeof(uint64_t) / sizeof(uint32_t) };
     vpps_gpu_products *p = &gpu->products;

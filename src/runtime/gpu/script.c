@@ -1,5 +1,5 @@
-/* script.c - makes the script (list of tasks) that a kernel runs: a copy of the batch's script in pinned memory. The
- * kind of a cell's tasks (STAGE: part of the cell; OUTER: gradients) becomes a number of code in the kernel. */
+/* script.c - makes the script (list of tasks) that a kernel runs: a copy of the batch's script in pinned memory. In tasks of cells (STAGE:
+ * part of a cell; OUTER: a cell's gradients), the kind is replaced by the number of the kernel's code for this cell and part. */
 #include "codegen/packing.h"
 #include "runtime/gpu/gpu.h"
 #include "script/update.h"

@@ -28,7 +28,7 @@ vpps_status vpps_gpu_open_share(vpps_gpu *gpu) {
     if (vpps_communicator_size(c) < 2) return VPPS_OK;
     snprintf(machine, sizeof machine, "%s %s %u", gpu->table->name, vpps_precision_names[gpu->layout.precision],
              gpu->layout.plan.n_vps);
-    char text[VPPS_SHARE_TEXT] = ""; /* only CPUs tell others how they multiply, but all processes must call */
+    char text[VPPS_SHARE_TEXT] = ""; /* CPUs tell how they multiply, GPUs nothing; all must call vpps_share_text */
     VPPS_TRY(vpps_share_text(c, text));
     VPPS_TRY(vpps_share_open(&gpu->share, gpu->model, machine, c));
     return connect_gpus(gpu, c);
