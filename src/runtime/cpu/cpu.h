@@ -186,8 +186,7 @@ typedef struct vpps_crowd {
     uint32_t period, left;
     bool down, ends;     /* down: fewer threads were tried last, not more; ends: the launch ends a window (series) */
     atomic_bool crowded; /* whether in this series of launches a thread waited long (over much_ns) for a core */
-    /* in this series of launches: words: the programs' length; ns: duration; latest_ns: the latest launch's, with the pause after it;
-     * much_ns: a thread that waits longer for a core sets `crowded` */
+    /* this series of launches: its programs' length; its duration, pauses included; the latest launch's; a longer wait sets `crowded` */
     uint64_t words, ns, latest_ns, much_ns;
     double speeds[VPPS_RUNGS]; /* speed of 2^i threads: words of the batches' programs (their length) run per ns */
 } vpps_crowd;

@@ -182,7 +182,6 @@ static void set_member(const vpps_program_step *s, const vpps_operand *x, const 
     }
 }
 
-/* Runs a step that differs between vertices (or list nodes) only by addresses: in one kernel call if their values are adjacent. */
 static bool run_plain(const vpps_tile *t, const vpps_program_step *s, vpps_operands *o) {
     const vpps_operand *x = vpps_operands_of(t, s);
     const vpps_cpu_kernel kernel = t->kernels->run[s->run.of.opcode];

@@ -75,8 +75,7 @@ typedef struct vpps_gpu_slot {
 typedef struct vpps_gpu_factor {
     /* the vector dy or x, a value of the cell; NULL: nothing to pack: no product by cuBLAS, or an earlier factor is the same vector */
     const vpps_operand *operand;
-    /* words of a packed vector; in bf16x3 (a number is high + low) of three copies, for the products high * high, low * high, high * low */
-    uint32_t words;
+    uint32_t words;   /* words of a packed vector; in bf16x3 (a number is high + low, both bf16) of three such copies */
     uint64_t vectors; /* number of such vectors in the batch; counted to size the buffer `packed`, then to fill it */
     uint64_t at;      /* index of the first vector's first word in the buffer `packed` */
     bool used;        /* whether the batch has vertices of this cell */

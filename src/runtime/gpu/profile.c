@@ -11,7 +11,6 @@ static void name(const vpps_trial *t, char text[VPPS_CANDIDATE_BYTES]) {
              vpps_by_cublas(t->gradients) ? cublas : "");
 }
 
-/* Returns whether t is the kernel variant whose gradients cuBLAS computes; its rpw and threads are the fastest other variant's. */
 static bool is_of_cublas(const vpps_profile *p, const vpps_trial *t) {
     return p->options->gradients == VPPS_GRADIENTS_AUTO && t->gradients == VPPS_GRADIENTS_CUBLAS;
 }
