@@ -286,9 +286,9 @@ bool vpps_automaton_learn(vpps_automaton *a, const vpps_typed_graph *g) {
 
 /* ---------------------------------------------------------------- automata as bytes */
 
-/* A packed automaton (learned batching policy): PACKED_HEADER words (encoding, number of cells and ops, trials,
- * batches, least possible number of batches, number of states), then each state: PACKED_STATE words (number n of those
- * with ready vertices, number of code words), the code words (first these n numbers), n Q values. */
+/* A learned batching policy (automaton) as an array of words. First PACKED_HEADER words: encoding, number of vertex
+ * types, trials, batches, least possible number of batches, number of states. Then each state: PACKED_STATE words n and
+ * m, m words that encode the state, n Q values. */
 enum { PACKED_HEADER = 6, PACKED_STATE = 2 };
 
 static size_t packed_words(const vpps_automaton *a) {

@@ -6,9 +6,9 @@
 #include "base/index.h"
 #include "script/walk.h"
 
-/* Ways to encode a state (the cells or ops that have ready vertices): X(id, name, most learning trials, each a run over
- * the graph, text). SORT, MAX and BASE are from the ED-Batch paper, which prefers SORT. SHARE, PHASE and RATIO add
- * numbers that tell more states apart, for graphs in which these alone do not tell the best choice. */
+/* Ways to encode a state, i.e. the set of cells and ops that have vertices ready to run: X(name in the enum, name, most
+ * learning trials, description). A trial runs the policy once over the graph. ED-Batch (Chen et al. 2023) has SORT, MAX
+ * and BASE, and prefers SORT. SHARE, PHASE and RATIO add numbers, for graphs in which SORT gives too few states. */
 #define VPPS_ENCODING_TABLE(X)                                                                                         \
     X(SORT, "sort", 350, "its types, from the one with the most vertices to the one with the fewest")                  \
     X(SHARE, "share", 200, "as sort, and how many times fewer than the most each has, in powers of 2")                 \
@@ -30,9 +30,9 @@ const char *vpps_encoding_text(vpps_encoding encoding);
 /* A state of the automaton, encoded as words: first the numbers of the types that have ready vertices, in the order of the encoding
  * (vpps_encoding), each with its Q value; then further numbers, if the encoding has any. */
 typedef struct vpps_state {
-    /* first: index in `words` and `q` of the state's first element; n: how many cells or ops the state has */
+    /* first: index of the state's first element in vpps_automaton.words and .q; n: number of its Q values */
     uint32_t first, n;
-    /* number of words that encode the state: its types' indices, then numbers that some encodings (e.g. SHARE) add */
+    /* words that encode the state: indices of the cells and ops with ready vertices, then numbers of some encodings */
     uint32_t n_words;
 } vpps_state;
 

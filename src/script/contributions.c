@@ -9,15 +9,15 @@ typedef struct contribution {
     const vpps_cell_contribution *to;
     /* for each output of the cell: the inputs (or table lookups) on which the output depends, as bits */
     const uint64_t *reads;
-    /* true: all the block's vertices compute it; false: only those with a gradient of an output that uses the input */
+    /* whether each vertex of `block` computes this gradient; else only if an output with a gradient uses the input */
     bool all;
     uint32_t number, stage, stride, shares;
     /* The gradient of item i (vertex or list member) of the current task lies at offset at + i * stride. If each thread
      * or CTA computes a partial sum, two partial sums are share_words words apart. */
     uint32_t at, share_words;
-    /* gradient of list member i = scalar at offset at + i * stride times vertex p's vector at of + p * of_stride */
+    /* gradient for node i that vertex p reads: scalar at offset at + i * stride, times vector at of + p * of_stride */
     uint32_t of, of_stride;
-    uint32_t *next_run; /* index in the batch's program for the next vpps_pair_run; NULL: terms are written singly */
+    uint32_t *next_run; /* where the next vpps_pair_run (many terms of a gradient) goes; NULL: terms go one by one */
 } contribution;
 
 /* Returns whether many vertices read the same lists of nodes: n_reads counts a common list for each of its vertices,
@@ -82,9 +82,9 @@ static uint32_t end_of_alike(const vpps_steps *s, const contribution *x, uint32_
     return p;
 }
 
-/* Adds the gradients that vertices [first, end) of a block compute for input x to the lists by which gradients of the
- * outputs that they read are summed up: writes each one's offset to words[cursors[output]], and advances the cursor.
- * words NULL: only counts, in cursors[output]. Vertices in a row that read equal lists are handled together. */
+/* For each gradient that vertices [first, end) of a block (of one cell) compute for an output that they read through
+ * one input (contribution x): writes its offset to words[cursors[output]], and advances the cursor. words NULL: counts
+ * them in cursors[output]. Consecutive vertices that read equal lists are handled together. */
 static inline void each_input_of(const vpps_steps *s, const contribution *x, uint32_t first, uint32_t end,
                                  uint32_t *words, uint32_t *cursors) {
     const vpps_ordered_vertex *v = vpps_vertices_of(s, x->block);
@@ -261,8 +261,9 @@ static void write_input(const vpps_contributions *all, const uint32_t *offsets, 
     }
 }
 
-/* Writes, into the lists by which outputs' gradients are summed up, terms scalar * vector: for each vertex of the block (of one
- * cell), and each output that it reads through input x, a pair (offset of the scalar, offset of the vector), or a run of pairs. */
+/* Writes where gradients lie that a block's vertices (of one cell) compute through one input (contribution x) as
+ * factors: offsets of scalar and vector, to words[pairs_at[output read]] or, if x.next_run is set, as a run
+ * (vpps_pair_run). */
 static void write_scaled(const vpps_steps *s, contribution x, const vpps_block_memory *placed, uint32_t *words,
                          uint32_t *pairs_at) {
     const vpps_cell_value *vector = &x.cell->values[x.to->vector], *scalar = &x.cell->values[x.to->scalar];
@@ -300,8 +301,8 @@ static inline void touch(vpps_entry_lists *lists, uint32_t entry, uint32_t slice
     lists->touched[lists->n_touched++] = entry;
 }
 
-/* For each gradient that vertices of block i (of one type) compute for a table entry (row): raises the entry's count
- * or, if words is not NULL, writes the gradient's offset to the entry's list. `uses` has the entries in this order. */
+/* For each gradient that vertices of block i (of one type) compute for a table's entry (row): counts it or, if words
+ * (the batch's program) is not NULL, writes its offset to the entry's list. all->uses is in this order. */
 static inline void use_entries_of(const vpps_contributions *all, const uint32_t *offsets, uint32_t i,
                                   vpps_entry_lists *lists, uint32_t *words) {
     const vpps_steps *s = all->tasks->steps;

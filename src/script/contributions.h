@@ -46,7 +46,7 @@ typedef struct vpps_contributions {
     const uint32_t *pairs;
     const vpps_entry *entries; /* entries of tables that the batch trains, in the order of their first use */
     const uint32_t *of_table;  /* for each parameter that is a lookup table: number of its trained entries */
-    /* for each gradient that a vertex computes for a table entry: index of the entry in `entries`; by vertex block */
+    /* index in `entries` of the table entry of each gradient that vertices compute for entries, by type of vertices */
     const uint32_t *uses;
     /* for each block (vertices of one type), stage (part of their cell) and level: index in tasks->all of their task */
     const uint32_t *runs;
@@ -58,10 +58,11 @@ typedef struct vpps_contributions {
 /* Counts each output gradient's terms (one per reading vertex), finds table rows with gradients. False: no memory. */
 bool vpps_count_contributions(const vpps_tasks *t, vpps_row_marks *marks, vpps_arena *arena, vpps_contributions *out);
 
-/* An output's gradient is the sum of terms that readers compute. Writes the terms' offsets to the batch's program from
- * list_at[output] on, and for terms scalar * vector, from pairs_at[output] on, both offsets or, for a run (at equal
- * distances), the first scalar's offset and the run's address. Advances both; writes runs from runs_at on. `placed`:
- * where each block (one cell's vertices) has scalars and vectors; `offsets`: where each task's gradients lie. */
+/* Writes to `words`, the batch's program, the offset of each term of outputs' gradients, to address list_at[output].
+ * (Readers of an output compute a term each.) If a term is stored as factors: the offsets of scalar and vector, to
+ * pairs_at[output]; if many are a constant distance apart: the first scalar's, and the address of a vpps_pair_run, from
+ * runs_at on. Advances list_at, pairs_at. `placed`: where blocks (vertices of one cell) have factors; `offsets`: each
+ * task's gradients. */
 void vpps_write_contributions(const vpps_contributions *all, const vpps_block_memory *placed, const uint32_t *offsets,
                               uint32_t *list_at, uint32_t *pairs_at, uint32_t runs_at, uint32_t *words);
 
@@ -70,7 +71,7 @@ typedef struct vpps_entry_list {
     uint32_t slice; /* latest slice (part of the batch) whose vertices look up the table entry; VPPS_NONE: none yet */
     /* number of gradients to add up in this slice (part of the batch); the sum of all earlier slices, if any, counts as one of them */
     uint32_t count;
-    uint32_t at; /* address in the batch's program (script) for the offset of the table entry's next gradient */
+    uint32_t at; /* where in the batch's program the offset of the table entry's next gradient is to be written */
     bool made;   /* whether an earlier slice (part of the batch) has summed a gradient for the table entry */
 } vpps_entry_list;
 
@@ -84,8 +85,7 @@ typedef struct vpps_entry_lists {
 /* Allocates empty lists for all table entries that the batch trains. False: out of memory. */
 bool vpps_open_entries(const vpps_contributions *all, vpps_arena *arena, vpps_entry_lists *lists);
 
-/* Begins a slice (part of the batch): finds the table entries (rows) that its vertices look up, and counts each entry's
- * gradients. In a batch of one slice, each thread or CTA then sums up gradients of entries that it updates. */
+/* Begins a slice (part of the batch): finds the table entries that its vertices look up, and counts their gradients. */
 void vpps_touch_entries(const vpps_contributions *all, uint32_t slice, vpps_entry_lists *lists);
 
 /* Writes into the batch's program (script) the offsets of the gradients that the vertices of one slice (part of the

@@ -3,7 +3,7 @@
 
 typedef struct component {
     uint32_t number, depth, place;
-    uint64_t cost, rank; /* rank: the cost if all components are equally deep, else 0 (not used to sort) */
+    uint64_t cost, rank; /* cost: flops of its vertices; rank: as cost, to sort by, if all are equally deep, else 0 */
 } component;
 
 /* Orders connected components (sets of vertices joined by reads) for qsort, the deepest first: a wave (part of the batch) should have
@@ -142,7 +142,7 @@ static void deal_heads(const vpps_batching *b, const uint32_t *first, uint64_t *
             s->before += words[v];
         }
         if (is_head(b, v) && first[v] != v) {
-            /* classifiers that read each other run in one slice (part of the batch): where the first of them runs */
+            /* connected classifier vertices (only the loss reads their results) share a slice (part of the batch) */
             place[v] = place[first[v]];
         } else {
             place[v] = (wave * *n_slices + slice) * b->n_groups + group;

@@ -10,9 +10,9 @@
  * place[v] becomes (number of v's wave) * (number of groups) + (number of v's group). Returns false if out of memory. */
 bool vpps_deal_components(const vpps_batching *b, vpps_arena *arena, uint32_t *n_waves, uint32_t *place);
 
-/* Divides the classifier heads (vertices that only the loss reads) of each wave (part of the batch) into at most *n_slices slices;
- * each slice's heads keep about equally many words. *n_slices becomes the number of slices of a wave. A wave runs forward of its
- * other vertices; then, slice after slice in the same memory, forward and backward of the heads; then backward of its other
- * vertices. Gradients that heads compute for other vertices stay in memory. place[v], as vpps_deal_components set it, becomes
- * (number of v's slice, counted through all waves) * (number of groups of threads or CTAs) + (v's group). False: out of memory. */
+/* Divides the classifiers (vertices that only the loss reads) of each wave (part of the batch) into at most *n_slices
+ * slices of similar size in memory. *n_slices becomes the number of slices of a wave. A wave runs forward of its other
+ * vertices; then, slice after slice in the same memory, forward and backward of classifiers; then backward of the
+ * others, whose gradients from classifiers stay in memory. place[v], from vpps_deal_components, becomes (v's slice,
+ * counted through all waves) * (number of groups of threads or CTAs) + (v's group). False: out of memory. */
 bool vpps_deal_heads(const vpps_batching *b, vpps_arena *arena, uint32_t n_waves, uint32_t *n_slices, uint32_t *place);

@@ -113,7 +113,7 @@ static uint32_t arrays_of(const vpps_compiled_cell *c) {
     return 1 + c->inputs_of[0] + c->n_lookups + c->n_words + c->is_data;
 }
 
-/* Writes the offsets of nodes that a block's vertices read through an input that is a list; returns their address. */
+/* Writes offsets of the nodes that vertices of one cell (block b) read through a list input; returns their address. */
 static uint32_t write_members(encoder *e, const vpps_step_block *b, vpps_input_place place) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, b);
     const uint32_t list = place.axis - 1, address = vpps_write_room(&e->to, b->members[list]);
@@ -130,10 +130,10 @@ static uint32_t write_members(encoder *e, const vpps_step_block *b, vpps_input_p
     return address;
 }
 
-/* Two inputs can read different outputs of the same list of nodes, such as h and c of all children. If the second value
- * of each node lies equally far after the first, the inputs share one array of offsets. Sets *shift to the distance of
- * a value of the input at `place` from an earlier input's, whose offset is at address `first`; returns whether all have
- * this distance. Parameters never qualify, since a parameter may be divided among processes. */
+/* Two inputs can read different outputs of the same list of nodes, such as h and c of all children. They share one
+ * array of offsets if the distance from a node's first output to its second is the same for all nodes. first: address
+ * of the array for the first input; place: the second input. Returns whether they can share; *shift becomes the
+ * distance. Parameters never qualify, since a parameter may be divided among processes. */
 static bool is_shifted(const encoder *e, const vpps_step_block *b, uint32_t first, vpps_input_place place,
                        int64_t *shift) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, b);
@@ -459,8 +459,8 @@ static void encode_outers(encoder *e, uint32_t first, uint32_t end) {
     }
 }
 
-/* Writes the tasks of group g of threads or CTAs for one slice (part of the batch): the stage tasks from *task on, a
- * barrier for all groups, then OUTER tasks, which add up parameters' gradients. */
+/* Writes the tasks of group g of threads or CTAs for one slice (part of the batch): from *task on, those that compute
+ * values and gradients of vertices; a barrier for all groups; OUTER tasks, which add up parameters' gradients. */
 static void encode_slice(encoder *e, uint32_t slice, uint32_t g, uint32_t *task, uint32_t *barriers) {
     const vpps_stage_task *tasks = e->tasks->all;
     const uint32_t n_tasks = e->tasks->n, first = vpps_first_of_slice(e->s, slice),

@@ -8,7 +8,7 @@ static void drop_compiled(vpps_history *h, vpps_known_type *t, uint64_t last) {
     uint32_t left = 0;
     for (uint32_t k = 0; k < t->n_made; k++) {
         t->made[left] = t->made[k];
-        t->made[left].place = VPPS_CELL_LEFT_OUT; /* in no kernel: devices free their kernels before cells are freed */
+        t->made[left].place = VPPS_CELL_LEFT_OUT; /* devices free kernels before cells: no kernel has this cell */
         if (t->made[k].last_used > last)
             left++;
         else
@@ -97,8 +97,8 @@ static void add_needs(vpps_cell_needs *to, const vpps_cell_needs *more, uint64_t
     to->read_out |= more->read_out;
 }
 
-/* Returns, as bits, the outputs that depend on no other parameters than the outputs `own` of a batch. With gradients of
- * further outputs, a compiled cell would train a parameter on which the batch's loss does not depend. */
+/* Returns the outputs, as bits, all of whose parameters are also parameters of outputs in the set `own`, which have
+ * gradients in a batch. Gradients of other outputs would train parameters that do not affect the batch's loss. */
 static uint64_t outputs_alike(const vpps_type *type, uint64_t own) {
     uint64_t outputs = UINT64_MAX;
     for (uint32_t i = 0; i < type->n_params; i++)

@@ -10,7 +10,7 @@ typedef struct vpps_type {
     uint64_t hash;
     uint32_t *key; /* words that tell types apart: the cell's number, or the op, its shapes and parameters */
     uint32_t key_words;
-    /* the type's forward values, inputs and outputs, as a compiled cell that lacks backward and stages */
+    /* the cell's or op's inputs, values and outputs in forward, in the form of a compiled cell that is never run */
     vpps_compiled_cell *base;
     /* for each output, as bits: the numbers of the inputs, and of the lookups, on which it depends */
     uint64_t reads_inputs[VPPS_CELL_MOST], reads_lookups[VPPS_CELL_MOST];
@@ -66,12 +66,12 @@ typedef struct vpps_history {
     size_t n_of_cell;
     uint32_t *key;       /* scratch memory for the key by which a vertex's type is looked up */
     uint32_t n_compiled; /* number of compiled cells of all types together */
-    uint32_t most;       /* types plus compiled cells that are kept before half are dropped; 0: a default */
-    uint64_t n_batches;  /* number of batches scheduled so far */
+    uint32_t most; /* most vertex types (cells and ops) plus compiled cells; if more, half are dropped; 0: a default */
+    uint64_t n_batches; /* number of batches scheduled so far */
     /* for inference [0] and training [1] batches: the number of groups of virtual processors (CTAs, threads) */
     vpps_usual_groups usual[2];
-    /* [0] inference, [1] training. What vpps_has_news found last: n_compiled (high 32 bits), and the number of groups
-     * of virtual processors (CTAs, threads) that batches are likely to use soon (low 32 bits). */
+    /* What vpps_has_news found last for inference [0] and training [1]: number of compiled cells (high 32 bits); number
+     * of groups of threads or CTAs that batches will probably use soon (low 32 bits). */
     uint64_t foreseen[2];
 } vpps_history;
 
@@ -91,8 +91,8 @@ static inline vpps_status vpps_no_memory(void) { return vpps_fail(VPPS_MEMORY, "
 void vpps_history_free(vpps_history *h);
 /* Returns whether more vertex types (cells, or ops with shapes) and compiled cells are kept than the limit. */
 bool vpps_history_is_full(const vpps_history *h);
-/* Frees the less recently used half of the vertex types and compiled cells, but no type of the latest batch, and no
- * type that is a cell of the model. Indices of types and pointers to compiled cells become invalid. */
+/* Frees the less recently used half of the vertex types (cells, or ops with shapes) and compiled cells; not types of
+ * the latest batch or of recorded cells. Indices of types and pointers to compiled cells become invalid. */
 void vpps_history_drop(vpps_history *h);
 
 /* vpps_remember_batch counts a scheduled batch and keeps its number of groups of threads or CTAs. vpps_remember_type
@@ -105,17 +105,17 @@ void vpps_remember_type(vpps_history *h, uint32_t type, vpps_type_guess guess);
  * number falls, to the most that one of them wanted. */
 vpps_usual_groups vpps_usual_after(vpps_usual_groups usual, uint32_t groups);
 
-/* Gives the cell for a type of vertices, compiled to compute the outputs and gradients in `needs`; compiles it at first
- * use. If `widens` is not NULL, the cell also computes what earlier compiled cells of the type compute that differ only
- * in outputs and gradients, so that it serves their batches too. Gradients of further outputs are added only for
- * outputs in the set *widens (bits), and only if no further parameter gets a gradient. Fails with MEMORY. */
+/* Sets *out to a compiled cell for vertices of a type (a cell or op) that computes the outputs and gradients in
+ * `needs`; compiles it at first use. If `widens` is not NULL, it also computes the outputs and gradients of earlier
+ * compiled cells of the type that differ in nothing else; but gradients of further outputs only for outputs in *widens
+ * (bits), and only if no further parameter gets a gradient. Fails with MEMORY. */
 vpps_status vpps_compiled_for(vpps_history *h, const vpps_model *model, uint32_t type, vpps_cell_needs needs,
                               const uint64_t *widens, vpps_compiled_cell **out);
 
 /* Chooses the cells of the GPU kernel for a batch that needs the n given cells. Writes at most h->n_compiled cells to
- * `out`; returns their number. If the kernel in use has the n cells: all its cells. Else the n cells and, so that one
- * kernel serves many batches, those that are in the kernel in use or expected for the next one (vpps_cell_place), have
- * groups of as many CTAs, and are not replaced by a later cell. If these are more than `most`: the n cells alone. */
+ * `out`; returns their number. If the kernel in use has the n cells: all its cells. Else the n cells and, for later
+ * batches, all cells in the kernel in use or expected for the next (vpps_cell_place) that fit one kernel with the n
+ * cells (as many CTAs in a group) and are not replaced by a later cell. If these are more than `most`: the n cells. */
 uint32_t vpps_kernel_set(const vpps_history *h, uint32_t n, vpps_compiled_cell *const *cells, uint32_t most,
                          vpps_compiled_cell **out);
 

@@ -88,9 +88,9 @@ static uint32_t last_of_readers(const placer *p, const vpps_step_block *b, uint3
     return last;
 }
 
-/* A vertex may store the gradient for a vertex that it reads as two factors, a scalar and a kept vector. Returns the
- * last phase (time between two barriers) in which such factors of this block's vertices are multiplied: the last
- * backward phase of the vertices that they read. 0: the block has no such gradients. */
+/* A vertex may store its gradient for a vertex that it reads as two factors, scalar and vector, which the vertex that
+ * is read multiplies in backward. Returns the last phase (time between two barriers) in which factors from this block
+ * (vertices of one cell) are multiplied. 0: it has none. */
 static uint32_t last_of_scaled(const placer *p, uint32_t block) {
     const vpps_step_block *b = &p->s->blocks[block];
     uint32_t last = 0;
@@ -134,8 +134,8 @@ static void add_kept(placer *p, uint32_t block) {
 
 /* ---------------------------------------------------------------- pass records */
 
-/* For forward and for backward: finds whether the values of a block (vertices of one cell) that only this pass uses lie
- * in one array, as a stage that runs over all vertices at once needs, or in an array for each level of vertices. */
+/* Values that a block (one cell's vertices) uses in forward only, or backward only, lie in one array if a part of the
+ * cell that uses them runs once for all vertices, else in one per level (vertices that run together). Finds which. */
 static void find_all_levels(placer *p, uint32_t block) {
     const vpps_compiled_cell *c = cell_of(p, block);
     for (uint32_t s = 0; s < c->n_stages; s++)
@@ -295,8 +295,8 @@ static uint64_t entry_words(const vpps_model *model, const vpps_contributions *c
     return words;
 }
 
-/* Returns the phase (time between two barriers) after the first slice (part of the batch), the first to write sums of
- * table rows' gradients. The sums lie in the memory of group 0 of the threads or CTAs, whose phases are counted. */
+/* Returns the phase (time between two barriers of group 0 of the threads or CTAs) that follows the first slice (part of
+ * the batch): from then on, the sums of the gradients of lookup tables' rows are in memory. */
 static uint32_t first_slice_end(const placer *p) {
     uint32_t end = p->tasks->group_phases[0] - 1;
     for (uint32_t i = 0; i < p->s->n_blocks; i++)

@@ -135,7 +135,7 @@ static void find_differentiable(finder *f) {
         spread_by_type(f);
 }
 
-/* Returns whether what note_reads assumed of each vertex type (cell), as in the preceding batch, has proved right. */
+/* Returns whether each cell's recurrence, and outputs that depend on trained parameters, are as in the last batch. */
 static bool guessed_types(const finder *f) {
     for (uint32_t t = 0; t < f->r->n_types; t++) {
         const vpps_type_guess *guess = &f->r->types[t].guess;
@@ -232,7 +232,7 @@ static void note_reads(finder *f) {
             note_read(f, v, s, input, &noted[NOTED_TYPES * input]);
             continue;
         }
-        /* vertex v + 1, visited before v, may have equal lists and gradients: then the lists' nodes are marked */
+        /* v + 1 came first: if its lists and outputs with gradients equal v's, the lists' nodes are already recorded */
         const bool noted_lists = r->lists[v + 1].repeats && f->needed[v + 1] && f->gradients[v + 1] == f->gradients[v];
         for (vpps_reader x = vpps_reads_of(r, v, !noted_lists); vpps_next_input(&x);)
             for (size_t k = x.at; k < x.end; k++) note_read(f, v, k, x.input, &noted[NOTED_TYPES * x.input]);

@@ -1,11 +1,11 @@
 /* phases.c - assigns tasks to phases. A phase is what a group of threads or CTAs (VPs) runs between two barriers.
  *
- * Forward goes through the strongly connected components of the types' graph (SCCs) in order, backward in reverse. A task runs in the first
- * possible phase: later than every phase in which another VP uses data that the task reads or overwrites, and not before a phase in which
- * the same VP uses such data (cell/order.c). Tasks of one phase run in the order in which they were added.
+ * Forward goes through the recurrences (SCCs: strongly connected components of the graph of which cell or op reads which) in order,
+ * backward in reverse. A task runs in the first possible phase: later than every phase in which another VP uses data that the task reads or
+ * overwrites, not before one in which the same VP does (cell/order.c). Tasks of one phase run in the order in which they were added.
  *
  * A wave is a part of the batch. Its slices run one after the other: classifier heads run forward and backward in each slice, all other
- * types forward in the first slice and backward in the last. A step in two halves has one slice and no phase with tasks of both halves. */
+ * types forward in the first slice and backward in the last. A step that pauses after forward has one slice, no phase with tasks of both. */
 #include "script/phases.h"
 
 /* The first phase (time between two barriers) in which a virtual processor (thread or CTA) may read rows of a value.
@@ -39,7 +39,7 @@ typedef struct phases {
     const vpps_steps *s;
     progress *types;
     uint32_t *of_scc, n_of_scc; /* of_scc: the n_of_scc cells or ops of the current SCC (recurrence) */
-    /* earliest phase (time between two barriers) for tasks of this slice (part of the batch) or half of a step */
+    /* first phase (time between barriers) of the current slice (part of the batch) or, after a pause, its backward */
     uint32_t begin;
     vpps_stage_task *tasks; /* all tasks added so far, of all groups of threads or CTAs */
     uint32_t n_tasks;
@@ -116,8 +116,8 @@ static void add_stages(phases *p, uint32_t place, vpps_pass pass, uint32_t level
     }
 }
 
-/* For each cell of a recurrence (SCC: cells that read each other): finds from which phases (times between two barriers)
- * on its vertices may read results of cells outside the recurrence. */
+/* For each cell of recurrence number scc (cells that read each other): finds from which phase (time between two
+ * barriers) its vertices may read results of cells outside the recurrence. */
 static void find_others(phases *p, uint32_t scc) {
     const vpps_batch_needs *needs = p->s->needs;
     vpps_compiled_cell *const *cells = p->s->batching->cells;

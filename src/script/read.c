@@ -95,8 +95,9 @@ static vpps_status type_of_record(reader *r, const vpps_record *record, const vp
 
 /* ---------------------------------------------------------------- vertices */
 
-/* Records that a vertex reads n nodes, outputs of earlier vertices. Raises at->depth above all their depths, and
- * at->level above the levels of those whose cells and this vertex's cell read each other (as in the last batch). */
+/* Records that a vertex reads n nodes, outputs of earlier vertices. Raises at->depth above these vertices' depths in
+ * the graph, and at->level above their levels (steps) in a recurrence: cells that read each other, in the last
+ * batch. */
 static inline void read_nodes(reader *r, uint32_t vertex, uint32_t n, const vpps_node *nodes, vertex_at *at) {
     vpps_reading *out = r->out;
     vpps_read *sources = r->sources + out->n_sources;
@@ -174,7 +175,7 @@ static vpps_status read_vertex(reader *r, uint32_t vertex) {
     return VPPS_OK;
 }
 
-/* Reads all vertices. The graph has a 32-bit word for each node that a vertex reads: n_words `sources` are enough. */
+/* Reads all vertices. `sources` has room for n_words reads: the graph has a 32-bit word for each node that is read. */
 static vpps_status read_vertices(reader *r) {
     vpps_reading *out = r->out;
     const size_t n = out->n_vertices + (size_t)1, n_cells = out->g->model->n_cells;

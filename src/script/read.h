@@ -31,8 +31,8 @@ typedef struct vpps_output_ref {
     uint32_t vertex;
 } vpps_output_ref;
 
-/* A read: vertex `reader` reads an output of `vertex`. All reads of a batch are in one array, as one long loop is fast.
- * If several vertices read the same list of nodes, the array has all reads of the first vertex, one of each other. */
+/* A read: vertex `reader` reads an output of `vertex`. One array has all reads of a batch, for speed; a list of nodes,
+ * for its first reader only. Of a later reader it has the single nodes or, if there are none, the list's first node. */
 typedef struct vpps_read {
     uint32_t vertex, reader;
 } vpps_read;
@@ -50,7 +50,7 @@ typedef struct vpps_read_type {
     const vpps_compiled_cell *base;
     uint32_t n_lists;
     uint32_t index;        /* index of the cell or op in vpps_history.types */
-    vpps_type_guess guess; /* in the latest batch: the cell's recurrence, outputs that depend on trained parameters */
+    vpps_type_guess guess; /* recurrence and outputs that depend on trained parameters, guessed from the last batch */
     uint32_t first_input;  /* number of inputs of all preceding cells and ops */
     uint64_t trains;       /* the outputs, as bits, that depend on a parameter that is not frozen */
     uint64_t frozen;       /* hash of which parameters of the cell or op are frozen */
@@ -65,8 +65,9 @@ typedef struct vpps_reading {
     bool drops;                       /* whether dropout is on */
     const vpps_read_vertex *vertices; /* an extra last element tells where the last vertex's reads end */
     const vpps_vertex_lists *lists;   /* for each vertex: its inputs of many nodes, its dropout; zeros if it has none */
-    const uint32_t *levels;   /* each vertex's step in its recurrence, if recurrences are as in the last batch */
-    const vpps_read *sources; /* each vertex's reads: single nodes, then lists; of an earlier vertex's list only one */
+    const uint32_t *levels; /* by vertex: step in its recurrence, if that has the same cells as in the last batch */
+    /* reads, by vertex: single nodes, then lists, except lists that an earlier vertex reads */
+    const vpps_read *sources;
     const vpps_node *source_outputs;  /* for each element of `sources`: the node that is read */
     const vpps_output_ref *requested; /* outputs whose values the request asks for */
     const vpps_output_ref *asked;     /* outputs whose gradients the request asks for */
@@ -94,7 +95,7 @@ typedef struct vpps_reader {
     uint32_t input;
     bool lists;     /* whether list inputs (which read any number of nodes) are visited too */
     size_t at, end; /* what the input that is visited now reads: vpps_reading.sources[at] to [end - 1] */
-    /* where in vpps_reading.sources the next input of one node (own), and the next of many nodes (listed), begin */
+    /* indices in vpps_reading.sources. own: of the next input that reads one node; listed: of the next list of nodes */
     size_t own, listed;
 } vpps_reader;
 

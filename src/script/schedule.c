@@ -35,10 +35,10 @@ typedef struct search {
     bool waves, slices; /* can there be more waves (parts of the batch), more slices (parts of a wave's classifiers)? */
 } search;
 
-/* Doubles the number of waves (parts of the batch, each run forward and backward) or of slices (parts of a wave's
- * classifiers, run in turn), as far as there can be more. *more: whether there are more than before. A slice costs two
- * barriers, a wave those of all its levels (steps), so slices come first, until a slice's classifiers keep a quarter of
- * the words of the wave's other vertices: halving this quarter would save 1/8 of 5/4, a tenth. */
+/* Doubles the number of waves (parts of the batch, each run forward and backward) or of slices: parts, run in turn, of
+ * a wave's classifiers (vertices that only the loss reads). *more: whether the number grew. A slice costs two barriers,
+ * a wave those of all its levels (sets of vertices that run together), so slices come first, until a slice's
+ * classifiers keep a quarter of the memory that the wave's other vertices keep; half of that is a tenth of the sum. */
 static vpps_status take_apart(search *x, bool *more) {
     vpps_schedule *s = x->b->schedule;
     for (*more = false; !*more && (x->waves || x->slices);) {

@@ -26,8 +26,8 @@ static void note_lazy(const vpps_reading *r, const uint64_t *lazy, vpps_output_r
     if (lazy[r->vertices[x.vertex].type] & vpps_output_bit(r, x)) heads[x.vertex] = 1;
 }
 
-/* Sets heads[v], zero on entry, to 1 if some results of vertex v, such as a classifier's, are read by no other vertex,
- * only by the loss or the caller, and need operations of their own. */
+/* Sets heads[v], zero on entry, to 1 if a result of vertex v, such as a classifier's, is read by no other vertex, only
+ * by the loss or the caller, and takes operations that no result read by vertices takes. */
 static bool find_heads(const vpps_batch_needs *n, vpps_arena *arena, uint8_t *heads) {
     const vpps_reading *r = n->reading;
     uint64_t *read, *lazy;
@@ -91,7 +91,7 @@ static void add_vertex(maker *m, uint32_t vertex, uint32_t type) {
     vpps_typed_graph *g = &m->out->graph;
     const uint32_t v = g->n++;
     add_type(m, type);
-    g->types[v] = type; /* `type` is the number in the batch; close_maker replaces it by the number in g */
+    g->types[v] = type; /* for now the type's number in the batch; close_maker replaces it by its number in graph g */
     m->out->vertices[v] = vertex;
     g->first[g->n] = g->first[v];
 }

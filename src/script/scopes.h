@@ -9,7 +9,7 @@ typedef struct vpps_scope {
     vpps_typed_graph graph;
     vpps_graph_kind kind;
     uint32_t *vertices; /* for each vertex of this graph: number of that vertex in the batch */
-    uint32_t *types; /* numbers in the batch of the cells and ops; VPPS_NONE: an extra type, for classifiers in cells */
+    uint32_t *types; /* cell or op of each type, as numbered in the batch; VPPS_NONE: work that only the loss reads */
     char *names;
     uint8_t *key;
 } vpps_scope;

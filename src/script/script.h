@@ -88,7 +88,7 @@ typedef uint32_t vpps_group_rule(const vpps_batch_extent *e, uint32_t most);
 typedef struct vpps_wave_rule {
     uint64_t kept_words;   /* most words that vertices of a wave (part of the batch) keep for backward */
     uint64_t cached_words; /* most words that a wave (part of the batch) writes, so that they stay in caches */
-    /* waves (parts of a batch) shrink for the caches while a step has at least so many vertices per thread or CTA */
+    /* To fit caches, waves (batch parts) shrink to at least so many vertices of a cell and level per thread or CTA. */
     uint32_t cached_vertices;
 } vpps_wave_rule;
 
@@ -180,7 +180,7 @@ uint32_t vpps_batch_gradient(const vpps_batch *b, uint32_t i);
 typedef struct vpps_given {
     uint32_t at, words;
 } vpps_given;
-/* Array in which the host writes n gradients: words [first, first + words) of device memory. Word 0 is for the loss. */
+/* Array in device memory, words [first, first + words), in which the host writes the loss (word 0) and n gradients. */
 typedef struct vpps_given_array {
     uint32_t first, words, n;
     const vpps_given *gradients;

@@ -20,7 +20,7 @@ typedef struct vpps_step_block {
     uint32_t levels;
 } vpps_step_block;
 
-/* Number of the first node of each of a vertex's lists (inputs of many nodes), counted through the vertex block. */
+/* Number of the first node of each list input of a vertex, counted through its block (vertices of one cell). */
 typedef struct vpps_first_members {
     uint32_t of[VPPS_CELL_LISTS];
 } vpps_first_members;
@@ -47,9 +47,9 @@ typedef struct vpps_steps {
     uint32_t n_steps;  /* number of steps; a step computes the vertices of one cell (one block) and one level at once */
 } vpps_steps;
 
-/* Divides the batch into at most n_waves waves (parts that run forward and backward in turn), a wave's classifiers into
- * at most n_slices slices, and the vertices of each into blocks by cell. There are fewer waves if the graph has fewer
- * connected components, fewer slices if there are fewer classifiers. False: no memory. */
+/* Divides the batch into at most n_waves waves (parts that run forward and backward in turn), a wave's classifiers
+ * (vertices that only the loss reads) into at most n_slices slices, and the vertices of each into blocks by cell. Fewer
+ * waves if the graph has fewer connected components, fewer slices if there are fewer classifiers. False: no memory. */
 bool vpps_choose_steps(const vpps_batching *b, uint32_t n_waves, uint32_t n_slices, vpps_arena *arena, vpps_steps *out);
 
 /* Returns where in a block (vertices of one cell) a level begins; for level n_levels or more: the block's length. */

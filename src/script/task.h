@@ -3,7 +3,7 @@
  * A script is one buffer of 32-bit words; an address is an index into the script, an offset is an index into the pool of memory.
  *
  *   header (vpps_task_header)
- *   n_groups + 1 addresses: the tasks of group g are at [starts[g], starts[g + 1]); the last is an END
+ *   starts[n_groups + 1]: group g of threads or CTAs runs the tasks at [starts[g], starts[g + 1]); its last is an END task
  *   blocks, lists, tables
  *   tasks (vpps_task), group after group
  *
@@ -64,12 +64,12 @@ typedef struct vpps_block_view {
     const uint32_t *vertices;
     /* inputs[i][v] + shifts[i]: where in memory input i of vertex v lies; if i takes any number of nodes: its node v */
     const uint32_t *inputs[VPPS_CELL_MOST];
-    /* added to the offsets in inputs[i]: inputs of many nodes, at a fixed distance, share an array; else 0 */
+    /* added to inputs[i]: list inputs whose values are a constant distance apart share an array of offsets; else 0 */
     int32_t shifts[VPPS_CELL_MOST];
     const uint32_t *lookups[VPPS_CELL_MOST];
     const uint32_t *words[VPPS_CELL_MOST];
     const uint32_t *data;
-    const uint32_t *lists[VPPS_AXES]; /* lists[d][v]: number of nodes that the vertices before v read by list d - 1 */
+    const uint32_t *lists[VPPS_AXES]; /* lists[d][v]: number of nodes of input list d - 1 of vertices 0 to v - 1 */
     /* for each output and vertex: index in `gradients` of the first term of the output's gradient */
     const uint32_t *gradient_starts[VPPS_CELL_MOST];
     const uint32_t *gradients[VPPS_CELL_MOST];
@@ -77,13 +77,13 @@ typedef struct vpps_block_view {
      * pairs[k] of the first such term of vertex v's output k; NULL: no pairs. */
     const uint32_t *pair_starts[VPPS_CELL_MOST];
     const uint32_t *pairs[VPPS_CELL_MOST];
-    const uint32_t *runs; /* the batch's program, in which `pairs` has the addresses of runs of pairs; NULL: no runs */
-    uint64_t end; /* index in the batch's program after all arrays of these vertices; a truncated program is shorter */
+    const uint32_t *runs; /* the batch's program, if `pairs` has addresses in it of vpps_pair_run; else NULL */
+    uint64_t end; /* where in the batch's program this block's arrays end; beyond its last word if it is truncated */
 } vpps_block_view;
 
-/* A run: n terms of a gradient, each a scalar times a vector, at equal distances. Term i's scalar has the offset
- * `by` + i * `by_step`, its vector `of` + i * `of_step`. In a batch's program all members but `by` are four words, after
- * the lists of ENTRIES tasks; elements of several outputs' lists, each with its own `by`, may have the address of one run. */
+/* A run: n terms of an output's gradient at equal distances in memory, each a scalar times a vector. Term i's scalar
+ * has the offset `by` + i * `by_step`, its vector `of` + i * `of_step`. A batch's program has `by` and an address in
+ * the output's list; at the address the other members. They follow all ENTRIES tasks' lists; outputs may share them. */
 typedef struct vpps_pair_run {
     uint32_t by, of, by_step, of_step, n;
 } vpps_pair_run;

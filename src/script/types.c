@@ -41,8 +41,8 @@ static bool note_param(vpps_type *type, vpps_param p, uint64_t outputs) {
     return true;
 }
 
-/* Adds the parameters that the cell uses to type->params. The outputs in `outputs` (bits) depend on the cell's values v
- * for which made[v] is set, and so on the parameters of these values. */
+/* Adds the parameters that the cell uses to type->params; notes that the outputs in `outputs` (bits), which depend on
+ * the cell's values v with made[v] set, depend on the parameters of these values. */
 static bool note_params(vpps_type *type, const uint8_t *made, uint64_t outputs) {
     const vpps_compiled_cell *c = type->base;
     bool ok = true;

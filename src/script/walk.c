@@ -113,7 +113,7 @@ static void unblock(vpps_walk *w, uint32_t type, uint32_t run) {
             const uint32_t reader = w->readers[i];
             if (--blockers_of(w, reader)[type]) continue;
             if (g->types[reader] == type) {
-                /* unblocked: depends on no vertex of its type that has not run; its readers still depend on it */
+                /* no vertex of its type must run before `reader`, which must still run before its own readers */
                 w->unblocked[type]++;
             } else {
                 w->stack[n++] = reader;

@@ -99,7 +99,7 @@ typedef struct vpps_location {
 
 typedef struct vpps_word {
     uint32_t tensor;
-    /* 1 + number of the thread or CTA that wrote the word last (0: none); how many tasks its group of them had run */
+    /* last write: 1 + number of the thread or CTA (0: none); number of its task in the list of tasks of its group */
     uint32_t writer, written;
     /* number of the set (vpps_reader_sets) of processors that have read the word since it was written */
     uint32_t readers;
@@ -163,7 +163,7 @@ typedef struct vpps_checker {
 
     uint32_t n_records; /* number of the graph's vertices */
     uint8_t *needed;    /* for each vertex: whether what the caller wants (outputs, gradients, a step) needs it */
-    uint8_t *whole;    /* for each vertex: whether the caller wants its gradient; a sum in the loss is then not split */
+    uint8_t *whole; /* 1: the caller wants the gradient; 0: summands replace the vertex, if it is a sum in the loss */
     uint32_t *dropout; /* number of the vertex's first element under dropout, counted through all vertices */
     uint32_t *block_of, *position_of;
     vpps_term_of_loss *terms;
@@ -194,7 +194,7 @@ typedef struct vpps_checker {
     /* the abstract machine that executes the batch's program: a stream of tasks for each group of processors */
     vpps_stream *streams;
     bool goes_on; /* whether the host has ended the pause between forward and backward */
-    /* [g * n_groups + h]: how many tasks of group h (CTAs or threads) barriers order before group g's next task */
+    /* [g * n_groups + h]: how many tasks of group h (CTAs or threads), by barriers, end before group g's next task */
     uint32_t *known;
     /* for each barrier and group of processors: number of tasks that the group had run before the barrier's last signal */
     uint32_t *carried;
@@ -280,7 +280,7 @@ static inline bool vpps_offers(const vpps_compiled_cell *c, uint32_t k) {
 
 /* ---- records.c */
 
-bool vpps_check_arrays(vpps_checker *c); /* compares the batch program's inputs, integers, data with the graph's */
+bool vpps_check_arrays(vpps_checker *c); /* compares inputs, table rows and integers of vertices with the graph's */
 bool vpps_check_tables(vpps_checker *c);
 
 /* ---- blocks.c */
@@ -315,8 +315,9 @@ static inline void vpps_check_act_as(vpps_checker *c, uint32_t member) { vpps_ch
 /* Lets the current processor (thread, CTA) or group of them (set by vpps_check_act) read n words: checks that the words
  * hold the tensor, and that a barrier comes between their writing and this read. */
 bool vpps_check_read(vpps_checker *c, uint32_t offset, uint32_t n, uint32_t tensor);
-/* Notes that n words now hold a tensor's value for a vertex or list member (`item`). Checks that barriers order all
- * earlier accesses of the words before this write by the thread, CTA or group of them set by vpps_check_act. */
+/* Notes that n words now hold value `item` of a tensor (it has one per vertex, or per node that a list input reads).
+ * Checks that barriers order all earlier accesses before this write by the CTA, thread or group set by
+ * vpps_check_act. */
 bool vpps_check_write(vpps_checker *c, uint32_t offset, uint32_t n, uint32_t tensor, uint32_t item);
 /* Describes in words, for messages, which value of the tensor lies at this offset in the pool of memory; writes the words to `text`. */
 void vpps_check_describe(const vpps_checker *c, uint32_t tensor, uint32_t offset, char *text, size_t size);

@@ -21,7 +21,7 @@ typedef enum vpps_expression_kind {
     VPPS_X_GRADIENT,  /* the gradient of the cell's output number a[0] */
     VPPS_X_SUM,       /* the sum of the expression's terms, each multiplied by its own factor */
     VPPS_X_OVER_LIST, /* the sum of the expression's only term over all nodes that the vertex's list input a[0] reads */
-    VPPS_X_AVERAGE,   /* the expression's only term / (a[0] + sum over list inputs d of a[d] * (nodes that d reads)) */
+    VPPS_X_AVERAGE,   /* only term / (vpps_expression.a[0] + sum over list inputs d of a[d] * (nodes that d reads)) */
     VPPS_X_PRODUCT,   /* the product of matrix parameter a[0] and the expression's only term */
     VPPS_X_PRODUCT_T, /* the product of the transpose of matrix parameter a[0] and the expression's only term */
     VPPS_X_RUN,       /* the result of instruction a[0] of isa.def; its operands are the expression's terms */
@@ -33,11 +33,11 @@ typedef enum vpps_expression_kind {
     /* the terms, one above the other; if the only term's mark is VPPS_ALL_MEMBERS | d: its values for all nodes that
      * list input d reads, one above the other, then zeros up to the expression's number of rows */
     VPPS_X_STACK,
-    VPPS_X_MEMBER /* one list member's rows of the expression's only term, a stack of all members' values */
+    VPPS_X_MEMBER /* per node that a list input reads: the node's rows of the only term, a stack of all nodes' values */
 } vpps_expression_kind;
 
-/* Expression x as operand of another one. mark: in a sum, the factor of x (a float's bits); else the number of the
- * element of x that is read as a scalar, or VPPS_ALL_MEMBERS | d: x for all nodes that list input d reads. */
+/* Expression number x as operand of another one. mark: in a sum, the factor of x (a float's bits); if only one element
+ * of x is read, as a scalar, the element's number; if x is read for all nodes of list input d, VPPS_ALL_MEMBERS | d. */
 typedef struct vpps_term {
     uint32_t x, mark;
 } vpps_term;
@@ -67,10 +67,10 @@ typedef struct vpps_expressions {
 typedef enum vpps_operand_source {
     VPPS_OPERAND_NONE,
     VPPS_OPERAND_STATIC, /* the number in the program (vpps_run.u, or .f for a float), the same for all vertices */
-    VPPS_OPERAND_INDEX,  /* the vertex's index number vpps_run.u, which the caller gave with the vertex */
+    VPPS_OPERAND_INDEX,  /* of the integers that the caller gives the vertex, number vpps_run.u */
     VPPS_OPERAND_OWN,    /* for a vertex that is one op: the integer that the graph has for the op, such as a class */
-    /* An argument's position among all arguments of an op, such as a maximum. u single nodes precede it and, lists[d]
-     * times, all nodes of list input d (u, lists: of vpps_run); its position in its own list is added. */
+    /* an argument's position among an op's arguments (as for a maximum): vpps_run.u + sum over list inputs d of
+     * vpps_run.lists[d] * (nodes that d reads) + position in its own list */
     VPPS_OPERAND_POSITION
 } vpps_operand_source;
 
@@ -79,11 +79,11 @@ typedef struct vpps_run {
     uint8_t f_source, u_source;
     float f;
     uint32_t u;
-    /* dropout: this instruction's first element's index among all of the vertex that dropout may zero; see `lists` */
+    /* dropout: how many elements earlier instructions have under dropout, those per node aside (see `lists`) */
     uint32_t e_add;
-    /* A count (u or e_add) that depends on how many nodes a vertex reads: each node of list input d adds lists[d]. */
+    /* lists[d] is added to u (count or position of arguments) or e_add (dropout) for each node that list d reads */
     uint32_t lists[VPPS_AXES];
-    bool average; /* SUM, SCALE: divide by the number of arguments: u, plus lists[d] per node of list d (any length) */
+    bool average; /* instructions SUM, SCALE: divide by the argument count, u + sum of lists[d] * (nodes of list d) */
     /* d: one result per node that list d reads; 0: as its operands: per node if one of them is, else per vertex */
     uint8_t axis;
     uint32_t rows, cols;

@@ -24,7 +24,7 @@ uint32_t vpps_proof_lookup(const vpps_proof *p, uint32_t index) {
                         source == VPPS_OPERAND_OWN ? 0 : l->value);
 }
 
-/* Checks an operand's shape and axis (per vertex or list member), and one column if threads or CTAs divide the rows. */
+/* Checks an operand's shape and axis (per vertex, or node of a list); that it is one column if CTAs divide its rows. */
 bool vpps_proof_is_sound(const vpps_proof *p, const vpps_operand *o) {
     if (o->value >= p->c->n_values) return vpps_proof_refuse(p, "operand is no value of the cell");
     const vpps_cell_value *x = vpps_proof_value(p, o->value);

@@ -69,7 +69,7 @@ static bool add_up(vpps_checker *c, uint32_t number, uint32_t entry, const uint3
     uint32_t *due = &c->due_entries[t->param][row], k = 0;
     if (*made && (!n || list[0] != to))
         return VPPS_REFUSE(c, "table %u, entry %u: the gradient of earlier waves is lost", number, row);
-    for (uint32_t e = 0; e < words && *made; e++) /* memory must still hold the sum that earlier parts have begun */
+    for (uint32_t e = 0; e < words && *made; e++) /* here must still be the sum of the batch's earlier parts */
         if (c->pool[to + e].tensor != tensor)
             return VPPS_REFUSE(c, "table %u, entry %u: the gradient of earlier waves is overwritten", number, row);
     k += *made;
@@ -241,8 +241,8 @@ static bool is_known(const vpps_checker *c, uint32_t group, uint32_t place) {
     return place < c->known[(size_t)c->group * c->n_groups + group];
 }
 
-/* Checks that barriers stand between the tasks by which all groups of threads or CTAs compute norms of gradients and
- * the current group's update, which reads the norms; with `guard`, also between the sum of the loss and the update. */
+/* Checks that barriers stand between all groups' tasks (of threads or CTAs) that compute norms of gradients and this
+ * group's update, which reads them; with guard (no update if the loss is not finite), also after the loss's sum. */
 static bool knows_norms(vpps_checker *c) {
     const vpps_task_header *h = c->header;
     for (uint32_t g = 0; g < c->n_groups && (h->guard || h->clip > 0); g++)
@@ -279,7 +279,7 @@ bool vpps_check_update(vpps_checker *c) {
     stream->updated = true;
     if (!gradients_done(c) || !knows_norms(c)) return false;
     act_together(c);
-    for (uint32_t i = 0; i < c->header->n_blocks && c->header->lasting; i++) /* the update may read all dy and x */
+    for (uint32_t i = 0; i < c->header->n_blocks && c->header->lasting; i++)
         if (!read_factors(c, &c->blocks[i], 0, c->blocks[i].block->n, true)) return false;
     if (!each_entry(c, true)) return false;
     for (uint32_t p = 0; p < c->g->model->n_params; p++)

@@ -207,7 +207,7 @@ static bool check_asked(const vpps_proof *p, const vpps_function *f) {
     return true;
 }
 
-/* Compares the compiled cell's gradients with the vertex's derivative; for inputs, only if one is needed. */
+/* Compares a compiled cell's gradients with its function's derivative; those of inputs only if the batch needs them. */
 static bool check_gradients(vpps_proof *p, vpps_function *f, vpps_checked_cell *cell) {
     const vpps_compiled_cell *c = p->c;
     uint32_t nodes[VPPS_CELL_MOST];

@@ -138,7 +138,7 @@ static bool read_stage(vpps_checker *c, const share *s) {
     for (uint32_t i = s->info->first; i < s->info->first + s->info->n; i++) {
         const vpps_cell_value *x = &cell->c->values[cell->reads[i].value];
         const bool whole = cell->reads[i].extent == VPPS_EXTENT_WHOLE || !vpps_rows_dealt(&cell->c->needs, x->rows);
-        /* all CTAs or threads of the group read the same words: the first one's check, made as the group, covers all */
+        /* all threads or CTAs of the group read the same words: checked once, with the group as a whole as reader */
         if (many && whole && s->member > 0) continue;
         if (many && whole) vpps_check_act(c, c->n_vps + c->group);
         const bool ok = read_value(c, s, &cell->reads[i]);
@@ -197,8 +197,8 @@ static bool run_once(vpps_checker *c, const vpps_checked_block *b, uint32_t stag
     return true;
 }
 
-/* Adds a tensor (place in memory) for each gradient that the task computes for an input: its values for all vertices or
- * list members. Each partial sum of a gradient has its own tensor. A tensor takes a multiple of 16 words. */
+/* Adds a tensor (place in memory) for each gradient, or partial sum of it, that the task (of some vertices) computes
+ * for an input: values for all vertices, or all nodes of an input of many. It takes a multiple of 16 words. */
 static bool add_contributions(vpps_checker *c, vpps_checked_block *b, const vpps_task *task) {
     const vpps_compiled_cell *cell = b->cell->c;
     const uint32_t *o = task->operands;

@@ -162,7 +162,7 @@ bool vpps_check_read(vpps_checker *c, uint32_t offset, uint32_t n, uint32_t tens
     return true;
 }
 
-/* Returns whether the word holds a value of the same vertex (or list member) of which a value is now written there. */
+/* Returns whether a word's old value and the value that overwrites it belong to one vertex (or one node of a list). */
 static bool in_own_record(const vpps_checker *c, const vpps_word *w, uint32_t offset, uint32_t tensor, uint32_t item) {
     const vpps_tensor *t = &c->tensors[w->tensor], *to = &c->tensors[tensor];
     return t->kind == VPPS_TENSOR_KEPT && to->kind == VPPS_TENSOR_KEPT && t->block == to->block &&
