@@ -24,8 +24,8 @@ static bool constant(const operation *o, uint32_t k, float *f) {
     return true;
 }
 
-/* If o's argument k is made by an operation, returns that operation's argument 0. If one of these two has a value per
- * vertex, the other per node of a list input (of any number), the result's `value` is VPPS_NONE. */
+/* Operation o's argument k is the result x of an operation: returns x's own first argument. The result's `value` is
+ * VPPS_NONE if only one of the two has a value for each node of an input of many nodes, the other one per vertex. */
 static vpps_cell_arg below(const operation *o, uint32_t k) {
     const vpps_cell_value *x = arg(o, k);
     vpps_cell_arg a = o->c->args[x->first_arg];

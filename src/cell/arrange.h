@@ -14,7 +14,7 @@ typedef struct vpps_layout_batch {
 typedef struct vpps_layout_copies {
     /* number of operands (gathers) and results (scatters) that are copied, since their values are not adjacent in the operations' order */
     uint32_t gathers, scatters;
-    /* number of operands that must be copied in any order, since one value serves two or more operations of a batch */
+    /* number of operands copied whatever the values' order, since several operations of a batch read one value */
     uint32_t broadcasts;
     uint64_t gathered, scattered, broadcast; /* words copied by gathers, scatters and broadcasts */
 } vpps_layout_copies;
@@ -37,11 +37,11 @@ typedef struct vpps_cell_copies {
 
 typedef struct vpps_cell_layout {
     vpps_cell_copies as_made; /* copies of operands if the values lie in order of creation */
-    /* copies of operands in the order of vpps_plan_layout or, if that is no better, in order of creation */
+    /* copies in an order found by vpps_plan_layout to copy fewer words; equal to as_made if it copies more */
     vpps_cell_copies arranged;
 } vpps_cell_layout;
 
-/* Counts what a vertex would copy if equal operations ran as one, on adjacent operands in memory. Fails with MEMORY. */
+/* Counts copies, per vertex, that make operands adjacent, so that equal operations run as one. Error: VPPS_MEMORY. */
 vpps_status vpps_arrange_cell(const vpps_compiled_cell *c, vpps_cell_layout *out);
 
 /* Returns how many words are copied for a vertex, in forward and backward, to make operands and results adjacent. */

@@ -48,7 +48,7 @@ enum { VPPS_RECORD_FORWARD = VPPS_AXES, VPPS_RECORD_BACKWARD, VPPS_RECORDS };
 
 static inline bool vpps_is_pass_record(uint32_t record) { return record >= VPPS_AXES; }
 
-/* Returns d if a record (memory) has values for each of the many nodes that list input d - 1 reads; else 0. */
+/* Returns d if a record (memory area) has a value for each of the many nodes that list input d - 1 reads; else 0. */
 static inline uint32_t vpps_axis_of(uint32_t record) { return vpps_is_pass_record(record) ? 0 : record; }
 
 /* The passes of a cell's work, in the order in which they run. The main passes run level by level (a level: vertices whose children are
@@ -92,7 +92,7 @@ typedef enum vpps_number_kind {
     /* the operand is number `word` of the integers that the script (the batch's program) has for the vertex */
     VPPS_NUMBER_WORD,
     VPPS_NUMBER_INVERSE, /* the operand is the float 1 / count, or 0 if `count` is 0 */
-    /* the operand is an argument's number in a MAX_OF or MIN_OF: `count` + its position in its list, if it is in one */
+    /* MAX_OF, MIN_OF (greatest, least argument): an argument's number: `count`, plus its position in a node list */
     VPPS_NUMBER_POSITION,
     /* Dropout: number of the value's first element among all elements of the batch that dropout may zero: the vertex's
      * integer number `word` in the batch's program + `count` + (list member's position) * (elements of the value). */
@@ -117,8 +117,8 @@ static inline vpps_cell_number vpps_whole_number(uint32_t u) {
 typedef struct vpps_cell_run {
     uint8_t opcode; /* the instruction, a row of isa.def */
     uint8_t op;     /* the graph's op (vpps_op) that a forward instruction computes */
-    /* Whether it takes all nodes of a list input at once: SOFTMAX of one scalar each, and its gradient; WEIGHTED_SUM,
-     * with a weight each; STACK, their values on top of each other, then zeros; SLICE, one node's rows of a stack. */
+    /* Whether it handles all nodes of an input of many nodes: SOFTMAX (a scalar per node), its gradient, WEIGHTED_SUM,
+     * STACK (the nodes' values one after the other, then zeros), SLICE (each node's part of a stack). */
     bool over_list;
     bool recompute;        /* whether backward recomputes the value by this instruction instead of keeping it */
     vpps_param table;      /* ENTRY instruction: the lookup table; MATRIX instruction: the matrix */
@@ -131,7 +131,7 @@ typedef struct vpps_cell_value {
     uint8_t split; /* vpps_split */
     uint8_t pass;  /* vpps_pass */
     bool kept;     /* whether the value is kept in memory for another stage (part of the program), vertex or the host */
-    uint8_t record; /* a kept value's memory area: number `axis`; for one pass only: VPPS_RECORD_FORWARD, _BACKWARD */
+    uint8_t record; /* memory area of a kept value: `axis`; if one pass uses it VPPS_RECORD_FORWARD or _BACKWARD */
     uint32_t rows, cols;
     uint32_t first_arg, n_args; /* the operands: args[first_arg] to args[first_arg + n_args - 1] of the cell */
     uint32_t stage;             /* number of the stage (part of the program) that makes the value; VPPS_NONE: none */
@@ -207,14 +207,14 @@ typedef struct vpps_row_rule {
     uint32_t unit; /* number of rows in a block; each CTA or thread owns whole blocks */
     /* If `least` is not 0: a matrix is divided among processors if it has at least `least` rows. */
     uint32_t least;
-    /* If `least` is 0: n processors divide matrices of at least n * unit rows, or of `enough` rows if that is not 0. */
+    /* if `least` is 0: n processors divide matrices of n * unit (or, if not 0, `enough`) or more rows */
     uint32_t enough;
     /* whether each processor owns columns, too, to compute rows of products matrix^T x instead of partial sums */
     uint32_t columns;
     /* if all matrices of a cell together have fewer elements than this, processors divide the vertices instead of the rows of matrices */
     uint32_t split_elems;
-    /* If `wide` is not 0, wide_elems instead of split_elems applies to a cell that has on average at least `wide`
-     * vertices per processor and level (a level: vertices that can be computed at once). */
+    /* wide_elems replaces split_elems (the least elements of matrices that processors divide) for a cell with, on
+     * average, at least `wide` vertices per processor among those that can be computed at once. wide: 0: never. */
     uint32_t wide, wide_elems;
 } vpps_row_rule;
 
@@ -234,7 +234,7 @@ typedef struct vpps_cell_needs {
     uint32_t scales;
     uint32_t in_place; /* whether instructions can read and write values in memory, without buffers (in_place.c) */
     uint32_t group;    /* number of CTAs or threads in a group, which holds all weights */
-    /* 0: a group's processors share the work done level by level (main passes); else one does it all: 1 + its number */
+    /* 0: a group's processors share the passes run once per level of vertices; else processor owner - 1 does all */
     uint32_t owner;
     vpps_row_rule rows; /* the device's rule */
 } vpps_cell_needs;
@@ -256,8 +256,8 @@ typedef struct vpps_cell_word {
 typedef struct vpps_cell_lookup {
     /* the table; VPPS_NO_PARAM: values left on the device (vpps_keep): an entry's number is an offset in memory */
     vpps_param table;
-    /* Where the number of the table's entry comes from. VPPS_WORD_INDEX: it is the vertex's index number `value`
-     * (vpps_pull_index). VPPS_WORD_IMM: the op's integer. VPPS_WORD_DROPOUT: a constant, `value`. */
+    /* Where the number of the table's entry comes from. VPPS_WORD_INDEX: from number `value` of the integers that the
+     * caller gives with each vertex (vpps_pull_index). VPPS_WORD_IMM: from the op. VPPS_WORD_DROPOUT: it is `value`. */
     uint8_t kind;
     uint32_t value;
 } vpps_cell_lookup;
@@ -282,7 +282,7 @@ typedef struct vpps_compiled_cell {
     vpps_cell_output outputs[VPPS_CELL_MOST];
     vpps_cell_lookup lookups[VPPS_CELL_MOST];
     vpps_cell_word words[VPPS_CELL_MOST];
-    /* the inputs; of a cell made from one op: the op's arguments, with `pulled` true, and their numbers in `child` */
+    /* the inputs; if the cell is one op, its arguments: `child`: argument's number; `pulled`: from no child vertex */
     vpps_cell_input inputs[VPPS_CELL_MOST];
     uint8_t input_axis[VPPS_CELL_MOST];
     /* for each output: number of the value that is its gradient; VPPS_NONE: the host does not read the gradient */
@@ -304,7 +304,7 @@ typedef struct vpps_compiled_cell {
     vpps_cell_stage *stages;
     uint32_t n_stages, first_stage[VPPS_PASSES + 1];
     uint32_t *order; /* numbers of the values in the order in which they are computed */
-    /* flops, forward and backward together: [0] per vertex, [d] per node of list input d - 1 (of any number) */
+    /* flops, forward and backward together: [0] per vertex, [d] per node that input number d - 1 of many nodes reads */
     uint64_t flops[VPPS_AXES];
     /* for each record (area of kept values): number of words for a vertex or list member */
     uint32_t kept_words[VPPS_RECORDS];
@@ -400,7 +400,7 @@ static inline vpps_rows vpps_share_rows(const vpps_cell_needs *needs, uint32_t r
 /* Returns the distance in words between the beginnings of two successive partial sums of a value of `words` words. */
 static inline uint32_t vpps_share_words(uint32_t words) { return words < 16 ? words : (words + 15) & ~15u; }
 
-/* Returns how many words a kept value takes in memory, with all partial sums if processors store such. */
+/* Returns a value's words in memory, where other parts of the cell read the value or processors' partial sums of it. */
 static inline uint32_t vpps_place_words(const vpps_cell_value *v) {
     return vpps_share_words(vpps_value_words(v)) * vpps_shares_of(v);
 }

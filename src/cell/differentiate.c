@@ -303,7 +303,7 @@ static void slice_parts(work *w, uint32_t y, uint32_t d) {
     for (uint32_t i = 0; w->ok && i < c->values[y].n_args; i++) {
         const uint32_t arg = c->args[c->values[y].first_arg + i].value;
         vpps_cell_value v = run_like(&c->values[arg], slice ? VPPS_I_PLACE : VPPS_I_SLICE);
-        /* row at which the part begins in the vector that is cut or stacked; devices find the rows of list nodes */
+        /* row at which this part of the cut or stacked vector begins; 0 for nodes of a list: the device finds it */
         v.run.u = vpps_whole_number(list ? 0 : row);
         v.run.over_list = list;
         v.axis = list ? v.axis : c->values[y].axis;
@@ -324,8 +324,8 @@ static void backward_of(work *w, uint32_t v) {
     if (!w->ok || (product == VPPS_NONE && rest == VPPS_NONE)) return;
     if (product != VPPS_NONE) product = if_taken(w, product);
     const bool comes_in = value.kind <= VPPS_VALUE_LOOKUP;
-    /* An input keeps two gradients, `product` and `rest`: whoever adds up the gradients of all readers of the input
-     * adds these and, without an extra step, the processors' partial sums of `product`. */
+    /* The gradient for an input stays two terms: `product` (by matrices^T, as one partial sum per processor) and
+     * `rest`. The sum over all readers of the input adds all of these, too, without an extra step. */
     if (comes_in && c->needs.group > 1 && !asked) {
         contribute(w, &value, product);
         contribute(w, &value, rest);

@@ -48,7 +48,6 @@ bool vpps_writes_in_place(const vpps_program *p, const vpps_program_step *s) {
 
 /* Makes all steps from step i on that read a slot (buffer) read `from` in memory. If a step cannot, changes nothing and returns false. */
 static bool redirect(vpps_program *p, uint32_t i, uint32_t slot, const vpps_operand *from) {
-    /* pass 0 only checks that all readers of the slot (buffer) can read memory; pass 1 changes these readers */
     for (uint32_t pass = 0; pass < 2; pass++) {
         bool overwritten = from->place == VPPS_PLACE_CONTRIBUTION;
         for (uint32_t j = i; j < p->n; j++) {

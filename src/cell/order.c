@@ -3,7 +3,7 @@
  * of vectors, or the vertices; no VP waits for rows or vertices that it computed itself. */
 #include "cell/cell.h"
 
-/* What part of a value (a vector) a virtual processor (VP: a CTA, or a CPU's thread) reads or writes in a stage. */
+/* What of a value a processor (CTA or CPU thread) reads or writes in a stage (part of a cell without barriers). */
 typedef enum extent {
     EXTENT_ROWS,     /* only rows that this processor computes */
     EXTENT_VERTICES, /* all rows, but only for vertices that this processor computes */

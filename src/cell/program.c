@@ -204,9 +204,9 @@ static uint32_t next_contribution(const builder *b, uint32_t v, uint32_t j) {
     return j;
 }
 
-/* Returns where product v is written: in a slot (buffer) if a later step of this part of the cell reads v. Else a
- * PRODUCT is written to the memory where v is kept, if no operand lies there; a PRODUCT_T that is nothing but the
- * gradient for one input, to this gradient's memory; anything else to a slot. */
+/* Returns where v, a sum of products W x or W^T x, is written: to a slot (buffer) if a later step of this part of the
+ * cell reads v. Else W x goes to the memory from which other parts read v, if no operand overlaps it; W^T x that is
+ * only the gradient for one input, to this gradient's memory; anything else to a slot. */
 static vpps_operand place_of_product(builder *b, uint32_t v, uint32_t place) {
     const vpps_cell_value *x = value_at(b, v);
     const uint32_t n = b->c->n_contributions, j = next_contribution(b, v, 0);
@@ -326,7 +326,7 @@ static void mark_last(builder *b) {
     }
 }
 
-/* Adds the steps that sum up parameters' gradients. They run after all parts of the cell, so they read only memory. */
+/* Adds the steps that sum up parameters' gradients, after all parts of the cell: only memory then has operands. */
 static void add_outers(builder *b) {
     for (uint32_t i = 0; i < b->c->n_outers && b->ok; i++) {
         const vpps_cell_outer *o = &b->c->outers[i];

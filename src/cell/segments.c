@@ -160,7 +160,7 @@ static void load_operands(builder *b, placing *to, const vpps_program_step *step
         if (made_here(b, u) || b->s->made_in[u] != VPPS_NONE) continue;
         if (kind_of(b, step) == VPPS_SEGMENT_LISTS && !b->load[u]) {
             b->load[u] = 1;
-            /* an earlier step was to read u in memory, not in a slot (buffer): make() starts again */
+            /* make() starts again if an earlier step was to read value u in memory: u now has a buffer */
             b->retry |= b->read_in[u] != VPPS_NONE;
         }
         if (!b->load[u]) continue;
@@ -290,8 +290,8 @@ static uint64_t number_of(const vpps_segment *g) {
 }
 
 /* Counts the barriers before each segment (list of steps), sorts segments by this count, and joins some. A segment
- * waits for those whose values it reads or overwrites; if CTAs (virtual processors) divide rows, for all before it.
- * Without lists of nodes no segment moves ahead: early values would fill shared memory longer. */
+ * waits for those whose values it reads or overwrites; if CTAs divide rows, for all before it. In cells without inputs
+ * of many nodes none is moved ahead: values made early would fill shared memory longer. */
 static bool order_segments(builder *b, placing *to) {
     vpps_segments *s = b->s;
     uint32_t *order = calloc(s->n + 1u, sizeof *order), *number = calloc(s->n + 1u, sizeof *number), n = 0;

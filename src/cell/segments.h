@@ -36,7 +36,7 @@ typedef struct vpps_segment {
     bool dealt;        /* kind ELEMENTS: whether the CTA computes only its own rows of the vectors */
     uint32_t words;    /* kind ELEMENTS: elements of each value, for a vertex or for a node of its list */
     uint32_t first, n; /* the segment's steps: steps[first] to steps[first + n - 1] of vpps_segments */
-    uint32_t barriers; /* CTA barriers before these steps; lists of steps (segments) with one number go in any order */
+    uint32_t barriers; /* CTA barriers before these steps; segments with equal numbers can run in any order */
 } vpps_segment;
 
 typedef struct vpps_segments {

@@ -140,7 +140,7 @@ bool vpps_reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *x, uin
     const char *types = vpps_instructions[x->run.opcode].operands;
     uint32_t at = 0;
     for (; *types; types++) {
-        if (*types == '*') return false; /* of all further operands, a row of the result needs just the same row */
+        if (*types == '*') return false; /* '*': any number of operands, read only at the result's row */
         if (strchr("tsv", *types) && at++ == i) return *types != 't';
     }
     return false;
@@ -202,8 +202,8 @@ static void choose_splits(work *w) {
 
 /* ---------------------------------------------------------------- stages */
 
-/* Divides the work before all levels (eager), level by level (main) and after all levels (lazy) into stages: parts in
- * which no CTA or thread needs what another one makes there. Assigns each value to a stage, numbered from 0 in each. */
+/* Divides each pass of a cell (eager: before all levels of vertices; main: level by level; lazy: after them) into
+ * stages, in which no CTA or thread needs what another makes there. Numbers each pass's stages from 0. */
 static bool number_stages(work *w) {
     vpps_compiled_cell *c = w->c;
     /* split_of[p * n_values + s]: how CTAs or threads divide part s of pass p: by rows or vertices; 0: it is empty */
@@ -309,9 +309,9 @@ static void choose_scaled(vpps_compiled_cell *c) {
 }
 
 /* Returns whether stage s only computes gradients for inputs as products matrix^T x with x so long that each CTA may
- * read one of `shares` equal parts of x, to compute partial sums of `shares` times as many rows. */
+ * read only one of `shares` equal parts of x. It then computes `shares` times as many rows, of partial sums. */
 static bool fits_shares(const vpps_compiled_cell *c, const vpps_cell_stage *s, uint32_t shares) {
-    /* LEAST: least number of elements in a part of a vector; at most 1 / FEW of the processors have no rows */
+    /* A part of x has at least LEAST elements, a multiple of QUAD; at most 1 / FEW of the CTAs get no rows */
     enum { QUAD = 4, LEAST = 1000, FEW = 10 };
     for (const uint32_t *v = &c->order[s->first]; v < &c->order[s->first + s->n]; v++) {
         const vpps_cell_value *x = &c->values[*v];

@@ -2,7 +2,7 @@
 #include "codegen/fragments.h"
 
 vpps_product_tile *vpps_tile_products(const vpps_segments *s, const vpps_segment *g, uint32_t *n) {
-    enum { MOST = 4 /* tiles of a product that is not tall */ };
+    enum { MOST = 4 /* only products with more tiles (eight rows each) are tall */ };
     uint32_t rows = 0, at = 0;
     for (uint32_t k = 0; k < g->n; k++) rows += vpps_segment_width(s, s->steps[g->first + k].value);
     *n = (rows + VPPS_FRAGMENT_ROWS - 1) / VPPS_FRAGMENT_ROWS;

@@ -17,8 +17,8 @@ typedef struct vpps_product_row {
 
 typedef struct vpps_product_tile {
     vpps_product_row rows[VPPS_FRAGMENT_ROWS];
-    /* Whether the tile is one of a product, by one matrix, of so many rows and not only one level's vertices, that warps
-     * divide tiles and vertices, not columns: no partial sums. Its weights are in shared or device memory, for all. */
+    /* Whether the tile is of a product by one matrix with many rows, for more than a level's vertices. A warp then
+     * computes final sums, of some tiles for some vertices; else partial sums, from some columns, of all. */
     bool tall;
 } vpps_product_tile;
 

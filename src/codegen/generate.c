@@ -178,7 +178,7 @@ static void put_vector_loads(const vpps_generation *g) {
 
 /* Writes a table that tells for each fragment (eight rows of weights) where its rows lie in memory. */
 static void put_weight_rows(const vpps_generation *g) {
-    enum { MOST_IN_CONSTANTS = 256 /* larger tables lie in device memory; constant memory has room for 409 entries */ };
+    enum { MOST_IN_CONSTANTS = 256 /* most fragments in constant memory, which could hold 409; else: device memory */ };
     const vpps_residents *r = &g->plan->residents;
     fprintf(g->out, "\n__%s__ const vpps_weight_row vpps_weight_rows[] = {\n",
             r->n_fragments > MOST_IN_CONSTANTS ? "device" : "constant");

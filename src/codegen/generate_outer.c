@@ -20,7 +20,7 @@ uint32_t vpps_outer_added_to(const work *w, uint32_t outer) {
     return is_first(w, outer) ? vpps_outer_of(w->c, outer).param : VPPS_NONE;
 }
 
-/* Returns whether sum `outer` is the gradient of a matrix that a cell reads as a value, not to multiply with it. */
+/* Returns whether gradient number `outer` is that of a matrix that a cell reads as a value, not to multiply with it. */
 static bool is_whole_matrix(const work *w, uint32_t outer) {
     const vpps_outer o = vpps_outer_of(w->c, outer);
     return !o.x && w->g->model->params[o.param].kind == VPPS_MATRIX;

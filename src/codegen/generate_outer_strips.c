@@ -12,23 +12,23 @@ enum {
     TILE_THREADS = 1536
 };
 
-/* Work on gradients, sums of outer products dy x^T, with numbers outers[0..n). A tile is eight rows of one; a strip is
- * some tiles with the same x, here `tiles`. The columns of all strips form blocks of 32. Blocks first to end - 1 are
- * computed at the same time, each by `parts` warps, which divide the vertices. */
+/* Computes n gradients, sums of outer products dy x^T: numbers outers[0] to outers[n - 1]. A strip is `tiles` tiles
+ * (eight rows of a gradient each) with one x. The columns of all strips form numbered blocks of 32. Blocks first to end
+ * - 1 are computed at the same time, each by `parts` warps, which divide the vertices. */
 typedef struct strips {
     vpps_outer_work *w;
     const uint32_t *outers;
     uint32_t n, tiles, first, end, parts;
 } strips;
 
-/* A strip: rows of gradients, sums of outer products dy x^T with the same x. x: number of the first of all gradients
- * with this x, whose rows form tiles of eight; the strip has tiles first to end - 1. All strips' columns form numbered
- * blocks of 32; the strip has blocks slot to slot + slots - 1. */
+/* A strip: tiles (eight rows each) of the gradients dy x^T that have one x: numbers first to end - 1 of these
+ * gradients' tiles. `x`: number of the first such gradient. The columns of all strips form numbered blocks of 32, of
+ * which this strip has blocks slot to slot + slots - 1. */
 typedef struct strip {
     uint32_t x, first, end, slot, slots;
 } strip;
 
-/* A tile: eight rows of gradient `outer` (a sum of outer products dy x^T); `number` counts the gradient's tiles. */
+/* A tile: rows 8 * number to 8 * number + 7 of gradient number `outer`, a sum of outer products dy x^T. */
 typedef struct row_tile {
     uint32_t outer, number;
 } row_tile;
@@ -41,8 +41,8 @@ static bool share_columns(const strips *all, uint32_t i, uint32_t j) {
            vpps_outer_is_low(all->w, all->outers[i]) == vpps_outer_is_low(all->w, all->outers[j]);
 }
 
-/* x: number of the first of all gradients (sums of outer products dy x^T) with one x. Finds number k of all tiles
- * (eight rows each) of these gradients. Returns false if there are fewer tiles. */
+/* Finds tile number k (each of eight rows) among the tiles of all gradients dy x^T that have the same vector x as
+ * gradient number `x`, the first of them. Returns false if there are fewer tiles. */
 static bool find_tile(const strips *all, uint32_t x, uint32_t k, row_tile *out) {
     for (uint32_t i = x; i < all->n; i++) {
         const uint32_t tiles = (vpps_outer_rows(all->w, all->outers[i]) + TILE - 1) / TILE;
@@ -151,7 +151,7 @@ void vpps_generate_outer_strips(vpps_outer_work *w, const uint32_t *list, uint32
     enum { LEAST_CALLS = 6 /* with fewer calls of put_sums no loop is written */ };
     const uint32_t warps = w->g->plan->threads / 32, blocks = vpps_outer_blocks(w, list[0]);
     strips all = {.w = w, .outers = list, .n = n};
-    uint32_t calls = 1; /* least number of calls of put_sums (a block of columns per warp) that compute whole rows */
+    uint32_t calls = 1; /* fewest calls of put_sums (one block of columns per warp) that leave no row unfinished */
     while (calls * warps % blocks) calls++;
     for (all.tiles = most_tiles(&all); all.tiles; all.tiles--) {
         uint32_t slots = 0;

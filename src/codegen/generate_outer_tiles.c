@@ -27,7 +27,7 @@ enum {
  * x are numbered together (as slots), so that a unit can have rows of several gradients. */
 typedef struct unit {
     uint32_t x, block; /* x: number of the first gradient dy x^T with this x; block: which block of 4 * lanes columns */
-    uint32_t first, n; /* the unit's rows: first to first + n - 1 of the rows of all gradients dy x^T with the same x */
+    uint32_t first, n; /* the unit's rows: first to first + n - 1 of those numbered for all gradients with its x */
 } unit;
 
 typedef struct tiles {
@@ -35,7 +35,8 @@ typedef struct tiles {
     const uint32_t *outers;
     uint32_t n;
     uint32_t lanes, at_once; /* lanes that compute a unit of work (some rows and columns of gradients); units at once */
-    /* For each gradient dy x^T, the first one with its x; the first whose x is multiplied with the same vectors dy. */
+    /* x_of[i]: number of the first gradient dy x^T with gradient i's x. list_of[i], for such a first one: number of the
+     * first whose x is multiplied with the same vectors dy (each from another gradient with this x). */
     uint32_t x_of[VPPS_MOST_OUTERS], list_of[VPPS_MOST_OUTERS];
     /* Rows of all gradients dy x^T with one x are numbered: each gradient's first row; the number of rows per x. */
     uint32_t slot_of[VPPS_MOST_OUTERS], n_slots[VPPS_MOST_OUTERS];
@@ -44,8 +45,8 @@ typedef struct tiles {
     uint32_t n_units;
 } tiles;
 
-/* A pass reads the vectors dy and x of all vertices once, and computes some rows and columns of gradients dy x^T. It
- * needs n_blocks blocks of elements of x, and n_lists lists, each the vectors dy of all gradients with one x. */
+/* A pass reads the vectors dy and x of all vertices once and computes some rows and columns of gradients dy x^T. It
+ * needs n_blocks blocks of elements of vectors x, and n_lists lists; a list: the dy of all gradients with one x. */
 typedef struct pass {
     uint32_t first, end; /* the pass computes units of work (rows and columns of gradients) first to end - 1 */
     uint32_t x[MOST_UNITS], block[MOST_UNITS], n_blocks;
@@ -64,7 +65,7 @@ static uint32_t next_of_x(const tiles *t, uint32_t i) {
     return i;
 }
 
-/* A gradient is a sum of dy x^T. Returns whether gradients number x and y have vectors x with the same factors dy. */
+/* Returns whether all gradients dy x^T with gradient x's vector x have, in order, the same dy as all with y's. */
 static bool same_slots(const tiles *t, uint32_t x, uint32_t y) {
     while (x < t->n && y < t->n) {
         if (!vpps_same_value(outer_of(t, x).dy, outer_of(t, y).dy)) return false;
@@ -224,8 +225,8 @@ static uint32_t outer_of_slot(const tiles *t, uint32_t x, uint32_t slot) {
 }
 
 /* Writes two tables. `units`: for each unit of work (some columns of some rows of gradients dy x^T), where its elements
- * of x and dy lie in shared memory. `slots`: for each of its rows, which row of which gradient this is. `slots` lies in
- * device memory, as it may exceed the 64 KiB of constant memory. */
+ * of x and dy lie in shared memory. `slots`: for each row of each unit, which row of which gradient it is. `slots` lies
+ * in device memory, as it may exceed the 64 KiB of constant memory. */
 static void put_units(const tiles *t, const pass *p, uint32_t turns) {
     FILE *out = t->w->out;
     const uint32_t end = p->first + turns * (p->end - p->first);

@@ -17,7 +17,7 @@ typedef struct vpps_stage_work {
     FILE *out;
     uint32_t segment, tile;
     bool lists;          /* whether some values belong to members (nodes that a vertex reads) of a list input */
-    bool joined;         /* whether the elementwise steps being written also add up sums of the products before */
+    bool joined;         /* whether the elementwise steps being written first add up partial sums of products */
     bool loaded_early;   /* whether steps that add up products' sums load other operands before the products */
     uint32_t chunk;      /* number of vertices or list members that a product handles at a time */
     uint32_t part_words; /* words of shared memory for the warps' partial sums of products */
@@ -30,7 +30,7 @@ typedef struct vpps_stage_work {
     uint32_t *copy_at;    /* each value's first word among a vertex's vectors copied for products; VPPS_NONE: no copy */
     uint32_t *part_at;    /* for each product: where the partial sums of its rows begin among a vertex's partial sums */
     uint32_t *item_words; /* for each segment (steps that run together): words of a vertex's partial sums of products */
-    uint32_t *row_words; /* for each segment: words of a row of a product: 1, a final sum, or one for each warp's sum */
+    uint32_t *row_words;  /* each segment's (steps run together) words for a row of products: 1, or 1 per warp */
 } vpps_stage_work;
 
 /* Returns how many CTAs divide the columns of each product of a stage (part of a cell), each for a partial sum. */
@@ -38,7 +38,7 @@ static inline uint32_t vpps_stage_shares(const vpps_stage_work *w) {
     return vpps_shares_of(&w->c->values[w->c->order[w->c->stages[w->s.stage].first]]);
 }
 
-/* Returns an operand with value v's rows, columns, axis (0: a value per vertex; d: per node that list d - 1 reads). */
+/* Returns an operand with value v's rows, columns, axis (0: one per vertex; d: one per node of list input d - 1). */
 static inline const vpps_operand *vpps_stage_value(const vpps_stage_work *w, uint32_t v) {
     return w->s.made_by[v] ? &w->s.made_by[v]->to : w->s.memory[v];
 }
@@ -130,8 +130,8 @@ void vpps_put_matrices(const vpps_stage_work *w, const vpps_program_step *s);
 
 /* ---- generate_products.c */
 
-/* Assigns shared memory to warps' partial sums of products (fp32: of over 8 elements). Returns false if out of
- * memory. */
+/* Assigns shared memory to warps' partial sums of products, in fp32 only of products with vectors of over 8 elements.
+ * Returns false if out of memory. */
 bool vpps_place_products(const vpps_stage_work *w);
 
 /* Assigns shared memory to copies of vectors that the matrix products of segment g (steps that run together) read. The

@@ -23,9 +23,9 @@ uint32_t vpps_generate_outer(const vpps_generation *g, const vpps_compiled_cell 
 /* Writes macros VPPS_STEP, the optimiser's function (isa/steps.h), and VPPS_STEP_NUMBERS, the struct of its rates. */
 void vpps_generate_step(FILE *out, vpps_optimizer_kind optimizer, const char *numbers);
 
-/* Writes declarations of variables: script (the batch's program), pool (memory of values), b (block of vertices),
- * offsets k0.. of kept values, and arrays of b: in0.. (inputs), lk0.. (lookups), wd0.. (integers), data, ls1.. (lists);
- * for gradients of outputs gs0.. (starts), ge0.. (terms), gp0.. (terms scalar * vector). */
+/* Declares: script (the batch's program), pool (values' memory), b (a cell's vertices that a group runs), k0.. (where
+ * vertices' values begin), and per vertex in0.. (inputs' offsets), lk0.. (table entries), wd0.. (integers), data, ls1..
+ * (first node of a list), gs0.. (an output's first gradient term), ge0.. (terms), gp0.. (terms scalar * vector). */
 void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *block);
 
 /* Returns whether memory holds each element of a value as one bf16 number, or as two whose sum is the element. In bf16, values are stored

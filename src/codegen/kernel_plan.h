@@ -13,8 +13,8 @@ enum {
 typedef struct vpps_stage_room {
     uint32_t shared_words;
     uint32_t tile; /* number of vertices that are processed at a time */
-    /* Words of scratch memory per vertex ([0]) and per node of list input d - 1 (of any number; [d]). 0: shared memory
-     * has the values. */
+    /* Words of scratch memory, [0] per vertex and [d] per node that list input d - 1 (of many nodes) reads. 0: none is
+     * needed, since shared memory has the values. */
     uint32_t scratch_words[VPPS_AXES];
 } vpps_stage_room;
 
@@ -47,7 +47,7 @@ static inline uint32_t vpps_low_rows(const vpps_kernel_plan *p) {
     return p->parts && p->teams > 1 ? VPPS_FRAGMENT_ROWS : 0;
 }
 
-/* Returns the number of the task for a cell's parameter gradients; they follow the numbers of all parts of cells. */
+/* Returns the number of the task for a cell's parameter gradients. Such numbers follow those of all cells' stages. */
 static inline uint32_t vpps_outer_task(const vpps_kernel_plan *p, uint32_t cell) {
     return VPPS_TASK_COUNT + p->first_stage[p->n_cells] + cell;
 }

@@ -31,7 +31,7 @@ bool vpps_product_is_short(const vpps_program *p, const vpps_program_step *produ
  * block add up their sums of each row. With more blocks, a thread has fewer rows to add up but more columns, and more rows are padding. */
 uint32_t vpps_blocks_of_rows(uint32_t rows, bool transposed, uint32_t threads) {
     enum {
-        COLUMNS = 2 /* assumed columns of a row per thread if all a CTA's threads share it, e.g. 512 and 256 */,
+        COLUMNS = 2 /* a thread's columns if a CTA's threads share a row, e.g. 512 among 256 */,
         SUMS = 4 /* cost of adding up a row's sums of the lanes that share it, in instructions */,
         MANY = 8
     };

@@ -209,7 +209,7 @@ static vpps_cell_offer offer_of(vpps_cell_data *c, uint32_t t) {
 
 static uint8_t op_of(const vpps_cell_data *c, uint32_t t) { return c->signatures[c->nodes[t].signature].op; }
 
-/* Returns how many integers a vertex has: one per result of vpps_pull_index that is a loss's class, one for dropout. */
+/* Returns how many integers a vertex has: indices that the caller gives for other ops than lookups; one for dropout. */
 static uint32_t count_numbers(const vpps_cell_data *c) {
     uint32_t n = 0;
     bool dropout = false;
@@ -459,9 +459,9 @@ static bool repeats_lists(const vpps_graph *g, const vpps_cell_data *c, const ui
     return true;
 }
 
-/* Writes to `to` what the list inputs of a new vertex read (list l: members[l] nodes): child vertices, then all nodes.
- * Writes nothing if the latest vertex with lists reads the same. *position: index in g->words of the nodes. Returns
- * the end of what was written. NULL: the graph has failed. */
+/* Writes to `to` what the list inputs (of many nodes) of a new vertex read, list l members[l] nodes: first child
+ * vertices, then all lists' nodes; nothing if the latest vertex with lists reads the same. Sets *position to the nodes'
+ * index in g->words. Returns the end of what was written. NULL: the graph has failed. */
 static __attribute__((noinline)) uint32_t *take_lists(vpps_graph *g, const vpps_cell_data *c, const uint32_t *members,
                                                       const vpps_application *a, uint32_t *position, uint32_t *to) {
     uint32_t first[VPPS_AXES] = {0}; /* [d]: where list input d - 1 begins among all list inputs' children */

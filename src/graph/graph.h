@@ -55,7 +55,7 @@ enum {
     VPPS_MANY_ELEMS = 1 << 22, /* values must have fewer elements than this */
     VPPS_CELL_MOST = 64,       /* most inputs, outputs, lookups and integers of a cell: 64 bits hold a set of them */
     VPPS_CELL_LISTS = 4,       /* maximum number of list inputs of one cell (each reads any number of nodes) */
-    /* most axes of a cell. Axis 0: a value per vertex (use of the cell); axis l + 1: one per node that list l reads */
+    /* most axes of a cell. 0: a value per vertex (use of the cell); l + 1: one per node that list input l reads */
     VPPS_AXES
 };
 
@@ -113,8 +113,8 @@ typedef struct vpps_cell_input {
     uint32_t child, output; /* input from a child vertex: number of the child, and number of the child's output */
     /* true: the caller gives the input when it applies the cell, as number `child` of such inputs; false: a child vertex gives the input */
     bool pulled;
-    /* 0: the input reads one value. Else it reads a value of each node in the vertex's list number axis - 1; in a
-     * list of children, `child` is the number of the first, set when the cell is complete (vpps_cell_end). */
+    /* 0: the input reads one value. Else one of each node in the vertex's list number axis - 1; if the list's nodes are
+     * children, `child` is the number of the vertex's first child in any list (set by vpps_cell_end). */
     uint8_t axis;
 } vpps_cell_input;
 
@@ -138,7 +138,7 @@ typedef struct vpps_cell_data {
     vpps_param *matrices;
     uint32_t n_signatures;
     vpps_op_node *nodes;
-    /* for each node of the cell: 0: a vertex computes it once; l + 1: once for each node that list input l reads */
+    /* for each operation: 0: runs once per vertex (use of the cell); l + 1: once per node that list input l reads */
     uint8_t *axis;
     /* for each node: whether its op takes all members of a list at once, as softmax of a list of scalars, weighted_sum and concat do */
     uint8_t *over_list;
@@ -149,8 +149,8 @@ typedef struct vpps_cell_data {
     /* The nodes that are outputs, read by parent vertices (scattered) or by nodes outside cells (pushed). An input that
      * is passed on as an output: VPPS_CELL_INPUT | the input's number. */
     uint32_t *scattered, *pushed;
-    /* Set when recording ends. outputs: the nodes that are outputs, each once. offers: index in `outputs` and shape of
-     * each output for parent vertices, then of each output for nodes outside cells. */
+    /* Set by vpps_cell_end. outputs: operations whose results are outputs, each once. offers: index in `outputs` and
+     * shape of each output that parent vertices read, then of each that nodes outside cells read. */
     uint32_t *outputs;
     vpps_cell_offer *offers;
     vpps_condition_data condition;
@@ -163,7 +163,7 @@ typedef struct vpps_cell_data {
     uint32_t *index_limits;
     uint32_t n_own; /* number of inputs of one node (not list inputs, of any number); set when recording ends */
     uint32_t n_nodes, n_args, n_inputs, n_scattered, n_pushed, n_outputs, n_pulls, n_pull_lists, n_indices;
-    uint32_t n_of_axis[VPPS_AXES]; /* number of nodes computed once per vertex [0], or per node of list l [l + 1] */
+    uint32_t n_of_axis[VPPS_AXES]; /* number of operations that run once per vertex [0], per node of list l [l + 1] */
     uint32_t min_children; /* 1 + the largest number of a child vertex that the cell reads by number (vpps_gather) */
     uint32_t n_lists;    /* number of lists; the members of a list are child vertices, or nodes that the caller gives */
     uint32_t list_first; /* number of the first of a vertex's children that list inputs (of any length) read */
@@ -189,10 +189,10 @@ static inline uint64_t vpps_list_nodes(const vpps_cell_data *c, const uint32_t *
 typedef struct vpps_record {
     uint32_t cell;  /* number of the applied cell; VPPS_NODE_RECORD: the vertex is an op */
     uint32_t first; /* number of the vertex's first node; its other nodes have the following numbers */
-    /* Where the inputs of the op or applied cell are. An op outside cells: index in g->record_nodes. A cell: index in
-     * g->words of, in order: how many nodes each list input reads; the index in g->words of these nodes (unused without
-     * list inputs); the node that each other input reads; the integers for vpps_pull_index. Before the lists' nodes are
-     * the child vertices that list inputs read. Consecutive vertices of a cell with equal lists share both. */
+    /* Where the inputs are. An op outside cells: index in g->record_nodes. A cell: index in g->words of these words:
+     * how many nodes each list input reads; an index in g->words of those nodes (unused without list inputs); the node
+     * that each other input reads; the integers for vpps_pull_index. Before the lists' nodes are the lists' child
+     * vertices. Consecutive vertices of a cell with equal lists share both. */
     uint32_t at;
 } vpps_record;
 
@@ -202,7 +202,7 @@ typedef struct vpps_record {
 typedef struct vpps_vertex_data {
     /* the cell that the vertex applies; VPPS_SOURCE_VERTEX: none, its outputs are existing nodes (vpps_source) */
     uint32_t cell;
-    /* index in g->words of what the cell reads (vpps_record.at); without a cell: of the outputs' number, then nodes */
+    /* index in g->words: what the cell reads (vpps_record.at); no cell: number of outputs, then the outputs' nodes */
     uint32_t at;
     uint32_t first; /* the graph's number of the node that is the vertex's first output */
 } vpps_vertex_data;

@@ -16,7 +16,7 @@ typedef struct vpps_arguments {
     unsigned long long stale; /* address of the preceding launch's barrier counters, which this launch zeroes */
     unsigned long long end;   /* address where the kernel writes times, loss, norm and failure for the host */
     unsigned long long watchdog_ns;
-    /* address of the batch's blocks (vpps_block: vertices of one cell); the kernel moves few to shared memory */
+    /* address of the batch's blocks (vpps_block: vertices of one cell); if they are few, of a copy in shared memory */
     unsigned long long blocks;
     unsigned norms; /* offset in the pool (the batch's memory) of an array: each CTA's sum of squared gradients */
     unsigned scratch_words;

@@ -46,7 +46,7 @@ __shared__ unsigned vpps_touched[VPPS_PARAMS + 1];
 enum { VPPS_SHARED_BLOCKS = 64 };
 __shared__ vpps_block vpps_blocks[VPPS_SHARED_BLOCKS];
 
-/* Words `at` and following of the script (the batch's program), each plus `shift`. A pointer would cost an addition. */
+/* Words `at` and following of the script (the batch's program), each plus `shift`. */
 struct vpps_array {
     const unsigned *script;
     unsigned at, shift;

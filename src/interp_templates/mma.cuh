@@ -126,7 +126,7 @@ VPPS_PART float vpps_whole_of(float kept) {
 #endif
 }
 
-/* Splits x and y each into VPPS_PARTS bf16 numbers that sum up to it. IN_PARTS: both are packed numbers already. */
+/* Splits x and y each into VPPS_PARTS bf16 numbers that sum up to it. IN_PARTS: a word holds them already. */
 template <bool IN_PARTS> VPPS_PART vpps_split vpps_parts_of(float x, float y) {
     if (!IN_PARTS) return vpps_split_of(x, y);
     const unsigned first = __float_as_uint(x), second = __float_as_uint(y);
@@ -202,9 +202,9 @@ __device__ __forceinline__ unsigned vpps_pair_mask(unsigned at, unsigned n) {
     return at + 1 < n ? 0xffffffffu : at < n ? 0xffffu : 0u;
 }
 
-/* Adds the products dy x^T of 16 pairs of vectors to a warp's sums: 8 rows of dy times 32 columns (elements of x, in
- * `left` and `right` in the order of vpps_turn_quads). Lane l gives in d row l / 4 of four vectors dy, from 4 (l % 4)
- * on. IN_PARTS: d is in bf16 already. The masks (vpps_pair_mask) clear vectors after the last. */
+/* Adds the products dy x^T of 16 pairs of vectors to a warp's sums: 8 rows of dy times 32 columns. `left`, `right`: 32
+ * elements of all x, as vpps_turn_quads puts them. d, in lane l: element l / 4 of vectors dy number 4 (l % 4) to 4 (l %
+ * 4) + 3; IN_PARTS: as bf16. The masks (vpps_pair_mask) clear vectors after the last. */
 template <bool IN_PARTS>
 VPPS_PART void vpps_add_factors(float (&left_sums)[4], float (&right_sums)[4], const vpps_words &left,
                                 const vpps_words &right, const float (&d)[4], unsigned low_mask, unsigned high_mask) {

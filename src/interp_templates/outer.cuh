@@ -349,8 +349,8 @@ struct vpps_staging {
     unsigned from, there, vp, thread;
 };
 
-/* Copies columns of vectors X, the elements from number BEFORE on of those that this CTA owns, to shared memory. LANES
- * lanes copy a vector of a task's vertex or list member, four elements each, to word AT of its area of WORDS words. */
+/* Copies vectors X to shared memory: those of the elements owned by this CTA that follow the first BEFORE. LANES lanes,
+ * four elements each, copy the vector of a vertex (or list node), to word AT of its WORDS words. */
 template <class X, unsigned BEFORE, unsigned AT> struct vpps_staged_columns {
     template <unsigned LANES, unsigned WORDS, class TASK>
     static __device__ __forceinline__ void copy(const vpps_staging &s, const TASK &t) {
@@ -404,9 +404,9 @@ struct vpps_staged_rows {
     }
 };
 
-/* Computes gradients dy x^T by units of work: LANES lanes, with four columns of x each, times SLOTS rows of dy. The
- * types STAGED copy vectors of VECTORS vertices, WORDS words each, to shared memory, while the preceding ones are
- * multiplied, AT_ONCE at a time. WITH_VECTORS: gradients of vectors first. PARTS parts of the CTA share vertices. */
+/* Computes gradients dy x^T by units of work: LANES lanes, with four columns of x each, times SLOTS rows of dy. STAGED:
+ * types that copy VECTORS vertices' vectors to shared memory (WORDS words each) while preceding ones are multiplied,
+ * AT_ONCE vertices at once. WITH_VECTORS: also computes vectors' gradients. PARTS groups of threads divide vertices. */
 template <unsigned SLOTS, unsigned LANES, unsigned WORDS, unsigned VECTORS, unsigned AT_ONCE, unsigned PARTS,
           bool QUADS, bool WITH_VECTORS, unsigned AXIS, class... STAGED>
 struct vpps_unit_sums {
@@ -416,7 +416,7 @@ struct vpps_unit_sums {
         const unsigned thread = vpps_thread(), number = thread / LANES, lane = thread % LANES;
         const vpps_unit &unit = units[number % UNITS];
         const unsigned part = number / UNITS, x_at = unit.x_at + lane * 4, d_at = unit.d_at;
-        /* to_row: where the gradient's row number `lane` of the unit's SLOTS rows begins, at the unit's first column */
+        /* to_row: where, among all gradients, row `lane` of the unit's SLOTS rows begins, at the unit's first column */
         unsigned columns = 0, to_row = VPPS_NONE;
         bool add = false;
         if (number < UNITS) {
@@ -558,7 +558,7 @@ template <class DY, unsigned NUMBER> struct vpps_row_tile {
 template <class VALUE, unsigned FIRST, unsigned SLOTS, unsigned... GRADIENTS> struct vpps_strip {
     using X = VALUE;
 
-    /* Sets `column` to the first of the 32 columns (elements of x) of block number `slot`. False: it has another x. */
+    /* If block `slot` (32 columns) is in the strip, sets `column` to its first (`first`: the CTA's). Else false. */
     static __device__ __forceinline__ bool find(unsigned slot, unsigned first, unsigned &column) {
         if (slot < FIRST || slot >= FIRST + SLOTS) return false;
         column = first + (slot - FIRST) * 32;
@@ -578,7 +578,7 @@ template <class VALUE, unsigned FIRST, unsigned SLOTS, unsigned... GRADIENTS> st
 
 /* A list of tiles. A tile: eight rows of the vectors dy of matrices' gradients dy x^T, which mma computes at once. */
 template <class TILE, class... OTHERS> struct vpps_row_tiles {
-    static constexpr unsigned HEIGHT = TILE::V::LENGTH; /* of any of the matrices: all have few rows, or none has */
+    static constexpr unsigned HEIGHT = TILE::V::LENGTH; /* rows of a matrix; all matrices have few rows, or none has */
 };
 /* Strips (gradients dy x^T, each for another x) that have the same rows dy (TILES); one loop computes them all. */
 template <class TILES, class STRIP, class... OTHERS> struct vpps_strips_alike;
@@ -594,7 +594,7 @@ struct vpps_strips_alike<vpps_row_tiles<TILES...>, STRIP, OTHERS...> {
         return own.first < own.end && (TILES::is_there(vp, skip) || ...);
     }
 
-    /* Adds dy x^T of 16 vertices or list members to sums q: 8 rows of dy per tile, 32 columns of x (block `slot`). */
+    /* Adds dy x^T of 16 vertices or list nodes to sums q: each tile's 8 rows of dy, the 32 columns of block `slot`. */
     template <int SUMS, class TASK>
     static __device__ __forceinline__ void add(float (&q)[SUMS][4], const TASK &t, const vpps_four_vectors &v,
                                                unsigned slot, unsigned vp, unsigned skip) {
@@ -636,8 +636,9 @@ struct vpps_strips_alike<vpps_row_tiles<TILES...>, STRIP, OTHERS...> {
     }
 };
 
-/* Computes gradients dy x^T by strips: a vector x times TILES tiles (eight rows of dy each), in blocks of 32 elements
- * of x: blocks FIRST to FIRST + SLOTS - 1, each by PARTS warps, which divide the vertices. ALIKE: lists of strips. */
+/* Computes gradients dy x^T by strips: a vector x times TILES tiles (eight rows of dy each), in numbered blocks of 32
+ * elements of x: blocks FIRST to FIRST + SLOTS - 1, each by PARTS warps, which divide the vertices (AXIS > 0: the nodes
+ * of list AXIS - 1). ALIKE: types vpps_strips_alike, strips with the same rows of dy. */
 template <unsigned TILES, unsigned FIRST, unsigned SLOTS, unsigned PARTS, unsigned AXIS, class... ALIKE>
 struct vpps_strip_sums {
     /* Computes the gradients of all tiles (eight rows), or of those `skip` rows further down. All threads call it. */

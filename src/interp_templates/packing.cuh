@@ -28,7 +28,7 @@ __device__ __forceinline__ void vpps_pack_four(float *to, const float *from, uns
 }
 
 /* Copies value V's vectors, of 4 * FOURS elements each, one after the other, for cuBLAS to compute gradients dy x^T of
- * matrices. NUMBER, V's number among the cell's values dy and x, is even for a dy, odd for an x. All CTAs share in. */
+ * matrices. NUMBER, V's number among the cell's values dy and x, is even for a dy, odd for an x. All CTAs copy some. */
 template <class V, unsigned NUMBER, unsigned FOURS, class SUM>
 __device__ __forceinline__ void vpps_pack(const SUM &sum) {
     const unsigned *const script = (const unsigned *)sum.a.script;

@@ -76,16 +76,16 @@ struct vpps_span {
 enum { VPPS_QUADS, VPPS_SINGLES };
 __shared__ vpps_span vpps_spans[2][VPPS_PARAMS + 1];
 
-/* A matrix of which a CTA owns only some columns, since VPPS_TEAMS > 1 CTAs divide a row. first: number (vpps_span) of
- * the CTA's first element; columns, others: elements of a row that are and that are not the CTA's. inverse: 2^31 /
- * columns, rounded up; the high word of 2 n inverse is n / columns or one more, for any n < 2^31. */
+/* A matrix of which a CTA owns only some columns, since VPPS_TEAMS > 1 CTAs divide a row. first: the CTA's first
+ * element, numbered through all parameters. columns, others: elements of a row that the CTA owns, does not own.
+ * inverse: 2^31 / columns, rounded up; the high word of 2 n inverse is n / columns or one more, for any n < 2^31. */
 struct __align__(16) vpps_break {
     unsigned first, columns, others, inverse;
 };
 __shared__ vpps_break vpps_breaks[VPPS_TEAMS > 1 ? 2 : 1][VPPS_TEAMS > 1 ? VPPS_PARAMS + 1 : 1];
 
 /* Elements that the CTA owns are numbered through all parameters (vpps_span). Returns where number i, of parameter
- * `span`, is: the first of its four words in the buffer of matrices (VPPS_QUADS), or its one word (VPPS_SINGLES). */
+ * `span`, is: VPPS_QUADS: first word of four adjacent elements in the buffer of matrices; VPPS_SINGLES: an element. */
 template <unsigned KIND> __device__ __forceinline__ unsigned vpps_spanned_at(unsigned span, unsigned i) {
     const unsigned words = KIND == VPPS_QUADS ? 4 : 1;
     unsigned at = vpps_spans[KIND][span].at + words * i;
@@ -118,7 +118,7 @@ __device__ __forceinline__ void vpps_list_spans() {
         }
     }
     __syncthreads();
-    if (VPPS_WARP < 2 || VPPS_WARPS < 2) { /* sums up, to `end`, the counts of elements of all parameters so far */
+    if (VPPS_WARP < 2 || VPPS_WARPS < 2) { /* a warp for each kind turns parameters' counts into running totals `end` */
 #pragma unroll 1
         for (unsigned kind = VPPS_WARP; kind < 2; kind += VPPS_WARPS) {
             unsigned before = 0;

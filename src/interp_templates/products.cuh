@@ -195,13 +195,13 @@ struct vpps_operand {
     static constexpr bool COPIED = COPY_AT != VPPS_NONE;
     /* Whether the columns are multiplied in a loop. Without a loop the compiler would load all weights first, for which registers do not suffice. */
     static constexpr bool LOOPED = ROUNDS > 1 && (MATRICES::LOADED && ...);
-    /* Registers for loading a vector's elements while the preceding one is multiplied; LOOPED: too many to do so. */
+    /* Registers to load a vector during the preceding one's multiplication; LOOPED: a number that forbids this. */
     static constexpr unsigned WORDS = LOOPED ? 256 : ROUNDS * RUN;
 
     /* The elements of ITEMS vectors that the thread multiplies. */
     template <unsigned ITEMS> struct columns { float x[ROUNDS][ITEMS][RUN]; };
 
-    /* Starts to copy the vectors of ITEMS items (vertices, list members) to shared memory, ITEM_WORDS words each. */
+    /* Starts to copy ITEMS vectors (of vertices or list nodes) to shared memory, ITEM_WORDS words apart. */
     template <unsigned ITEMS, unsigned ITEM_WORDS>
     __device__ __forceinline__ void copy(float *to, unsigned first, unsigned n, unsigned thread) const {
         if constexpr (COPIED) {
@@ -318,7 +318,7 @@ struct vpps_pass {
     float *part, *copies; /* in shared memory: the sums, and the copied operands */
     unsigned n;
 
-    /* Computes the outputs. All threads must call it. */
+    /* Computes the products. operands: vectors, with their weights. All threads of the CTA must call it. */
     template <class... OPERANDS> __device__ __forceinline__ void run(const OPERANDS &...operands) const {
         enum {
             MOST_SUMS = 32,    /* most registers of a thread for sums */
@@ -536,9 +536,9 @@ template <int BLOCKS, int N> struct vpps_step_operands {
     unsigned weights[N][VPPS_STEP_WORDS];
 };
 
-/* A vector of LENGTH words of each item (vertex or list member); place(item) returns its address. FRAGMENTS, eight rows
+/* A vector of LENGTH words of each item (vertex or list node); place(item) returns its address. FRAGMENTS, eight rows
  * of weights each, multiply it; all are in memory, or all in registers or shared memory. A warp multiplies STEPS times
- * 16 elements. IN_PARTS: an element is packed bf16 numbers. ALIGNED: vectors begin at multiples of four words. */
+ * 16 elements. IN_PARTS: a word is an element's VPPS_PARTS bf16 numbers. ALIGNED: to four words. */
 template <unsigned LENGTH, unsigned STEPS, bool IN_PARTS, bool ALIGNED, class PLACE, class... FRAGMENTS>
 struct vpps_tile_operand {
     PLACE place;
@@ -595,8 +595,8 @@ vpps_tile_operand_at(const PLACE &place) {
     return {place};
 }
 
-/* Stores, for one item (vertex or list member), a thread's sums. Of tile t (eight rows of products), sums[t][k] and the
- * next belong to adjacent rows. to: the item's words, VPPS_SUM_WORDS for each row, of which a warp fills one. */
+/* Stores a thread's sums for an item (vertex or list node): sums[t][k] and [k + 1] (k: 0 or 2) of two adjacent rows of
+ * tile t, eight rows of products. to: the item's words, VPPS_SUM_WORDS for each row, of which a warp fills one. */
 template <int TILES>
 __device__ __forceinline__ void vpps_store_sums(float *to, const float (&sums)[TILES][4], unsigned k, unsigned thread) {
     to += thread % 4 * 2 * VPPS_SUM_WORDS + thread / 32;
@@ -633,13 +633,13 @@ template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_tile_pas
     }
 };
 
-/* Computes TURNS times TILES times eight rows of a product of many rows (vpps_product_tile.tall). A warp multiplies all
- * columns, also those whose weights other warps loaded, so that it has final sums: one word for each row. The weights of
- * a turn lie SHARED words of shared memory, or MEMORY words of each thread in device memory, after the turn's before. */
+/* Computes a product of many rows (vpps_product_tile.tall) in TURNS turns of TILES times eight rows. A warp multiplies
+ * all columns, also those whose weights other warps loaded, so that it has final sums: one word for each row. A turn's
+ * weights follow the preceding turn's by SHARED words of shared memory or MEMORY of a thread's in device memory. */
 template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS, unsigned TURNS, unsigned SHARED, unsigned MEMORY>
 struct vpps_tall_pass {
     vpps_weights weights;
-    float *part; /* shared memory for the sums of all items */
+    float *part; /* shared memory: each vertex's or list node's sums of products */
     unsigned n;
 
     template <class... OPERANDS> __device__ __forceinline__ void run(const OPERANDS &...operands) const {

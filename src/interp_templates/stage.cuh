@@ -24,8 +24,8 @@
     const vpps_array name = {script, script[array], script[array + 1]};                                                \
     array += 2;                                                                                                        \
     (void)name, (void)array
-/* Declares arrays for the gradient of an output, a sum of terms, one from each vertex that reads the output. starts:
- * each vertex's first index in `lists`, the terms' places. factors: the same for terms scalar times vector. */
+/* Declares arrays for the gradient of an output, a sum of terms from the output's readers. starts: each vertex's first
+ * index in `lists`, the terms' offsets. factors: its first pair of offsets, for terms scalar * vector. */
 #define VPPS_GRADIENT_ARRAYS(starts, lists, factors)                                                                   \
     const vpps_array starts = {script, array, 0}, lists = {script, array + b->n + 1, 0};                               \
     const vpps_array factors = {script, lists.at + starts[b->n], 0};                                                   \
@@ -178,8 +178,8 @@ template <bool (*BEATS)(float x, float a)> struct vpps_found {
     }
 };
 
-/* Adds the terms scalar * vector of a vertex's gradient: elements starts[item] to starts[item + 1] - 1 of a list. Each
- * has the offsets of both or, for a run (terms at equal distances), the first scalar's offset and the run's address. */
+/* Adds a gradient's terms scalar * vector: pairs starts[item] to starts[item + 1] - 1 of the list after `starts`. A
+ * pair is both offsets or, for a run (terms at equal distances), the scalar's and a vpps_pair_run's index. */
 __device__ __forceinline__ float vpps_add_pairs(float sum, const float *pool, const vpps_array &starts, unsigned n,
                                                 unsigned item, unsigned element) {
     const unsigned *const lists = starts.script + starts.at + n + 1;

@@ -11,11 +11,11 @@
  * has ITEM_WORDS words of shared memory for sums; these rows' sums are stored from word AT on. */
 template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_wide_pass {
     vpps_weights weights;
-    /* in shared memory. part: the products; buffer: VPPS_WIDE_WORDS words for single warps' sums of eight items */
+    /* in shared memory. part: sums of all vertices or list nodes; buffer: each warp's own sums for eight of these */
     float *part, *buffer;
     unsigned n;
 
-    /* operands: vectors, with the weights that multiply them (vpps_tile_operand). All threads must call it. */
+    /* Computes sums of operands: vectors, with their weights (vpps_tile_operand). All threads of the CTA call it. */
     template <class... OPERANDS> __device__ __forceinline__ void run(const OPERANDS &...operands) const {
         unsigned first = 0;
 #pragma unroll 1
@@ -37,7 +37,7 @@ template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_wide_pas
             if (first + k * 8 < n) store(sums[k / 2], first + k * 8, k % 2 * 2);
     }
 
-    /* Adds up all warps' sums of 8 items, from `first` on. A lane has two rows of one item: sums[tile][k], [k + 1]. */
+    /* Stores in `part` all warps' sums for 8 vertices or list nodes. A lane: one's two rows: sums[tile][k], [k + 1]. */
     __device__ __forceinline__ void store(const float (&sums)[TILES][4], unsigned first, unsigned k) const {
         constexpr unsigned ROWS = TILES * 8;
         vpps_store_sums(buffer + weights.thread % 32 / 4 * ROWS * VPPS_SUM_WORDS, sums, k, weights.thread);
@@ -59,8 +59,8 @@ template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_wide_pas
 /* ROWS of a CTA's rows of MATRIX (a vpps_matrix), from the CTA's row number ROW on. Times the vector of an item (vertex
  * or list member), they give outputs FIRST, FIRST + 1, ... of a vpps_wide_pass, which computes products. */
 template <class MATRIX, unsigned FIRST, unsigned ROWS, unsigned ROW> struct vpps_wide_rows {
-    /* Returns whether one of these rows makes output o (a row of the result). If so, adds the row's offset in memory to
-     * `at`, and sets `words` to the distance of two elements of the row. */
+    /* Returns whether one of these ROWS rows of weights gives row o of the result. If so, adds the row's offset in
+     * memory to `at`, and sets `words` to the distance of two elements of the row. */
     static __device__ __forceinline__ bool find(const float *&at, unsigned &words, unsigned o) {
         if (o - FIRST >= ROWS) return false;
         const MATRIX matrix(blockIdx.x % VPPS_GROUP);
@@ -70,7 +70,7 @@ template <class MATRIX, unsigned FIRST, unsigned ROWS, unsigned ROW> struct vpps
     }
 };
 
-/* A vector of LENGTH words of each item (vertex or list member); place(item) returns its address. ROWS: types
+/* A vector of LENGTH words of each item (a vertex, or a node of its list); place(item) returns its address. ROWS: types
  * vpps_wide_rows, the rows of weights that multiply it. IN_QUADS: vectors begin and end at multiples of four words. */
 template <unsigned LENGTH, bool IN_QUADS, class PLACE, class... ROWS> struct vpps_wide_operand {
     PLACE place;
@@ -189,10 +189,10 @@ template <unsigned OUTPUTS, bool TRANSPOSED, bool ALIGNED> struct vpps_wide_copi
  * most VPPS_WIDE_ITEMS. An item has ITEM_WORDS words of shared memory for sums; these begin at AT. */
 template <unsigned OUTPUTS, unsigned AT, unsigned ITEM_WORDS, bool TRANSPOSED> struct vpps_wide_pass {
     const float *matrices;
-    float *part, *buffers; /* in shared memory: sums of all items; VPPS_WIDE_WORDS for copies of vectors and weights */
+    float *part, *buffers; /* in shared memory: sums per vertex or list node; copies of vectors and weights */
     unsigned n, before = 0;
 
-    /* operands: vectors, with the rows of weights that multiply them (vpps_wide_operand). All threads must call it. */
+    /* Computes sums of operands: vectors, with rows of weights (vpps_wide_operand). All threads of the CTA call it. */
     template <class... OPERANDS> __device__ __forceinline__ void run(const OPERANDS &...operands) const {
         unsigned bits = 0; /* 2^bits threads share the items */
         while (K << bits < n) bits++;
