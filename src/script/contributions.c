@@ -12,7 +12,7 @@ typedef struct contribution {
     /* whether each vertex of `block` computes this gradient; else only if an output with a gradient uses the input */
     bool all;
     uint32_t number, stage, stride, shares;
-    /* The gradient of item i (vertex or list member) of the current task lies at offset at + i * stride. If each thread
+    /* The gradient of item i (vertex, or node of a list) of the current task lies at offset at + i * stride. If each thread
      * or CTA computes a partial sum, two partial sums are share_words words apart. */
     uint32_t at, share_words;
     /* gradient for node i that vertex p reads: scalar at offset at + i * stride, times vector at of + p * of_stride */
@@ -113,7 +113,7 @@ static inline void each_input_of(const vpps_steps *s, const contribution *x, uin
         if (x->next_run) *x->next_run += VPPS_RUN_WORDS;
         for (uint32_t m = 0; m < n; m++) {
             uint32_t *cursor = &cursors[read[m]], from = x->at + (item + m) * stride;
-            /* the list member has no gradient, so nothing is added to it */
+            /* the node that is read has no gradient, so nothing is added to it */
             if (words && *cursor == VPPS_NONE) continue;
             for (uint32_t i = 0; x->to->scaled && i < (x->next_run ? 1 : n_alike); i++) {
                 if (words) words[*cursor] = from + i * n * stride;
@@ -262,8 +262,7 @@ static void write_input(const vpps_contributions *all, const uint32_t *offsets, 
 }
 
 /* Writes where gradients lie that a block's vertices (of one cell) compute through one input (contribution x) as
- * factors: offsets of scalar and vector, to words[pairs_at[output read]] or, if x.next_run is set, as a run
- * (vpps_pair_run). */
+ * factors: to words[pairs_at[output read]] go offsets of scalar and vector or, with x.next_run, of a vpps_pair_run. */
 static void write_scaled(const vpps_steps *s, contribution x, const vpps_block_memory *placed, uint32_t *words,
                          uint32_t *pairs_at) {
     const vpps_cell_value *vector = &x.cell->values[x.to->vector], *scalar = &x.cell->values[x.to->scalar];

@@ -102,7 +102,7 @@ typedef struct share {
     uint32_t n; /* number of sets of vertices that read each other, which must stay together */
 } share;
 
-/* For each vertex v of a classifier head: sets first[v] to the first head vertex with which v is connected by reads among head vertices. */
+/* Classifier heads are vertices that only the loss or other heads read. Sets first[v] of head v to the first head connected to it. */
 static void join(const vpps_batching *b, uint32_t *first) {
     const vpps_reading *r = b->needs->reading;
     for (uint32_t v = 0; v < r->n_vertices; v++) first[v] = v;
@@ -118,7 +118,7 @@ static void join(const vpps_batching *b, uint32_t *first) {
     for (uint32_t v = 0; v < r->n_vertices; v++) first[v] = vpps_find_root(first, v);
 }
 
-/* Assigns vertices of classifier heads to the slices of their wave (a wave is a part of the batch, a slice a part of a wave), in the
+/* Assigns classifiers (vertices that only the loss reads) to slices of their wave (part of the batch), which run in turn, in the
  * batch's order; assigns all other vertices to their wave's last slice. `words`, `shares`: zeros on entry. */
 static void deal_heads(const vpps_batching *b, const uint32_t *first, uint64_t *words, share *shares,
                        uint32_t *n_slices, uint32_t *place) {

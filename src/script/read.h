@@ -65,9 +65,8 @@ typedef struct vpps_reading {
     bool drops;                       /* whether dropout is on */
     const vpps_read_vertex *vertices; /* an extra last element tells where the last vertex's reads end */
     const vpps_vertex_lists *lists;   /* for each vertex: its inputs of many nodes, its dropout; zeros if it has none */
-    const uint32_t *levels; /* by vertex: step in its recurrence, if that has the same cells as in the last batch */
-    /* reads, by vertex: single nodes, then lists, except lists that an earlier vertex reads */
-    const vpps_read *sources;
+    const uint32_t *levels;   /* by vertex: step in its recurrence, if that has the same cells as in the last batch */
+    const vpps_read *sources; /* reads, by vertex: single nodes, then lists, but no list that an earlier vertex reads */
     const vpps_node *source_outputs;  /* for each element of `sources`: the node that is read */
     const vpps_output_ref *requested; /* outputs whose values the request asks for */
     const vpps_output_ref *asked;     /* outputs whose gradients the request asks for */

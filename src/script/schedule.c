@@ -86,8 +86,8 @@ static uint32_t cached_waves(const search *x) {
     return (uint32_t)(small < wide ? small : wide);
 }
 
-/* Makes the first attempt to divide a batch into waves (parts that run in turn), a wave's classifiers into slices, and
- * each part's vertices into blocks (a block: vertices of one cell). False: out of memory. */
+/* Makes the first attempt to divide a batch into waves (parts that run in turn), a wave's classifiers (vertices that
+ * only the loss reads) into slices, and each part's vertices into blocks of one cell. False: out of memory. */
 static bool first_steps(search *x) {
     vpps_schedule *s = x->b->schedule;
     const uint32_t asked = s->reading.training && !s->reading.halves ? x->request->slices : 1,

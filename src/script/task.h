@@ -69,7 +69,7 @@ typedef struct vpps_block_view {
     const uint32_t *lookups[VPPS_CELL_MOST];
     const uint32_t *words[VPPS_CELL_MOST];
     const uint32_t *data;
-    const uint32_t *lists[VPPS_AXES]; /* lists[d][v]: number of nodes of input list d - 1 of vertices 0 to v - 1 */
+    const uint32_t *lists[VPPS_AXES]; /* lists[d][v]: number of nodes in list input d - 1 of vertices 0 to v - 1 */
     /* for each output and vertex: index in `gradients` of the first term of the output's gradient */
     const uint32_t *gradient_starts[VPPS_CELL_MOST];
     const uint32_t *gradients[VPPS_CELL_MOST];

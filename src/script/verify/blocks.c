@@ -59,7 +59,7 @@ bool vpps_check_add_kept(vpps_checker *c, const vpps_checked_block *b, uint32_t 
 }
 
 /* The cell of the vertices in block b computes gradients (contributions) for the values that it reads. Reserves bits, one
- * for each contribution of each vertex or list member; a bit will be set once the contribution is added to a gradient. */
+ * for each contribution of a vertex or, by a list input, of a node; a contribution's bit is set when it is added up. */
 static void count_contributions(vpps_checker *c, const vpps_checked_block *b) {
     const vpps_compiled_cell *cell = b->cell->c;
     for (uint32_t j = 0; j < cell->n_contributions; j++) {

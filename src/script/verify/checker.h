@@ -46,7 +46,7 @@ typedef struct vpps_checked_cell {
 
 /* ---- blocks */
 
-/* Kinds of tensors. A tensor is values in memory: item (vertex, list member) first + i has `words` words at offset + i * stride. */
+/* Kinds of tensors. A tensor is values in memory: item (vertex, or node of a list) first + i has `words` words at offset + i * stride. */
 typedef enum vpps_tensor_kind {
     VPPS_TENSOR_INITIAL, /* memory that no task has written: parameters (below offset target->batch), or undefined */
     VPPS_TENSOR_KEPT,
@@ -60,7 +60,7 @@ typedef enum vpps_tensor_kind {
 typedef struct vpps_tensor {
     uint8_t kind;
     uint32_t offset, stride, words, items;
-    uint32_t first; /* number of the tensor's first item (vertex or list member) */
+    uint32_t first; /* number of the tensor's first item (vertex, or node that a list input reads) */
     /* block: the vertices of one cell to which the tensor belongs. index: the tensor's number among the cell's values
      * or gradients for inputs; of a constant: its bits; of a gradient from the host: number of the output (VPPS_NONE:
      * the loss); of table entries: the table. share: number of the partial sum, if CTAs or threads store such. */
@@ -73,7 +73,7 @@ typedef struct vpps_checked_block {
     const vpps_block *block;
     vpps_checked_cell *cell;
     vpps_block_view view;
-    /* for each input of the cell, and each vertex (or list member): number of the output that it reads */
+    /* for each input of the cell, and each vertex (or node of a list): number of the output that it reads */
     uint32_t **sources;
     uint32_t **rows;       /* for each table lookup of the cell, and each vertex: number of the entry that is read */
     uint32_t first_output; /* output k of vertex p has the number first_output + k * n + p */
@@ -296,7 +296,7 @@ uint32_t vpps_check_output(vpps_checker *c, vpps_node x);
 uint32_t vpps_check_block_of(const vpps_checker *c, uint32_t output, uint32_t *k, uint32_t *position);
 /* Adds tensor t, whose values lie from `offset` on; returns its number; VPPS_NONE: outside the batch's memory. */
 uint32_t vpps_check_add_tensor(vpps_checker *c, uint64_t offset, vpps_tensor t);
-/* Adds a tensor (values in memory): value v of the cell, for n vertices or list members of block b from `first` on.
+/* Adds a tensor (values in memory): value v of the cell, for n vertices (or nodes of lists) of block b from `first` on.
  * `record`: offset of the first one's kept values. If CTAs or threads store partial sums, adds one for each. */
 bool vpps_check_add_kept(vpps_checker *c, const vpps_checked_block *b, uint32_t v, uint32_t record, uint32_t first,
                          uint32_t n);
@@ -316,8 +316,7 @@ static inline void vpps_check_act_as(vpps_checker *c, uint32_t member) { vpps_ch
  * hold the tensor, and that a barrier comes between their writing and this read. */
 bool vpps_check_read(vpps_checker *c, uint32_t offset, uint32_t n, uint32_t tensor);
 /* Notes that n words now hold value `item` of a tensor (it has one per vertex, or per node that a list input reads).
- * Checks that barriers order all earlier accesses before this write by the CTA, thread or group set by
- * vpps_check_act. */
+ * Checks that barriers order earlier accesses before this write by the CTA, thread or group set by vpps_check_act. */
 bool vpps_check_write(vpps_checker *c, uint32_t offset, uint32_t n, uint32_t tensor, uint32_t item);
 /* Describes in words, for messages, which value of the tensor lies at this offset in the pool of memory; writes the words to `text`. */
 void vpps_check_describe(const vpps_checker *c, uint32_t tensor, uint32_t offset, char *text, size_t size);

@@ -188,7 +188,7 @@ bool vpps_check_demands(vpps_checker *c) {
 
 /* ---------------------------------------------------------------- gradients */
 
-/* Calls `visit` for each output that vertex p reads through input i: one output, or one for each list member. */
+/* Calls `visit` for each output that vertex p reads through input i: one output, or one for each node of a list. */
 static bool each_source(vpps_checker *c, const vpps_checked_block *b, uint32_t p, uint32_t i,
                         bool (*visit)(vpps_checker *, const vpps_checked_block *, uint32_t, uint32_t, uint32_t)) {
     const uint32_t axis = b->cell->c->input_axis[i], *starts = b->view.lists[axis];

@@ -123,7 +123,7 @@ static bool fits(const vpps_proof *p, uint32_t i) {
     return a->rows == first->rows && a->cols == first->cols && (made == 1 || (made == first->cols && s->to.cols == 1));
 }
 
-/* An instruction marked `uniform` runs in one call for several vertices (or list members) whose values follow each other in memory. Returns
+/* An instruction marked `uniform` runs in one call for several vertices (or nodes of lists) whose values follow each other in memory. Returns
  * whether the mark is right, or absent. */
 static bool uniform_fits(const vpps_proof *p) {
     const vpps_program_step *s = p->step;

@@ -187,8 +187,7 @@ static uint32_t express_forward(vpps_function *f, vpps_expressions *s, uint32_t 
         if (*letter == 'a' || *letter == 'v') operands[run.n++] = (vpps_term){value_of(f, args[0]), every};
         if (*letter == 'b') operands[run.n++] = (vpps_term){value_of(f, args[1]), 0};
         for (uint32_t i = run.n; *letter == '*' && i < node->n; i++) {
-            /* of a value per list node, an op with one result takes all; an op with a result per node, its own
-             * node's */
+            /* of a value per list node, an op with one result takes all; an op with a result per node, that node's */
             const uint32_t list = node->axis ? 0 : axis_of(f, args[i]);
             operands[run.n++] = (vpps_term){value_of(f, args[i]), list ? VPPS_ALL_MEMBERS | list : 0};
         }
@@ -267,7 +266,7 @@ static uint32_t if_taken(const derivative *d, uint32_t x) {
     return vpps_express_pair(d->s, VPPS_I_WHEN, of->rows, of->cols, x, value_of(d->f, d->f->holds));
 }
 
-/* Adds expression `part` to an argument's gradient; if the argument is one value for the vertex, first sums `part` over list members. */
+/* Adds expression `part` to an argument's gradient; if the argument has one value per vertex, `part` one per node of a list: sums it up. */
 static void add_gradient(const derivative *d, uint32_t arg, uint32_t part) {
     vpps_function *f = d->f;
     if (!axis_of(f, arg)) part = vpps_express_over_list(d->s, part, d->node->axis);
@@ -354,7 +353,7 @@ static void differentiate_affine(const derivative *d) {
     for (uint32_t i = 0; i < d->node->n; i++) {
         const uint32_t arg = d->f->args[d->node->first + i];
         const vpps_param matrix = d->f->matrices[s->first_matrix + i];
-        /* axis 0: an argument per vertex, used for each list member: the members' gradients dy are added up first */
+        /* axis 0: an argument per vertex, used for each node of a list: the nodes' gradients dy are added up first */
         const uint32_t axis = axis_of(d->f, arg), dy = axis ? d->d : over;
         if (is_trained(d->f, matrix)) vpps_owe_matrix(d->owed, matrix, if_taken(d, value_of(d->f, arg)), axis, dy);
         uint32_t rows, cols;

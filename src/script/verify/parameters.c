@@ -12,7 +12,7 @@ static uint64_t outer_bit(const vpps_checker *c, const vpps_checked_block *b, ui
     return (uint64_t)c->group * c->n_records + b->view.vertices[p];
 }
 
-/* Checks that an operand of items (vertices or list members) [first, end) can be read. `late`: the update reads the operand; parameters are then not
+/* Checks that an operand of items (vertices or nodes of lists) [first, end) can be read. `late`: the update reads the operand; parameters are then not
  * checked, since the update changes them. */
 static bool read_items(vpps_checker *c, const vpps_checked_block *b, const vpps_operand *o, uint32_t first,
                        uint32_t end, bool late) {
