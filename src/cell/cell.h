@@ -304,9 +304,9 @@ typedef struct vpps_compiled_cell {
     vpps_cell_stage *stages;
     uint32_t n_stages, first_stage[VPPS_PASSES + 1];
     uint32_t *order; /* numbers of the values in the order in which they are computed */
-    /* flops, forward and backward together: [0] per vertex, [d] per node that input number d - 1 of many nodes reads */
+    /* flops, forward and backward together: [0] per vertex, [d] per node that list input d - 1 (of many nodes) reads */
     uint64_t flops[VPPS_AXES];
-    /* for each record (area of kept values): number of words for a vertex or list member */
+    /* for each record (area of kept values): number of words for a vertex or node of its list */
     uint32_t kept_words[VPPS_RECORDS];
     struct vpps_program *programs; /* a program (steps) for each part of the cell, then one for parameters' gradients */
     void *device_program;          /* the device's own form of the cell; device_free frees it */

@@ -237,7 +237,7 @@ static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32
     return at;
 }
 
-/* Returns gradient dx or, if dx has a value for each list member but argument `arg` one value for the vertex, the sum over the members. */
+/* Returns gradient dx or, if dx has a value for each node of a list but argument `arg` one value for the vertex, the sum over the members. */
 static uint32_t for_axis(work *w, uint32_t dx, uint32_t arg) {
     if (!w->ok || w->c->values[dx].axis == w->c->values[arg].axis) return dx;
     const uint32_t at = add_value(w, run_like(&w->c->values[arg], VPPS_I_SUM));

@@ -13,7 +13,7 @@ typedef enum vpps_place {
     VPPS_PLACE_NONE,   /* there is no operand, such as the bias of a product without one */
     VPPS_PLACE_SLOT,   /* slot `at` */
     VPPS_PLACE_RECORD, /* word `at` of a record: memory for values of the vertex, or of a node that the vertex reads */
-    /* input number `at` of the vertex or list member; the script (the batch's program) tells where the input's value lies */
+    /* input number `at` of the vertex or node of its list; the script (the batch's program) tells where the input's value lies */
     VPPS_PLACE_INPUT,
     VPPS_PLACE_ENTRY,     /* table entry that lookup number `at` reads; the batch's program has the entry's number */
     VPPS_PLACE_PARAMETER, /* vector parameter number `at` of the model, equal for all vertices */
@@ -29,7 +29,7 @@ typedef enum vpps_access {
     VPPS_ACCESS_SCALAR, /* element `element` */
     VPPS_ACCESS_COLUMN, /* of an operand with an element per column of the result: the one for the column computed */
     VPPS_ACCESS_WHOLE,  /* all elements */
-    VPPS_ACCESS_MEMBERS /* the same element as the result's, of every node that an input reads */
+    VPPS_ACCESS_MEMBERS /* the same element as the result's, of every node that a list input reads */
 } vpps_access;
 
 typedef struct vpps_operand {

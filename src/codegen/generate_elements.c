@@ -226,7 +226,7 @@ static void make_element(const work *w, const vpps_program_step *s) {
  * The code first loads all the numbers that say where values lie, then the values, so that no value's load waits for another value's
  * place. */
 
-/* Calls `put` for each value that segment g (list of steps) reads from memory at the current item (vertex or list member) and element. */
+/* Calls `put` for each value that segment g (list of steps) reads from memory at the current item (vertex or node of its list) and element. */
 static void each_loaded(const work *w, const vpps_segment *g, uint8_t *loaded, void (*put)(const work *w, uint32_t v)) {
     memset(loaded, 0, w->c->n_values);
     for (uint32_t k = 0; k < g->n; k++) {
@@ -241,7 +241,7 @@ static void each_loaded(const work *w, const vpps_segment *g, uint8_t *loaded, v
     }
 }
 
-/* Returns the name, in the kernel's text, of the array that tells where value v of each vertex or list member lies; NULL: no array does. */
+/* Returns the name, in the kernel's text, of the array that tells where value v of each vertex or node of its list lies; NULL: no array does. */
 static const char *array_of(const work *w, uint32_t v) {
     const uint8_t place = w->s.memory[v]->place;
     return place == VPPS_PLACE_INPUT ? "in" : place == VPPS_PLACE_ENTRY ? "lk" : NULL;

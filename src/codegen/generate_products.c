@@ -55,7 +55,7 @@ static bool begins_at_quads(const work *w, uint32_t v) {
 /* Returns how many elements of vector v a CTA multiplies: all, or an equal part if CTAs compute partial sums. */
 static uint32_t length_of(const work *w, uint32_t v) { return vpps_stage_value(w, v)->rows / vpps_stage_shares(w); }
 
-/* Writes an operand's last template argument: a function that returns the address of the operand's vector of a vertex or list member. */
+/* Writes an operand's last template argument: a function that returns the address of the operand's vector of a vertex or node of its list. */
 static void put_place(const work *w, uint32_t operand) {
     char element[64] = "0u";
     if (vpps_stage_shares(w) > 1)
@@ -352,7 +352,7 @@ static void put_short_sum(const work *w, uint32_t v) {
     }
 }
 
-/* The texts that begin and end the body of a loop over all vertices (or list members) and the CTA's rows. */
+/* The texts that begin and end the body of a loop over all vertices (or nodes of their lists) and the CTA's rows. */
 static const char *const begin_body =
     ", [&](unsigned i, unsigned e, unsigned element) {\nconst unsigned item = first_item + i;\n";
 static const char *const end_body = "});\n";

@@ -19,14 +19,14 @@ typedef struct vpps_stage_work {
     bool lists;          /* whether some values belong to members (nodes that a vertex reads) of a list input */
     bool joined;         /* whether the elementwise steps being written first add up partial sums of products */
     bool loaded_early;   /* whether steps that add up products' sums load other operands before the products */
-    uint32_t chunk;      /* number of vertices or list members that a product handles at a time */
+    uint32_t chunk;      /* number of vertices or nodes of their lists that a product handles at a time */
     uint32_t part_words; /* words of shared memory for the warps' partial sums of products */
     /* Vectors that products read are copied to copy_buffers buffers in shared memory, each for VPPS_COPY_ITEMS items (vertices or list
      * members). copies_at: first word of the buffers, after the weights. */
     uint32_t copies_at;
     uint32_t copy_words; /* most words of shared memory for copies of the vectors that products read */
     uint32_t copy_buffers;
-    uint32_t copy_item_words; /* words of a buffer that one vertex's or list member's vectors take; 0: no copies */
+    uint32_t copy_item_words; /* words of a buffer that one vertex's or list node's vectors take; 0: no copies */
     uint32_t *copy_at;    /* each value's first word among a vertex's vectors copied for products; VPPS_NONE: no copy */
     uint32_t *part_at;    /* for each product: where the partial sums of its rows begin among a vertex's partial sums */
     uint32_t *item_words; /* for each segment (steps that run together): words of a vertex's partial sums of products */
@@ -63,7 +63,7 @@ bool vpps_made_in_loop(const vpps_stage_work *w, uint32_t v);
  * `element`: its number in the whole value. ls1: array with the number of each vertex's first member of list 0. k0, k1:
  * offsets of kept values of vertices and members. s5: the buffer (slot) of value 5; v5: the thread's element of it. */
 
-/* Writes a C expression for an element of a value in memory. `item` numbers the vertex or list member within the tile. */
+/* Writes a C expression for an element of a value in memory. `item` numbers the vertex or node of its list within the tile. */
 void vpps_put_memory(const vpps_stage_work *w, uint32_t v, const char *item, const char *element);
 /* Writes a C expression for an element of value v in its slot, a buffer in shared or scratch memory. */
 void vpps_put_slot(const vpps_stage_work *w, uint32_t v, const char *item, const char *element);
@@ -79,7 +79,7 @@ static inline void vpps_put_pointer(const vpps_stage_work *w, uint32_t v, const 
     vpps_put_at(w, v, item, "0u");
 }
 
-/* Returns the variable, in the kernel's text, that numbers the vertex or list member whose operand is read: `item`, for which the step
+/* Returns the variable, in the kernel's text, that numbers the vertex or node of its list whose operand is read: `item`, for which the step
  * computes a result, or vx, the vertex whose list has the member `item`. */
 static inline const char *vpps_item_for(uint32_t axis, const vpps_operand *o) {
     return o->axis == axis || !axis ? "item" : "vx";

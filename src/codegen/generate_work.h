@@ -37,7 +37,7 @@ static inline bool vpps_is_kept_in_parts(const vpps_generation *g, const vpps_co
 /* Writes the name of the C++ type (products.cuh) for a matrix in memory, or for its transpose. */
 void vpps_put_matrix(const vpps_generation *g, vpps_param matrix, bool transposed, uint32_t shares);
 
-enum { VPPS_COPY_ITEMS = 4 /* number of vertices or list members copied together */ };
+enum { VPPS_COPY_ITEMS = 4 /* number of vertices or nodes of their lists copied together */ };
 
 /* Returns whether a value is a vector of at least 16 words; in memory, such vectors begin at multiples of 16 words. */
 static inline bool vpps_is_long(const vpps_operand *x) {

@@ -96,7 +96,7 @@ vpps_status vpps_specialise(const vpps_specialiser *s, vpps_kernel_plan *plan, u
     const uint32_t most = plan->parts == 2 ? MOST_IN_BF16X3 : MOST;
     uint32_t wanted = *registers ? *registers : most;
     for (;;) {
-        asked.lean = wanted < most; /* if more registers spill, threads keep fewer values (lean kernel) */
+        asked.lean = wanted < most; /* after spills, try lean: threads keep fewer values other than weights */
         char description[192], *text = NULL;
         *report = (vpps_cubin_report){0};
         vpps_status status = generate(s, &asked, plan, wanted, &text, description, sizeof description);

@@ -152,7 +152,7 @@ static bool reads_own(const vpps_cell_data *cell, uint32_t t, uint32_t a) {
     return axis_of(cell, a) && cell->axis[t] && !cell->over_list[t];
 }
 
-/* Counts op t of a vertex, once for each list member if it runs over a list. False: out of memory. */
+/* Counts op t of a vertex, once for each node of a list if it runs over a list. False: out of memory. */
 static bool count_inside(count *c, const vertex_view *v, uint32_t t) {
     const vpps_cell_data *cell = v->cell;
     const vpps_op_node *node = &cell->nodes[t];

@@ -237,7 +237,7 @@ vpps_node vpps_make_over_list(vpps_graph *g, vpps_signature *s, uint32_t n, cons
     if (signature == UINT32_MAX) return VPPS_NO_NODE;
     uint32_t *known = &g->recording->most_members[axis];
     if (most) *known = *known ? vpps_min_u32(*known, most) : most;
-    /* true: the op computes a result for each list member */
+    /* true: the op computes a result for each node of a list */
     const bool each = vpps_ops[s->op].op_class == VPPS_CLASS_WHOLE;
     return add_template_node(g, signature, n, args, most, false, each ? axis : 0, true);
 }

@@ -121,7 +121,7 @@ __device__ __forceinline__ void vpps_sum_vectors(const SUM &sum) {
 }
 
 /* Computes the gradient, at word MATRIX of all gradients, of a matrix that a cell reads as a value, not as W in W x:
- * the sum, over vertices or list members, of the value's gradient DY. Adjacent threads compute one column. */
+ * the sum, over vertices or nodes of their lists, of the value's gradient DY. Adjacent threads compute one column. */
 template <class DY, unsigned MATRIX, unsigned PARAM, class SUM>
 __device__ __forceinline__ void vpps_sum_values(const SUM &sum) {
     VPPS_READ_PLACE;
@@ -350,7 +350,7 @@ struct vpps_staging {
 };
 
 /* Copies vectors X to shared memory: those of the elements owned by this CTA that follow the first BEFORE. LANES lanes,
- * four elements each, copy the vector of a vertex (or list node), to word AT of its WORDS words. */
+ * four elements each, copy a vertex's vector (or that of a node of its list), to word AT of its WORDS words. */
 template <class X, unsigned BEFORE, unsigned AT> struct vpps_staged_columns {
     template <unsigned LANES, unsigned WORDS, class TASK>
     static __device__ __forceinline__ void copy(const vpps_staging &s, const TASK &t) {

@@ -132,7 +132,7 @@ __device__ __forceinline__ unsigned vpps_column(unsigned thread, unsigned round)
 template <unsigned FIRST, unsigned ROWS, unsigned AT, bool IN_SHARED> struct vpps_matrix_part {
     static constexpr bool LOADED = IN_SHARED; /* weights are loaded at each use */
 
-    /* Adds products with RUN elements of each of ITEMS vectors. sums[i * OUTPUTS + o]: vector i, result row o. */
+    /* Adds weights times RUN elements of ITEMS vectors. sums[i * OUTPUTS + o]: of vector i, for result row o. */
     template <unsigned OUTPUTS, unsigned ROUNDS, unsigned ITEMS, unsigned RUN, int SUMS>
     static __device__ __forceinline__ void add(float (&sums)[SUMS], const float (&x)[ITEMS][RUN], unsigned round,
                                                const vpps_weights &weights) {
@@ -183,7 +183,7 @@ template <class MATRIX, unsigned FIRST, unsigned ROWS, unsigned ROW, unsigned BL
     }
 };
 
-/* A vector of LENGTH words of each item (vertex or list member), which MATRICES multiply; place(item) returns the vector's address. In each
+/* A vector of LENGTH words of each item (vertex or node of its list), which MATRICES multiply; place(item) returns the vector's address. In each
  * of ROUNDS rounds a thread multiplies RUN adjacent columns, SPAN columns after those of the preceding round. ALIGNED: vectors begin at a
  * multiple of four words. If COPY_AT is not VPPS_NONE, an item's vector is copied to shared memory, to word COPY_AT of the item's words. A
  * vector that matrices in registers and matrices in memory multiply is two operands. */
@@ -201,7 +201,7 @@ struct vpps_operand {
     /* The elements of ITEMS vectors that the thread multiplies. */
     template <unsigned ITEMS> struct columns { float x[ROUNDS][ITEMS][RUN]; };
 
-    /* Starts to copy ITEMS vectors (of vertices or list nodes) to shared memory, ITEM_WORDS words apart. */
+    /* Starts to copy ITEMS vectors (of vertices or nodes of their lists) to shared memory, ITEM_WORDS words apart. */
     template <unsigned ITEMS, unsigned ITEM_WORDS>
     __device__ __forceinline__ void copy(float *to, unsigned first, unsigned n, unsigned thread) const {
         if constexpr (COPIED) {
@@ -308,7 +308,7 @@ constexpr __device__ unsigned vpps_power_up(unsigned n, unsigned most) {
     return power;
 }
 
-/* Computes OUTPUTS outputs (rows of products) of n items (vertices or list members). An item has ITEM_WORDS words of shared memory for sums; the
+/* Computes OUTPUTS outputs (rows of products) of n items (vertices or nodes of their lists). An item has ITEM_WORDS words of shared memory for sums; the
  * outputs' sums are stored from word AT on. A warp's lanes form BLOCKS blocks, which compute different rows. COPY_WORDS words of vectors per item are
  * copied to shared memory, which has COPY_BUFFERS buffers for VPPS_COPY_ITEMS items each. */
 template <unsigned OUTPUTS, unsigned BLOCKS, unsigned AT, unsigned ITEM_WORDS, unsigned COPY_WORDS,
@@ -329,7 +329,7 @@ struct vpps_pass {
         constexpr unsigned WORDS = (0 + ... + OPERANDS::WORDS) * ITEMS;
         constexpr bool COPIED = (OPERANDS::COPIED || ...);
         if constexpr (COPIED && AT) __syncthreads(); /* other threads may still read what the preceding pass copied */
-        if (ITEMS > 1 && n <= ITEMS / 2) {           /* few vertices or list members: half as many at once */
+        if (ITEMS > 1 && n <= ITEMS / 2) {           /* few vertices or nodes of their lists: half as many at once */
             run_few<(ITEMS + 1) / 2>(operands...);
         } else if constexpr (COPIED) {
             run_copied<ITEMS>(operands...);
@@ -420,8 +420,8 @@ struct vpps_pass {
         __syncthreads();
     }
 
-    /* A thread's sums for ITEMS items (vertices or list members). When LANES lanes have added up theirs, HOLDERS of
-     * them have HAS final sums each, and EACH adjacent lanes have the same. */
+    /* A thread's sums for ITEMS items (vertices or nodes of their lists). When LANES lanes have added up theirs,
+     * HOLDERS of them have HAS final sums each, and EACH adjacent lanes have the same. */
     template <unsigned ITEMS> struct sums {
         static constexpr unsigned LANES = 32 / BLOCKS, N = ITEMS * OUTPUTS, HOLDERS = vpps_power_up(N, LANES),
                                   HAS = (N + HOLDERS - 1) / HOLDERS, EACH = LANES / HOLDERS;
@@ -536,9 +536,9 @@ template <int BLOCKS, int N> struct vpps_step_operands {
     unsigned weights[N][VPPS_STEP_WORDS];
 };
 
-/* A vector of LENGTH words of each item (vertex or list node); place(item) returns its address. FRAGMENTS, eight rows
- * of weights each, multiply it; all are in memory, or all in registers or shared memory. A warp multiplies STEPS times
- * 16 elements. IN_PARTS: a word is an element's VPPS_PARTS bf16 numbers. ALIGNED: to four words. */
+/* A vector of LENGTH words of each item (vertex or node of its list); place(item) returns its address. FRAGMENTS, eight
+ * rows of weights each, multiply it; all are in memory, or all in registers or shared memory. A warp multiplies STEPS
+ * times 16 elements. IN_PARTS: a word is an element's VPPS_PARTS bf16 numbers. ALIGNED: vectors are, to four words. */
 template <unsigned LENGTH, unsigned STEPS, bool IN_PARTS, bool ALIGNED, class PLACE, class... FRAGMENTS>
 struct vpps_tile_operand {
     PLACE place;
@@ -607,11 +607,11 @@ __device__ __forceinline__ void vpps_store_sums(float *to, const float (&sums)[T
     }
 }
 
-/* Computes TILES times eight rows of products for n items (vertices or list members). An item has ITEM_WORDS words of shared memory for sums; the
- * rows' sums are stored from word AT on. */
+/* Computes TILES times eight rows of products for n items (vertices or nodes of their lists). An item has ITEM_WORDS words of shared memory for
+ * sums; the rows' sums are stored from word AT on. */
 template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_tile_pass {
     vpps_weights weights;
-    float *part; /* shared memory for products: of each item (vertex or list member), partial sums of all warps */
+    float *part; /* shared memory for products: of each item (vertex or node of its list), partial sums of all warps */
     unsigned n;
 
     template <class... OPERANDS> __device__ __forceinline__ void run(const OPERANDS &...operands) const {
@@ -639,7 +639,7 @@ template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_tile_pas
 template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS, unsigned TURNS, unsigned SHARED, unsigned MEMORY>
 struct vpps_tall_pass {
     vpps_weights weights;
-    float *part; /* shared memory: each vertex's or list node's sums of products */
+    float *part; /* shared memory: sums of products, for each vertex or node of its list */
     unsigned n;
 
     template <class... OPERANDS> __device__ __forceinline__ void run(const OPERANDS &...operands) const {
@@ -682,8 +682,8 @@ template <unsigned CHUNK, class BODY> __device__ __forceinline__ void vpps_chunk
     }
 }
 
-/* Returns element e of a product of one item (vertex or list member): the final sum, if ROW_WORDS is 1, else the sum of
- * all warps' sums. An item has ITEM_WORDS words of sums; the product's words begin at word AT. */
+/* Returns element e of a product of one item (vertex or node of its list): the final sum, if ROW_WORDS is 1, else the
+ * sum of all warps' sums. An item has ITEM_WORDS words of sums; the product's words begin at word AT. */
 template <unsigned AT, unsigned ITEM_WORDS, unsigned ROW_WORDS>
 __device__ __forceinline__ float vpps_product_sum(const float *part, unsigned item, unsigned e) {
     if constexpr (ROW_WORDS == 1) return part[item * ITEM_WORDS + AT + e];

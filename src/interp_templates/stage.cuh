@@ -48,8 +48,8 @@ __device__ __forceinline__ float &vpps_at(float *pool, unsigned place, unsigned 
     return (pool + place + element)[0];
 }
 
-/* Returns an element of the gradient that an item (vertex or list member) computes for an input: WORDS words of the
- * pool (the batch's memory), from contributions + item * WORDS on. */
+/* Returns an element of the gradient that an item (vertex or node of its list) computes for an input: WORDS words of
+ * the pool (the batch's memory), from contributions + item * WORDS on. */
 template <unsigned WORDS>
 __device__ __forceinline__ float &vpps_contributed(float *pool, unsigned contributions, unsigned item,
                                                    unsigned element) {
@@ -90,7 +90,7 @@ __device__ __forceinline__ void vpps_tiles(unsigned begin, unsigned end, const B
     }
 }
 
-/* Calls body(item, e, element) for each of n items (vertices or list members) and each element in the range `rows` of an item's
+/* Calls body(item, e, element) for each of n items (vertices or nodes of their lists) and each element in the range `rows` of an item's
  * elements; e is `element` minus the range's first. WIDTH: most elements in the range. ROUNDS: most calls by a thread. If the
  * number is unknown, ROUNDS is 0, so that the compiler may unroll the loop, or VPPS_NONE, so that it does not. */
 template <unsigned ROUNDS, unsigned WIDTH, class BODY>

@@ -1,5 +1,5 @@
 /* tiles.cuh - wide products: with matrices most of which fit neither registers nor shared memory. Each weight that is read from
- * memory is multiplied with many items (vertices or list members). A vpps_wide_pass also adds up the warps' sums. */
+ * memory is multiplied with many items (vertices or nodes of their lists). A vpps_wide_pass also adds up the warps' sums. */
 #if VPPS_PARTS
 
 /* ---------------------------------------------------------------- in bf16
@@ -7,11 +7,11 @@
  * Each warp reads its columns of weights and of vectors from memory, and multiplies a weight with up to 32 vectors. Sums are added in the order of
  * products.cuh. */
 
-/* Computes TILES times eight rows of products, weights times the vectors of n items (vertices or list members). An item
- * has ITEM_WORDS words of shared memory for sums; these rows' sums are stored from word AT on. */
+/* Computes TILES times eight rows of products, weights times the vectors of n items (vertices or nodes of their lists).
+ * An item has ITEM_WORDS words of shared memory for sums; these rows' sums are stored from word AT on. */
 template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_wide_pass {
     vpps_weights weights;
-    /* in shared memory. part: sums of all vertices or list nodes; buffer: each warp's own sums for eight of these */
+    /* in shared memory. part: sums of vertices or nodes of their lists; buffer: each warp's own for eight of these */
     float *part, *buffer;
     unsigned n;
 
@@ -57,7 +57,7 @@ template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_wide_pas
  * A pass copies blocks of columns of the CTA's rows, and of many vectors, to shared memory: a weight once for 64 items. */
 
 /* ROWS of a CTA's rows of MATRIX (a vpps_matrix), from the CTA's row number ROW on. Times the vector of an item (vertex
- * or list member), they give outputs FIRST, FIRST + 1, ... of a vpps_wide_pass, which computes products. */
+ * or node of its list), they give outputs FIRST, FIRST + 1, ... of a vpps_wide_pass, which computes products. */
 template <class MATRIX, unsigned FIRST, unsigned ROWS, unsigned ROW> struct vpps_wide_rows {
     /* Returns whether one of these ROWS rows of weights gives row o of the result. If so, adds the row's offset in
      * memory to `at`, and sets `words` to the distance of two elements of the row. */
@@ -189,7 +189,7 @@ template <unsigned OUTPUTS, bool TRANSPOSED, bool ALIGNED> struct vpps_wide_copi
  * most VPPS_WIDE_ITEMS. An item has ITEM_WORDS words of shared memory for sums; these begin at AT. */
 template <unsigned OUTPUTS, unsigned AT, unsigned ITEM_WORDS, bool TRANSPOSED> struct vpps_wide_pass {
     const float *matrices;
-    float *part, *buffers; /* in shared memory: sums per vertex or list node; copies of vectors and weights */
+    float *part, *buffers; /* in shared memory: sums per vertex or node of its list; copies of vectors and weights */
     unsigned n, before = 0;
 
     /* Computes sums of operands: vectors, with rows of weights (vpps_wide_operand). All threads of the CTA call it. */
