@@ -635,7 +635,7 @@ template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_tile_pas
 
 /* Computes a product of many rows (vpps_product_tile.tall) in TURNS turns of TILES times eight rows. A warp multiplies
  * all columns, also those whose weights other warps loaded, so that it has final sums: one word for each row. A turn's
- * weights follow the preceding turn's by SHARED words of shared memory or MEMORY of a thread's in device memory. */
+ * weights lie SHARED words of shared memory, or MEMORY words of each thread in device memory, after the turn before. */
 template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS, unsigned TURNS, unsigned SHARED, unsigned MEMORY>
 struct vpps_tall_pass {
     vpps_weights weights;
