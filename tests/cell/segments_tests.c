@@ -4,8 +4,6 @@
 #include "cells.h"
 #include "common/training.h"
 
-/* ---------------------------------------------------------------- breaking segments */
-
 static bool is_read_apart(const vpps_segments *s, const vpps_segment *g, uint32_t made_in) {
     for (uint32_t k = g->first; k < g->first + g->n; k++) {
         const vpps_program_step *step = s->steps[k].step;

@@ -37,8 +37,6 @@ static void check_says(const char *text, const char *line) {
     ck_assert_msg(strstr(text, line) != NULL, "no \"%s\" in\n%s", line, text);
 }
 
-/* ---------------------------------------------------------------- tables */
-
 /* Checks the table's line of a matrix. */
 static void check_matrix(const char *text, const gpu_batch *b, const vpps_resident *m) {
     char line[200], place[64] = "read at each use";

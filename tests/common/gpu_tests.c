@@ -56,8 +56,6 @@ void gpu_drive_by(vpps_handle *h, const vpps_driver_table *driver, const vpps_op
     h->target = h->device->target;
 }
 
-/* ---------------------------------------------------------------- layouts */
-
 vpps_optimizer gpu_optimizer(vpps_optimizer_kind kind) {
     const bool divides = kind == VPPS_ADAM || kind == VPPS_ADAMW;
     return (vpps_optimizer){.kind = kind,

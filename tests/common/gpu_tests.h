@@ -36,8 +36,6 @@ void gpu_drive_by(vpps_handle *h, const vpps_driver_table *driver, const vpps_op
 vpps_status gpu_load_shared(vpps_driver *d, const char *source, const char *description, const vpps_launch_shape *shape,
                             vpps_kernel **out, vpps_cubin_report *report);
 
-/* ---------------------------------------------------------------- how the model is laid out */
-
 typedef struct gpu_layout {
     uint32_t sms, threads, rpw, groups;
 } gpu_layout;

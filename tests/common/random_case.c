@@ -51,8 +51,6 @@ void rg_draw(rg_case *c, uint64_t seed, uint32_t n_steps) {
     for (uint32_t i = 0; i < c->n_steps; i++) c->steps[i] = draw_step(&random, false);
 }
 
-/* ---------------------------------------------------------------- shrinking */
-
 typedef struct shrinker {
     rg_case *c;
     bool (*fails)(const rg_case *c, void *context);

@@ -104,8 +104,6 @@ bool fake_pinned_range(const void *memory, size_t bytes) {
     return find(true, (uintptr_t)memory, bytes) != NULL;
 }
 
-/* ---------------------------------------------------------------- the driver's functions */
-
 vpps_cu_result cuMemGetInfo_v2(size_t *free_bytes, size_t *total) {
     ENTER(cuMemGetInfo_v2, true);
     LOCKED(&lock);

@@ -72,8 +72,6 @@ ssize_t write(int fd, const void *bytes, size_t n) {
     return next(fd, bytes, n);
 }
 
-/* ---------------------------------------------------------------- what is tried */
-
 static char path[600];
 
 static void make_folder(void) {

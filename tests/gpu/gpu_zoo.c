@@ -116,8 +116,6 @@ void zoo_forget(episode *x) {
     for (uint32_t k = 0; k < EPISODE_BATCHES; k++) vpps_graph_destroy(x->g[k]);
 }
 
-/* ---------------------------------------------------------------- agreement */
-
 const gpu_layout zoo_layouts[ZOO_LAYOUTS] = {{4, 128, 1, 1}, {5, 96, 2, 1}, {6, 64, 4, 2}, {2, 512, 3, 1}};
 
 void expect_agreement(const episode *x, const vpps_options *o, const gpu_layout *layout, int ways, bool *usable) {

@@ -28,8 +28,6 @@ vpps_node zoo_build(const gpu_zoo *zoo, vpps_graph *g, uint32_t chains, uint64_t
 episode zoo_episode(const gpu_zoo *zoo, const uint32_t *chains, uint32_t n_batches);
 void zoo_forget(episode *x);
 
-/* ---------------------------------------------------------------- agreement with the double-precision reference */
-
 /* Layouts: few virtual processors and more, one row at a time and several, one group and two. */
 enum { ZOO_LAYOUTS = 4 };
 extern const gpu_layout zoo_layouts[ZOO_LAYOUTS];

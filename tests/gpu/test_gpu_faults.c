@@ -226,8 +226,6 @@ TEST(a_script_beyond_shared_memory_gives_the_same) {
     ck_assert(is_right(uncopied, ONCE));
 }
 
-/* ---------------------------------------------------------------- broken scripts */
-
 /* Returns the first task of that kind in the first group; VPPS_TASK_COUNT: the first that waits. */
 static vpps_task *find(const vpps_batch *b, vpps_task_kind kind) {
     vpps_task *t = (vpps_task *)(void *)(b->script + vpps_task_starts(b->script)[0]);

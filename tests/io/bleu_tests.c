@@ -49,8 +49,6 @@ TEST(signatures) {
     ck_assert_str_eq(vpps_bleu_signature(VPPS_BLEU_EXP), "BLEU|tok:none|case:as-is|refs:1|smooth:exp");
 }
 
-/* ---------------------------------------------------------------- golden numbers */
-
 /* Of a corpus counts are added; the score is no mean of scores. sacreBLEU 2.6.0, BLEU(tokenize="none", smooth_method="none" and "exp", force=True).corpus_score. */
 static const struct golden {
     uint64_t seed;

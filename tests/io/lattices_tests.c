@@ -92,8 +92,6 @@ TEST(built_from_characters) {
                      "0[ 7:0c 0:5w ] 0[ 8:0c 1:5w ] \n");
 }
 
-/* ---------------------------------------------------------------- real data */
-
 static const struct lattice_file {
     const char *name;
     uint32_t lattices, nodes, shortest, longest;

@@ -147,8 +147,6 @@ TEST(every_bit_flip_of_the_header_is_harmless) {
     ck_assert_int_gt(failed, 8 * valid); /* some changes are valid: letters of names, F32 to a dtype as wide */
 }
 
-/* ---------------------------------------------------------------- hostile headers */
-
 #define ENTRY(name, dtype, shape, offsets)                                                                             \
     "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":" offsets "}"
 

@@ -36,8 +36,6 @@ TEST(counts_of_trees) {
     ck_assert_uint_eq(counts[1], 1);
 }
 
-/* ---------------------------------------------------------------- UTF-8 */
-
 /* Writes a code point as UTF-8, even a surrogate. */
 static uint32_t encode(uint32_t c, unsigned char *text) {
     if (c < 0x80) return text[0] = (unsigned char)c, 1;

@@ -24,8 +24,6 @@ equations bilstm_tagger_equations, bilstm_char_tagger_equations, bilstm_classifi
 equations gat_equations, gat_classifier_equations;
 equations lstm_lm_equations, lstm_nmt_equations, lattice_gru_equations;
 
-/* ---------------------------------------------------------------- what several networks have */
-
 /* A vertex's h, and its c if the network has one. */
 typedef struct vertex_state {
     vec h, c;

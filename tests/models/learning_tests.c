@@ -27,8 +27,6 @@ TEST_EACH(one_batch_is_overfitted, 0, case_count()) {
                   (double)first, (double)loss, step);
 }
 
-/* ---------------------------------------------------------------- devices */
-
 enum { BATCHES = 3, HIDDEN = 12, EMBED = 10 };
 
 static const vpps_optimizer sgd = {.kind = VPPS_SGD, .lr = 0.1f};

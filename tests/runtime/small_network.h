@@ -58,8 +58,6 @@ void sn_expect_refused(const small_network *n, vpps_handle *h, bool only_trainin
 /* Options with a small pool, and with the watchdog and dropout that tests need. */
 vpps_options sn_options(uint32_t vps, vpps_optimizer_kind optimizer);
 
-/* ---------------------------------------------------------------- on any device, in any precision */
-
 typedef struct sn_setting {
     const char *device;
     uint32_t vps, waves, slices;

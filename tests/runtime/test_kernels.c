@@ -32,8 +32,6 @@ EACH_ISA(functions_are_accurate_to_the_last_places) {
     }
 }
 
-/* ---------------------------------------------------------------- matrices */
-
 /* Computes C (rows x n) from A and B: sums over p < depth; kind 0: A B, 1: A B^T, 2: A^T B; and compares it. */
 static void check_gemm(const vpps_kernels *kernels, int kind, uint32_t rows, uint32_t n, uint32_t depth) {
     static const uint8_t instructions[] = {VPPS_I_MATMUL, VPPS_I_MATMUL_NT, VPPS_I_MATMUL_TN};

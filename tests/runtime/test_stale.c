@@ -32,8 +32,6 @@ static float train(const small_network *n, uint32_t batch) {
     return train_batch(n->h, n->g, vpps_average(n->g, SEQUENCES, terms));
 }
 
-/* ---------------------------------------------------------------- copies of matrices */
-
 static const vpps_precision precisions[] = {VPPS_PRECISION_FP32, VPPS_PRECISION_BF16X3, VPPS_PRECISION_BF16};
 enum { N_PRECISIONS = VPPS_COUNT(precisions), MOST_VPS = 3 };
 

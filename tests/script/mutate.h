@@ -47,8 +47,6 @@ typedef struct mutation {
 extern const mutation mutations[];
 extern const size_t n_mutations;
 
-/* ---------------------------------------------------------------- cells */
-
 /* Lists of a compiled cell; those from PROGRAM on belong to a stage. */
 enum {
     LIST_CELL,

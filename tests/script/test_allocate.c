@@ -7,8 +7,6 @@ enum { MOST = 300, FEW = 6 };
 
 static uint32_t below(uint64_t *random, uint32_t n) { return vpps_random_below(random, n); }
 
-/* ---------------------------------------------------------------- tensors */
-
 static uint32_t draw(vpps_tensor_life *all, uint32_t n, uint32_t n_phases, uint64_t *random) {
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t first = below(random, n_phases), length = below(random, n_phases - first);

@@ -18,8 +18,6 @@ static void open_trees(networks_batch *b) {
     }
 }
 
-/* ---------------------------------------------------------------- what it takes */
-
 typedef struct taken {
     uint64_t words, live; /* parameters aside */
 } taken;
