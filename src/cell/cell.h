@@ -282,7 +282,7 @@ typedef struct vpps_compiled_cell {
     vpps_cell_output outputs[VPPS_CELL_MOST];
     vpps_cell_lookup lookups[VPPS_CELL_MOST];
     vpps_cell_word words[VPPS_CELL_MOST];
-    /* the inputs; if the cell is one op, its arguments: `child`: argument's number; `pulled`: from no child vertex */
+    /* the inputs: values that a vertex reads from others; if the cell is one op, input i is the op's argument i */
     vpps_cell_input inputs[VPPS_CELL_MOST];
     uint8_t input_axis[VPPS_CELL_MOST];
     /* for each output: number of the value that is its gradient; VPPS_NONE: the host does not read the gradient */
@@ -290,11 +290,11 @@ typedef struct vpps_compiled_cell {
     uint32_t n_outputs, n_inputs, n_lookups, n_words;
     uint32_t n_lists;
     vpps_condition_data condition;
-    uint32_t holds; /* number of the value that is > 0 at vertices that run (vpps_condition); valid until simplify.c */
-    /* for each axis (0: single inputs; d: inputs of list d - 1): number of inputs */
+    uint32_t holds; /* number of the condition's value: a vertex runs if it is > 0; not valid after vpps_simplify */
+    /* number of values that a vertex reads from others: [0]: single ones; [d]: from each member of its list d - 1 */
     uint32_t inputs_of[VPPS_AXES];
     bool is_data; /* whether the cell is an input op, whose value is data that the batch brings */
-    /* elements to which dropout applies: [0] of a vertex, [d] of each of the many nodes of list input d - 1 */
+    /* number of elements that dropout may zero: [0] per vertex, [d] per node that list input d - 1 (of many) reads */
     uint64_t dropout_elems[VPPS_AXES];
     vpps_cell_contribution *contributions;
     uint32_t n_contributions;
@@ -412,10 +412,11 @@ static inline bool vpps_places_meet(const vpps_compiled_cell *c, uint32_t u, uin
            b->offset < a->offset + vpps_place_words(a);
 }
 
-/* Make a compiled cell without backward. vpps_lower_cell: from a cell as the user recorded it. vpps_lower_op: from one
- * op of a graph with n arguments: shapes[2 * i] rows, shapes[2 * i + 1] columns; affine: times matrices[i]. as_list:
- * arguments become one list input (of any number of nodes). imm: a slice's first row. drops: is dropout on. */
+/* Makes a compiled cell, without backward, from a cell that the user recorded. `drops`: whether dropout is on. */
 vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool drops, vpps_compiled_cell **out);
+/* Makes a compiled cell, without backward, for one op of n arguments. Argument i has shapes[2 * i] rows and
+ * shapes[2 * i + 1] columns; an affine op multiplies it by matrices[i]. as_list: the op has one argument, an input that
+ * takes any number of nodes of this shape. imm: a slice op's first row. drops: whether dropout is on. */
 vpps_status vpps_lower_op(const vpps_signature *s, const vpps_param *matrices, uint32_t n, const uint32_t *shapes,
                           bool as_list, uint32_t imm, bool drops, vpps_compiled_cell **out);
 

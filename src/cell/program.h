@@ -86,8 +86,8 @@ typedef struct vpps_program_step {
 } vpps_program_step;
 
 typedef struct vpps_slot {
-    uint8_t axis;   /* as in vpps_operand */
-    uint16_t dealt; /* as in vpps_operand */
+    uint8_t axis;   /* 0: the slot has a value for each vertex; d: for each of the many nodes of list input d - 1 */
+    uint16_t dealt; /* 0: the slot has all rows of a value; else only those that this CTA or thread owns */
     bool taken;     /* while slots (buffers) are assigned: whether a value is in this slot */
     uint32_t words; /* size of the slot (buffer): number of words of one value */
 } vpps_slot;
@@ -104,7 +104,7 @@ typedef struct vpps_program {
     vpps_slots slots;
     /* true: each processor computes the rows that it owns, for all vertices; false: all rows, for the vertices that it owns */
     bool rows;
-    /* the numbers of rows of vectors that CTAs or threads divide by rows; vpps_operand.dealt is 1 + an index here */
+    /* lengths of the vectors whose rows CTAs or threads divide; vpps_operand.dealt is 1 + index of a length here */
     uint32_t *dealt;
     uint32_t n_dealt;
 } vpps_program;

@@ -13,17 +13,17 @@ enum {
 };
 
 /* Computes n gradients, sums of outer products dy x^T: numbers outers[0] to outers[n - 1]. A strip is `tiles` tiles
- * (eight rows of a gradient each) with one x. The columns of all strips form numbered blocks of 32. Blocks first to end
- * - 1 are computed at the same time, each by `parts` warps, which divide the vertices. */
+ * (eight rows of a gradient each) with one x. The blocks of 32 columns of all strips are numbered. `parts` warps, which
+ * divide the vertices, compute a block; blocks first to end - 1 run at the same time. */
 typedef struct strips {
     vpps_outer_work *w;
     const uint32_t *outers;
     uint32_t n, tiles, first, end, parts;
 } strips;
 
-/* A strip: tiles (eight rows each) of the gradients dy x^T that have one x: numbers first to end - 1 of these
- * gradients' tiles. `x`: number of the first such gradient. The columns of all strips form numbered blocks of 32, of
- * which this strip has blocks slot to slot + slots - 1. */
+/* A strip: some tiles (eight rows each) of gradients that are sums of dy v^T for one vector v. `x` is the number of the
+ * first gradient with this v. Tiles first to end - 1 of all gradients with this v belong to the strip, and of all
+ * strips' blocks of 32 columns the blocks slot to slot + slots - 1. */
 typedef struct strip {
     uint32_t x, first, end, slot, slots;
 } strip;
@@ -56,7 +56,7 @@ static bool find_tile(const strips *all, uint32_t x, uint32_t k, row_tile *out) 
 
 static uint32_t most_tiles(const strips *all) { return vpps_max_u32(1, TILE_THREADS / all->w->g->plan->threads); }
 
-/* Moves strip s (rows of gradients dy x^T with one x) to the next x. Returns false after the last x. */
+/* Sets s->x to the number of the next gradient dy x^T whose vector x no earlier one has. Returns false if none has. */
 static bool next_x(const strips *all, strip *s) {
     bool seen = true;
     while (seen && ++s->x < all->n) {

@@ -7,11 +7,11 @@
  * Each warp reads its columns of weights and of vectors from memory, and multiplies a weight with up to 32 vectors. Sums are added in the order of
  * products.cuh. */
 
-/* Computes TILES times eight rows of products, weights times the vectors of n items (vertices or nodes of their lists).
- * An item has ITEM_WORDS words of shared memory for sums; these rows' sums are stored from word AT on. */
+/* Multiplies 8 * TILES rows of a weight matrix with n vectors, each of an item (a vertex, or a node in its list).
+ * Shared memory has ITEM_WORDS words for each item's results; the results of these rows are stored from word AT on. */
 template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_wide_pass {
     vpps_weights weights;
-    /* in shared memory. part: sums of vertices or nodes of their lists; buffer: each warp's own for eight of these */
+    /* in shared memory. part: results of all n vectors; buffer: each warp's partial sums for eight of the vectors */
     float *part, *buffer;
     unsigned n;
 
@@ -37,7 +37,7 @@ template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_wide_pas
             if (first + k * 8 < n) store(sums[k / 2], first + k * 8, k % 2 * 2);
     }
 
-    /* Stores in `part` all warps' sums for 8 vertices or list nodes. A lane: one's two rows: sums[tile][k], [k + 1]. */
+    /* Stores in `part` the totals of all warps' sums for 8 vectors; of a tile a lane has sums[tile][k] and [k + 1]. */
     __device__ __forceinline__ void store(const float (&sums)[TILES][4], unsigned first, unsigned k) const {
         constexpr unsigned ROWS = TILES * 8;
         vpps_store_sums(buffer + weights.thread % 32 / 4 * ROWS * VPPS_SUM_WORDS, sums, k, weights.thread);
@@ -54,10 +54,10 @@ template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_wide_pas
 
 /* ---------------------------------------------------------------- in fp32
  *
- * A pass copies blocks of columns of the CTA's rows, and of many vectors, to shared memory: a weight once for 64 items. */
+ * Blocks of columns of the CTA's rows and of up to 64 vectors are copied to shared memory, a weight once for all 64. */
 
-/* ROWS of a CTA's rows of MATRIX (a vpps_matrix), from the CTA's row number ROW on. Times the vector of an item (vertex
- * or node of its list), they give outputs FIRST, FIRST + 1, ... of a vpps_wide_pass, which computes products. */
+/* ROWS rows of a matrix (MATRIX: a vpps_matrix), beginning at number ROW of the rows that the CTA has. Times a vector,
+ * the rows give elements FIRST to FIRST + ROWS - 1 of the result that a vpps_wide_pass computes. */
 template <class MATRIX, unsigned FIRST, unsigned ROWS, unsigned ROW> struct vpps_wide_rows {
     /* Returns whether one of these ROWS rows of weights gives row o of the result. If so, adds the row's offset in
      * memory to `at`, and sets `words` to the distance of two elements of the row. */
@@ -70,8 +70,8 @@ template <class MATRIX, unsigned FIRST, unsigned ROWS, unsigned ROW> struct vpps
     }
 };
 
-/* A vector of LENGTH words of each item (a vertex, or a node of its list); place(item) returns its address. ROWS: types
- * vpps_wide_rows, the rows of weights that multiply it. IN_QUADS: vectors begin and end at multiples of four words. */
+/* The vectors that rows of weights multiply: of each item (a vertex, or a node in its list) LENGTH words at address
+ * place(item). ROWS: the rows, types vpps_wide_rows. IN_QUADS: vectors begin and end at multiples of four words. */
 template <unsigned LENGTH, bool IN_QUADS, class PLACE, class... ROWS> struct vpps_wide_operand {
     PLACE place;
 
@@ -185,11 +185,11 @@ template <unsigned OUTPUTS, bool TRANSPOSED, bool ALIGNED> struct vpps_wide_copi
     }
 };
 
-/* Computes outputs (a row of weights times an item's vector) number `before` to `before` + OUTPUTS - 1 of n items, at
- * most VPPS_WIDE_ITEMS. An item has ITEM_WORDS words of shared memory for sums; these begin at AT. */
+/* Multiplies OUTPUTS rows of weights, from row `before` on, with n <= VPPS_WIDE_ITEMS vectors, one of each item (vertex
+ * or node in its list). Shared memory has ITEM_WORDS words for an item's results; these rows' begin at word AT. */
 template <unsigned OUTPUTS, unsigned AT, unsigned ITEM_WORDS, bool TRANSPOSED> struct vpps_wide_pass {
     const float *matrices;
-    float *part, *buffers; /* in shared memory: sums per vertex or node of its list; copies of vectors and weights */
+    float *part, *buffers; /* in shared memory: results of all n vectors; copies of vectors and weights */
     unsigned n, before = 0;
 
     /* Computes sums of operands: vectors, with rows of weights (vpps_wide_operand). All threads of the CTA call it. */

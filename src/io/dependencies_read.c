@@ -10,11 +10,11 @@ typedef struct tree_reader {
     vpps_sentences *s;
     const vpps_text *t;
     vpps_dependencies wanted;
-    size_t first;      /* number of the sentence's first word */
-    uint32_t line;     /* the sentence's first line; 0: no word yet */
-    const char **head; /* for each word: the address of its HEAD column in the text */
-    bool *seen;
-    vpps_word label; /* the sentence's label; label.at NULL: none yet */
+    size_t first;      /* index of the sentence's first word among all sentences' words in `s` */
+    uint32_t line;     /* number of the text's line that has the sentence's first word; 0: no word read yet */
+    const char **head; /* for each word of the sentence: address in the text of the word's HEAD column */
+    bool *seen;        /* for each word of the sentence: whether its chain of heads is known to reach a root */
+    vpps_word label;   /* the sentence's label; label.at NULL: none yet */
 } tree_reader;
 
 /* ---------------------------------------------------------------- columns */

@@ -62,7 +62,7 @@ typedef struct vpps_batch_request {
      * batch that run in turn; 0: chosen by estimated cost */
     uint32_t groups, waves;
     bool keeps_groups; /* whether a batch of one connected graph has `groups` groups of threads or CTAs; false: one */
-    uint32_t slices;   /* vertices that only the loss reads run in so many parts, in turn, or in more; 0: one */
+    uint32_t slices; /* parts, run in turn, of the vertices that only the loss reads; more if memory is short; 0: one */
     const vpps_policy *policy; /* rule for which cell runs next in recurrences of several cells; NULL: "depth" */
     vpps_learned *learned;     /* learned rules of which cell runs next, if `policy` uses such rules */
 } vpps_batch_request;

@@ -38,10 +38,11 @@ const char *answers_get(const answers *a, size_t i, size_t *len);
  * [{"label", "score"}, ...]. Scores are probabilities, the softmax of all classes' logits. */
 json_t *answer_class(const answers *a, const float *logits, uint32_t classes);
 
-/* Returns {"label", "score"} and with --top "top", as answer_class does, for `label` instead of the likeliest class. */
+/* Returns {"label": ..., "score": ...} for class `label`; with the option --top, also the likeliest classes as "top":
+ * [{"label", "score"}, ...]. Scores are probabilities. */
 json_t *answer_class_of(const answers *a, const float *logits, uint32_t classes, uint32_t label);
 
-/* Returns the JSON list of the likeliest classes, each with its score: the "top" of answer_class. */
+/* Returns the likeliest classes, as many as the option --top says: [{"label": ..., "score": probability}, ...]. */
 json_t *answer_top(const answers *a, const float *logits, uint32_t classes);
 
 /* Returns a class's name (for a language model, the word), or its number, as JSON. */

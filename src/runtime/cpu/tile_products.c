@@ -7,7 +7,7 @@ static vpps_blocks blocks_of(const vpps_tile *t, vpps_param matrix) {
                       : vpps_blocks_of(t->vp->cpu, matrix, 0, 1);
 }
 
-/* Sets x[] to an operand's vectors: the columns of its values for all vertices (or nodes in lists) of the tile. */
+/* Sets x[] to the addresses of an operand's columns, for all vertices (or nodes in their lists) that `t` covers. */
 static void point(const vpps_tile *t, const vpps_operand *o, const float **x) {
     const vpps_span w = vpps_span_of(t, o, false);
     const uint32_t n = t->n[o->axis];
@@ -108,7 +108,7 @@ static bool multiply_bf16(const vpps_tile *t, const vpps_program_step *s, const 
     return true;
 }
 
-/* Returns an operand's columns. In slots (buffers), those of one vertex (or node in a list) are adjacent. */
+/* Returns where an operand's columns lie, vertex after vertex; several per vertex lie in a buffer without gaps. */
 static vpps_span columns_of(const vpps_tile *t, const vpps_operand *o) {
     if (o->place == VPPS_PLACE_NONE) return (vpps_span){0};
     vpps_span w = vpps_span_of(t, o, false);

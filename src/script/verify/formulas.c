@@ -254,7 +254,7 @@ static bool rows_fit(const vpps_proof *p) {
            vpps_proof_refuse(p, "rows are shared out, but the instruction needs whole vectors");
 }
 
-/* Checks that the step can read operand o, in a slot (buffer) or in memory. */
+/* Checks that the slot (buffer) or memory that operand o names holds o's value when the program's current step runs. */
 static bool finds(vpps_proof *p, const vpps_operand *o) {
     return o->place == VPPS_PLACE_SLOT ? vpps_proof_holds(p, o) : vpps_proof_reads(p, o);
 }
@@ -282,7 +282,7 @@ uint32_t vpps_proof_run_formula(vpps_proof *p) {
 
 /* ---------------------------------------------------------------- products */
 
-/* Checks that a product's operand lies where the step reads it, and that the thread or CTA has all rows to be read. */
+/* Checks that a product finds operand `a` at its place, and reads no rows while other threads or CTAs compute them. */
 static bool reads_factor(vpps_proof *p, const vpps_operand *a) {
     if (!finds(p, a)) return false;
     if (a->access == VPPS_ACCESS_WHOLE && a->dealt)
