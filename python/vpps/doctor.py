@@ -21,7 +21,7 @@ from ._vpps import ffi, lib
 
 
 def _device(device: str) -> str:
-    """Trains a recurrent network for 60 batches; returns a text about the engine, and raises an exception if the loss does not fall."""
+    """Trains a small recurrent network on `device`. Returns the report's line about the device; raises an exception if the loss falls too little."""
     model = vpps.Model(seed=1)
     rnn, out = vpps.nn.RNN(model, model.add_lookup("E", 5, 8), 8), model.add_matrix("O", 2, 8)
     trainer = vpps.Trainer(model, optimizer="adam", lr=0.02, device=device, no_tuning=True)

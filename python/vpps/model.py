@@ -227,7 +227,7 @@ class Model(Hinting):
     # ---- parameters
 
     def _init(self, name: str, init: InitLike, shape: tuple[int, ...], order: tuple[int, ...]) -> Any:
-        """Makes the C struct of initial values, which have this shape in Python. `order`: the array's axes in C's order."""
+        """Makes the C struct vpps_init from `init`; None: NULL. An array must have this shape; its axes are put in `order` for C."""
         what = f"parameter {name}: initial values"
         if init is None:
             return ffi.NULL
@@ -242,7 +242,7 @@ class Model(Hinting):
         return keeping(ffi.new("vpps_init *", {"kind": lib.VPPS_INIT_VALUES, "values": flat}), flat)
 
     def _added(self, call: Any, name: str, sizes: tuple[int, ...], init: Any) -> int:
-        """Returns the number of a new parameter."""
+        """Declares a parameter by the C function `call`; returns the parameter's number."""
         out = ffi.new("vpps_param *")
         check(call(self._c, out, encode(name, "name"), *(whole(n, f"parameter {name}: size") for n in sizes), init))
         return out[0]

@@ -24,9 +24,9 @@ Some = TypeVar("Some", bound="Many[Any]")
 
 
 class Epoch(Uncopied):
-    """A graph between two clears, to which its nodes refer. `p` is the C graph, and NULL after the clear, so that uses of older nodes fail.
-    `at` is the address in `p` as a number. `keeps` owns the C graph, which therefore lives as long as its nodes; None: `p` records a cell.
-    While a trainer reads the graph, `running` is true and `p` is NULL, so that other threads cannot change the graph.
+    """A graph between two clears, or a cell that is recorded; nodes refer to it. `p` is the C graph, and NULL after the clear, so that uses of
+    older nodes fail. `at` is the address in `p` as a number. `keeps` is the object that owns the C graph, which therefore lives as long as
+    its nodes; None for a cell. While a trainer reads the graph, `running` is true and `p` NULL, so that other threads cannot change it.
 
     An epoch does not refer to the Graph object: a graph without references is freed at once, without the garbage collector."""
 
