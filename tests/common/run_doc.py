@@ -13,6 +13,7 @@ import sys
 
 
 def plain(line):
+    line = re.sub(r", [\d.]+ \w+ of start-up left out$", "", line)  # printed if start-up took a tenth of the run
     return re.sub(r"\s+", " ", re.sub(r"[\d.,]*\d", "N", line)).strip()
 
 
