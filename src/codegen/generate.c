@@ -229,13 +229,13 @@ static void put_fragment_load(const vpps_generation *g, const vpps_fragment *f) 
     fprintf(g->out, ", vpps_fragment<%u, %u, %u>, %u, %u>", f->at, f->level, f->steps, f->length, f->steps);
 }
 
-/* Returns whether fragment f (eight rows of weights) is loaded from memory at each use, and all its rows are of the matrix
- * of x's first row, and as long: products of a matrix whose columns CTAs divide have shorter rows than others of that matrix. */
+/* Returns whether fragment f (eight rows of weights) is loaded from memory at each use, all its rows are of the matrix of x's first row, and as
+ * long: products of a matrix whose columns CTAs divide have shorter rows than others of that matrix. */
 static bool is_streamed_as(const vpps_fragment *f, const vpps_fragment *x) {
-    const vpps_weight_row *first = f->rows, *last = &f->rows[VPPS_FRAGMENT_ROWS - 1], *of = x->rows;
-    return f->level == VPPS_RESIDENT_STREAM && f->length == x->length && f->shares == x->shares &&
-           first->matrix == of->matrix && first->transposed == of->transposed && last->matrix == of->matrix &&
-           last->transposed == of->transposed;
+    bool same = f->level == VPPS_RESIDENT_STREAM && f->length == x->length && f->shares == x->shares;
+    for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS; k++)
+        same = same && f->rows[k].matrix == x->rows->matrix && f->rows[k].transposed == x->rows->transposed;
+    return same;
 }
 
 /* Writes code by which a thread reads its part of all weights, rounds it to bf16 and stores it. A call handles
