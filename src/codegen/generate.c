@@ -205,21 +205,19 @@ static void put_fragment_rows(const vpps_generation *g, const vpps_fragment *f) 
     /* Of the matrices to which the rows f->rows belong: number of rows, and words from an element of a row to the next.
      * VPPS_NONE: no matrix was seen yet; 0: the matrices have different numbers. */
     uint32_t height = VPPS_NONE, words = VPPS_NONE;
-    bool quads = f->length % QUAD == 0;
+    bool quads = f->length % QUAD == 0, padded = false;
     for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS; k++) {
         const vpps_weight_row *x = &f->rows[k];
-        if (x->matrix == VPPS_NO_PARAM) {
-            height = 0; /* the row is zeros, as its table entry tells: its result can be another product's */
-            continue;
-        }
+        padded |= x->matrix == VPPS_NO_PARAM; /* the row is zeros: its result can be another product's */
+        if (x->matrix == VPPS_NO_PARAM) continue;
         const vpps_parameter_data *p = &g->model->params[x->matrix];
         const uint32_t own_height = x->transposed ? p->cols : p->rows, own_words = x->transposed ? p->cols : 1;
         height = height == VPPS_NONE || height == own_height ? own_height : 0;
         words = words == VPPS_NONE || words == own_words ? own_words : 0;
         quads &= !x->transposed && p->cols % QUAD == 0;
     }
-    fprintf(g->out, "vpps_fragment_rows<%u, %u, %u, %s, %u>", (uint32_t)(f - g->plan->residents.fragments), height,
-            words, vpps_truth(quads), f->shares);
+    fprintf(g->out, "vpps_fragment_rows<%u, %u, %u, %s, %u, %s>", (uint32_t)(f - g->plan->residents.fragments), height,
+            words, vpps_truth(quads), f->shares, vpps_truth(padded));
 }
 
 /* Writes the C++ type (loads.cuh) that loads a fragment of weights: eight rows. */

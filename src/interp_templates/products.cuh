@@ -515,14 +515,15 @@ template <unsigned AT, unsigned LEVEL, unsigned STEPS, unsigned TILE = 0> struct
 
 /* The weights in memory, of one or several matrices, from which fragment NUMBER (eight rows) is loaded. HEIGHT: rows of
  * the matrix; WORDS: words from one element of a row to the next; 0 for either: it differs between the eight rows.
- * ALIGNED: rows begin and end at multiples of four words. SHARES: CTAs that divide a row's columns. */
-template <unsigned NUMBER, unsigned HEIGHT, unsigned WORDS, bool ALIGNED, unsigned SHARES> struct vpps_fragment_rows {
+ * ALIGNED: rows begin and end at multiples of four words. SHARES: CTAs that divide a row's columns. PADDED: some of the eight are zeros. */
+template <unsigned NUMBER, unsigned HEIGHT, unsigned WORDS, bool ALIGNED, unsigned SHARES, bool PADDED>
+struct vpps_fragment_rows {
     template <bool WHOLE, unsigned LENGTH>
     static __device__ __forceinline__ vpps_quad load(unsigned element, const vpps_weights &weights,
                                                      const vpps_weight_row *rows) {
         const unsigned member = blockIdx.x % VPPS_GROUP;
         vpps_weight_row row = rows[NUMBER * 8 + weights.thread % 32 / 4];
-        if (!HEIGHT && !row.rows) return {0.0f, 0.0f, 0.0f, 0.0f}; /* the row's result is another product's */
+        if (PADDED && !row.rows) return {0.0f, 0.0f, 0.0f, 0.0f}; /* the row's result is another product's */
         const unsigned words = WORDS ? WORDS : row.element_words;
         row.at += member % SHARES * (LENGTH * words);
         const vpps_rows own = vpps_rows_of(HEIGHT ? HEIGHT : row.rows, VPPS_GROUP / SHARES, member / SHARES);
