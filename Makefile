@@ -340,10 +340,11 @@ sanitized-check: $(COMMAND) $(filter $(TESTS),$(SANITIZED_HERE)) $(FAKE_CUDA) $(
 
 MORE_KERNELS = $(addprefix $(BUILD)/tests/,$(addprefix gpu_test_gpu_,agreement cells cublas faults handle) \
                  $(addprefix runtime_test_,halves inference keep random requests states steps sums) comm_test_share codegen_test_specialise graph_test_infinity models_test_networks)
+MORE_HERE   := $(call in_share,$(MORE_KERNELS))
 check-kernels: ## kernels of every network, for sm_90, and kernels on software SIMT that make test leaves out (VPPS_TEST_SCALE=full: in every precision, and for every architecture; VPPS_TEST_ARCH=all, too: an hour)
-	$(submake) all $(call in_share,$(MORE_KERNELS))
+	$(submake) all $(MORE_HERE)
 	$(Q)VPPS_TEST_KERNELS=networks TEST_LIMIT=$(or $(TEST_LIMIT),14400) BUILD=$(BUILD) VPPS=$(COMMAND) \
-	    LEFT_OUT='$(filter-out $(call in_share,$(MORE_KERNELS)),$(MORE_KERNELS))' tools/run_tests.sh tests/codegen/test_kernels.sh $(call in_share,$(MORE_KERNELS))
+	    LEFT_OUT='$(filter-out $(MORE_HERE),$(MORE_KERNELS))' tools/run_tests.sh tests/codegen/test_kernels.sh $(MORE_HERE)
 
 GPU_MODEL ?= ../shared/tools/gpumodel
 gpu-model: # builds the model of a GPU as a stand-in for libcuda.so.1: libgpudriver.so, which needs libgpumodel.so beside it

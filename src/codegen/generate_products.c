@@ -290,9 +290,9 @@ static bool put_all_tiles(const work *w, const vpps_segment *g) {
     const uint32_t v = vpps_operand_of(&w->s, w->s.steps[g->first].step, 0)->value;
     if (tiles->tall) most = (n - 1) / vpps_max_u32(2, (n + MOST_TALL - 1) / MOST_TALL) + 1;
     for (uint32_t first = 0, turns; first < n; first += turns * most) {
-        turns = tiles->tall ? vpps_max_u32(1, adjacent_tiles(w, &tiles[first], n - first, v) / most) : 1;
-        put_tiles(w, g, tiles + first, vpps_min_u32(n - first, most), first, turns,
-                  tiles->tall ? fragment_of(w, &tiles[first], v, 0) : NULL);
+        const vpps_fragment *f = tiles->tall ? fragment_of(w, &tiles[first], v, 0) : NULL;
+        turns = f ? vpps_max_u32(1, adjacent_tiles(w, &tiles[first], n - first, v) / most) : 1;
+        put_tiles(w, g, tiles + first, vpps_min_u32(n - first, most), first, turns, f);
     }
     free(tiles);
     return true;

@@ -167,10 +167,11 @@ vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_ce
     uint8_t *loaded = calloc(c->n_values + 1u, 1);
     vpps_status status = vpps_segments_make(&w.s, c, stage);
     w.part_at = calloc(c->n_values + 1u, sizeof *w.part_at);
-    w.item_words = calloc(w.s.n + 1u, 2 * sizeof *w.item_words);
-    w.row_words = w.item_words + w.s.n;
+    w.item_words = calloc(w.s.n + 1u, sizeof *w.item_words);
+    w.row_words = calloc(w.s.n + 1u, sizeof *w.row_words);
     w.copy_at = calloc(c->n_values + 1u, sizeof *w.copy_at);
-    bool ok = status == VPPS_OK && loaded && w.part_at && w.item_words && w.copy_at && vpps_place_products(&w);
+    bool ok =
+        status == VPPS_OK && loaded && w.part_at && w.item_words && w.row_words && w.copy_at && vpps_place_products(&w);
     if (ok) {
         choose_room(&w, room);
         w.tile = room->tile;
@@ -178,6 +179,6 @@ vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_ce
     }
     if (!ok && status == VPPS_OK) status = vpps_fail(VPPS_MEMORY, "kernel: out of memory");
     vpps_segments_free(&w.s);
-    VPPS_FREE(loaded, w.part_at, w.item_words, w.copy_at);
+    VPPS_FREE(loaded, w.part_at, w.item_words, w.row_words, w.copy_at);
     return status;
 }

@@ -92,11 +92,11 @@ vpps_status vpps_specialise(const vpps_specialiser *s, vpps_kernel_plan *plan, u
      * that only just avoids spills is slower than one with some registers to spare (a Tree-LSTM in bf16x3, predicted time of a batch: with
      * 124 registers for weights 180.4 us, with 116 178.5 us, with 108 178.4 us). */
     enum { MOST = 144, MOST_IN_BF16X3 = 116, STEP = 24, WIDE_STEP = 32, WIDE_FRAME_BYTES = 32 };
-    vpps_kernel_plan asked = *plan; /* copied before the first attempt allocates arrays in *plan */
+    vpps_kernel_plan asked = *plan; /* each attempt begins with this copy: attempts change *plan */
     const uint32_t most = plan->parts == 2 ? MOST_IN_BF16X3 : MOST;
     uint32_t wanted = *registers ? *registers : most;
     for (;;) {
-        asked.lean = wanted < most; /* after spills, try lean: threads keep fewer values other than weights */
+        asked.lean = wanted < most; /* with fewer registers for weights than the most, other values get fewer, too */
         char description[192], *text = NULL;
         *report = (vpps_cubin_report){0};
         vpps_status status = generate(s, &asked, plan, wanted, &text, description, sizeof description);

@@ -149,7 +149,7 @@ vpps_status vpps_handle_train(vpps_handle *h, vpps_graph *g, vpps_batch_request 
 
 /* ---- halves.c */
 
-/* Waits for the end of forward; copies the values in h->asked to the caller. batch: its number in training; else 0. */
+/* Waits until forward ends, then copies the requested values to the caller. batch: the training batch's number; else 0. */
 vpps_status vpps_handle_end_forward(vpps_handle *h, vpps_graph *g, uint64_t batch, uint64_t *device_ns);
 
 /* ---- scripts.c */

@@ -93,9 +93,8 @@ vpps_status vpps_handle_script(vpps_handle *h, const vpps_target *target, vpps_g
     return h->options.verify ? verify_batch(target, b, g, &request) : VPPS_OK;
 }
 
-/* Chooses the compiled cells (vertex functions) that a likely batch would run, and tells the device, which may compile
- * kernels for them. `asked`: how the batch would run graph g. `trained`: for inference, a training batch of the same
- * graph, else NULL. Ignores failures, which will recur. */
+/* Chooses the compiled cells (vertex functions) that a batch of graph g with request `asked` would need, so that the device can compile kernels
+ * for them ahead. `trained`: for inference, a training batch of g; for training NULL. Ignores failures: they recur when the batch comes. */
 static void foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request *asked, const vpps_batch *trained) {
     char text[VPPS_MESSAGE_BYTES];
     const uint32_t n_compiled = h->history.n_compiled;

@@ -322,7 +322,7 @@ static vpps_status take_record(predictor *p, line_kind kind, record *r) {
     if (added) {
         w->example = before;
         p->pieces += pieces;
-    } else if (task_for(p->s)->own_form && !w->asked.text) { /* a blank line or comment gets no answer */
+    } else if (task_for(p->s)->own_form && !w->asked.text) { /* the line is blank or a comment: it is no example */
         p->n_lines--;
     }
     const bool full = p->n_examples >= p->s->batch || p->n_lines >= 16 * (size_t)p->s->batch;

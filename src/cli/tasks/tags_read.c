@@ -98,8 +98,8 @@ static void look_at_words(look *l, const vpps_line *line) {
     }
 }
 
-/* Returns how many '|' words have: 1 for word|TAG, 2 for word|POS|TAG, 0 for another form. It is 1 also if the first word has a '|', but
- * no word of line 1 is like word|TAG, as in "a|". If --word-column or --tag-column is given (`asked`), all words of line 1 must have a '|', else the result is 0. */
+/* Returns how many '|' divide each word of a text: 1 for word|TAG, 2 for word|POS|TAG, 0 if words have another form. A first word "a|" counts
+ * as divided. `asked`: whether --word-column or --tag-column is given; then the result is 0 unless all words of line 1 have a '|'. */
 static uint32_t bars_of(const look *l, bool asked) {
     return asked && !l->barred ? 0 : l->bars == MOST_BARS ? 1 : l->bars;
 }

@@ -206,7 +206,7 @@ struct vpps_cpu {
     vpps_pool_plan plan;
     vpps_target target;
     vpps_rows gradients; /* range, in the pool (the device's memory), of the gradients of vector parameters */
-    /* the device's memory. No memory is behind offsets below plan.sharded: they name entries of lookup tables divided among processes */
+    /* The device's memory. Offsets from plan.sharded on lie in it; smaller ones number entries of tables divided among processes. */
     float *pool;
     float *pool_memory;
     size_t pool_bytes;

@@ -48,8 +48,8 @@ struct vpps_entries {
     looked_up *found; /* the n_found entries that the batch looks up */
     uint32_t n_found;
     vpps_index index;   /* finds the element of `found` with a given offset */
-    entry_list *wanted; /* for each process: the table entries that it owns and this process needs */
-    entry_list *asked;  /* for each process p: the table entries that this process owns and p needs */
+    entry_list *wanted; /* for each process: the table entries that this process gets from it */
+    entry_list *asked;  /* for each process: the table entries that this process sends to it */
     uint32_t *first;    /* for each process: offset in the batch's memory of the table entries fetched from it */
     float **answers;    /* for each process: memory for the values that are sent to that process */
     request *requests;  /* buffers for the requests sent to and received from each process */

@@ -328,8 +328,9 @@ static void gemm_tn_run(uint32_t m, uint32_t n, uint32_t k, const float *a, size
 
 static void gemm_tn(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t ldb,
                     float *c, size_t ldc) {
-    for (uint32_t first = 0; first < m || !first; first += SUM_RUN)
-        gemm_tn_run(vpps_min_u32(m - first, SUM_RUN), n, k, a + first, lda, b + first, ldb, c, ldc, first);
+    uint32_t first = 0;
+    do gemm_tn_run(vpps_min_u32(m - first, SUM_RUN), n, k, a + first, lda, b + first, ldb, c, ldc, first > 0);
+    while ((first += SUM_RUN) < m);
 }
 
 static void transpose(uint32_t rows, uint32_t cols, const float *a, size_t lda, float *b, size_t ldb) {

@@ -244,8 +244,9 @@ static void product_t_run(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_p
 static void product_t(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_product_term *terms, float *c, size_t ldc,
                       bool add) {
     enum { TERMS = 64 }; /* blocks of rows whose products are summed at a time */
-    for (uint32_t first = 0; first < n_terms || !first; first += TERMS)
-        product_t_run(n, k, vpps_min_u32(n_terms - first, TERMS), terms + first, c, ldc, add || first);
+    uint32_t first = 0;
+    do product_t_run(n, k, vpps_min_u32(n_terms - first, TERMS), terms + first, c, ldc, add || first);
+    while ((first += TERMS) < n_terms);
 }
 
 /* ---------------------------------------------------------------- A (+)= sum of d x^T

@@ -309,7 +309,7 @@ void vpps_gpu_start_profile(vpps_gpu *gpu);
 
 /* Records `made`, the status of making the kernel that is to be timed next, and its memory. Returns `made`; or POOL if
  * this variant of the kernel is rejected: the caller must then call vpps_gpu_tune, which takes another variant, and
- * make the batch's program anew for it. */
+ * schedule the batch again, since a batch's program fits one variant only. */
 vpps_status vpps_gpu_note_kernel(vpps_gpu *gpu, vpps_status made);
 
 /* Implements the device's `tune`: takes the next variant of the kernel once it is compiled and this one timed. */
