@@ -6,12 +6,9 @@
 typedef struct builder {
     vpps_segments *s;
     const vpps_compiled_cell *c;
-    /* for each value: whether a segment (list of steps) loads it from memory into a slot (buffer) */
-    uint8_t *load;
-    /* for each value in memory: number of the segment (list of steps) that reads it; VPPS_NONE: none yet */
-    uint32_t *read_in;
-    /* the latest segment (list of steps) that takes further products; VPPS_NONE: there is none */
-    uint32_t products;
+    uint8_t *load;     /* for each value: whether a segment (list of steps) loads it from memory into a slot (buffer) */
+    uint32_t *read_in; /* for each value in memory: the segment (list of steps) that reads it; VPPS_NONE: none yet */
+    uint32_t products; /* the latest segment (list of steps) that takes further products; VPPS_NONE: there is none */
     bool retry;
     bool ok;
 } builder;
@@ -143,10 +140,8 @@ static void note_read(builder *b, const vpps_program_step *step, const vpps_oper
         return;
     }
     const bool movable = b->c->values[u].stage != VPPS_NONE;
-    if (b->read_in[u] != VPPS_NONE && b->read_in[u] != segment && movable && !b->load[u]) {
-        b->load[u] = 1;
-        b->retry = true;
-    }
+    if (b->read_in[u] != VPPS_NONE && b->read_in[u] != segment && movable && !b->load[u])
+        b->load[u] = 1, b->retry = true;
     b->read_in[u] = segment;
 }
 
@@ -258,8 +253,7 @@ static bool give_slots(builder *b) {
             if (s->made_in[v] != VPPS_NONE && s->slot[v] != VPPS_NONE && s->last_read[v] > g && s->last_read[v] <= end)
                 vpps_release_slot(&slots, s->slot[v]);
     }
-    /* for each slot (buffer): number of floats in preceding slots */
-    uint32_t *before = calloc(slots.n + 1u, sizeof *before);
+    uint32_t *before = calloc(slots.n + 1u, sizeof *before); /* for each slot (buffer): floats in preceding slots */
     ok = ok && before;
     for (uint32_t i = 0; i < slots.n && ok; i++) {
         before[i] = s->floats[slots.at[i].axis];
@@ -338,11 +332,9 @@ static void load_overwritten(builder *b) {
             const vpps_program_step *step = s->steps[k].step;
             for (uint32_t i = 0; step && step->kind == VPPS_STEP_RUN && i < step->n; i++) {
                 const vpps_operand *o = vpps_operand_of(s, step, i);
-                if (s->made_in[o->value] != VPPS_NONE || vpps_reads_alike(step, o) ||
-                    !vpps_segment_stores_over(s, g, o->value))
-                    continue;
-                b->load[o->value] = 1;
-                b->retry = true;
+                if (s->made_in[o->value] == VPPS_NONE && !vpps_reads_alike(step, o) &&
+                    vpps_segment_stores_over(s, g, o->value))
+                    b->load[o->value] = 1, b->retry = true;
             }
         }
     }
@@ -356,10 +348,8 @@ static bool make(builder *b, placing *to) {
         b->retry = false;
         b->s->n = 0;
         b->products = VPPS_NONE;
-        for (uint32_t v = 0; v < b->c->n_values; v++) {
-            b->s->made_in[v] = b->s->slot[v] = b->read_in[v] = VPPS_NONE;
-            b->s->late[v] = 0;
-        }
+        for (uint32_t v = 0; v < b->c->n_values; v++)
+            b->s->made_in[v] = b->s->slot[v] = b->read_in[v] = VPPS_NONE, b->s->late[v] = 0;
         for (uint32_t i = 0; i < p->n && b->ok; i++)
             if (makes(b, &p->steps[i])) place(b, to, &p->steps[i]);
         b->ok = b->ok && list_steps(b->s, to);

@@ -46,14 +46,12 @@ typedef struct vpps_segments {
     vpps_segment *list;
     vpps_segment_step *steps;
     uint32_t n, n_steps;
-    /* for each value: an operand with the value's place in memory; NULL: no step reads the value there */
-    const vpps_operand **memory;
+    const vpps_operand **memory; /* for each value: an operand with its place in memory; NULL: no step reads it there */
     const vpps_program_step **made_by; /* for each value: the step that computes it; NULL: none */
     uint32_t *made_in; /* for each value: number of the list of steps (segment) that makes or loads it, or VPPS_NONE */
     uint32_t *slot;    /* for each value: offset of its slot (buffer) among a vertex's floats; VPPS_NONE: no slot */
     uint32_t *last_read; /* for each value with a slot (buffer): 1 + number of the last list of steps that reads it */
-    /* for each value: whether it is stored in memory only after the barrier that follows its computation */
-    uint8_t *late;
+    uint8_t *late; /* for each value: whether it is stored in memory only after the barrier that follows its step */
     /* floats in all slots (buffers): [0] for a vertex, [d] for each of the many nodes of its list input d - 1 */
     uint32_t floats[VPPS_AXES];
 } vpps_segments;

@@ -9,30 +9,21 @@ typedef vpps_stage_work work;
 static void put_operand(const work *w, const vpps_program_step *s, uint32_t i) {
     const vpps_operand *o = vpps_operand_of(&w->s, s, i);
     const char *item = vpps_item_for(s->axis, o);
-    if (vpps_reads_alike(s, o)) {
-        if (vpps_made_in_loop(w, o->value)) {
-            fprintf(w->out, "v%u", o->value);
-        } else if (vpps_in_slot(w, o->value)) {
-            vpps_put_slot(w, o->value, "item", "e");
-        } else {
-            fprintf(w->out, "m%u", o->value);
-        }
-    } else if (o->access == VPPS_ACCESS_SCALAR) {
+    const bool alike = vpps_reads_alike(s, o), made = vpps_made_in_loop(w, o->value);
+    if (alike && (made || !vpps_in_slot(w, o->value)))
+        fprintf(w->out, made ? "v%u" : "m%u", o->value);
+    else if (alike)
+        vpps_put_slot(w, o->value, "item", "e");
+    else if (o->access == VPPS_ACCESS_SCALAR)
         vpps_put_at(w, o->value, item, "%uu", o->element);
-    } else {
+    else
         vpps_put_element(w, o->value, item, "e", "element");
-    }
 }
 
 static bool is_list(const work *w, const vpps_program_step *s, uint32_t i) {
     return vpps_operand_of(&w->s, s, i)->access == VPPS_ACCESS_MEMBERS;
 }
 
-/* Begins a C statement. If operand i is a list (any number of values), the statement becomes the body of a loop over its members m. */
-static void begin_listed(const work *w, const vpps_program_step *s, uint32_t i) {
-    const uint32_t axis = vpps_operand_of(&w->s, s, i)->axis;
-    if (is_list(w, s, i)) fprintf(w->out, "vpps_each_member(ls%u, f0 + item, f%u, [&](unsigned m) { ", axis, axis);
-}
 static void put_listed(const work *w, const vpps_program_step *s, uint32_t i) {
     if (is_list(w, s, i))
         vpps_put_element(w, vpps_operand_of(&w->s, s, i)->value, "m", "e", "element");
@@ -50,24 +41,20 @@ static void make_formula(const work *w, const vpps_program_step *s) {
     const char *letters = vpps_instructions[s->run.of.opcode].operands;
     uint32_t i = 0;
     fprintf(w->out, "const float v%u = vpps_value_%s(", s->to.value, vpps_instructions[s->run.of.opcode].name);
-    for (uint32_t k = 0; k < 3; k++) {
-        if (k < s->run.tensors)
+    for (uint32_t k = 0; k < 4; k++) {
+        if (k < 3 ? k < s->run.tensors : s->run.scalars)
             put_operand(w, s, i++);
         else
             fputs("0.0f", w->out);
         fputs(", ", w->out);
     }
-    if (s->run.scalars)
-        put_operand(w, s, i);
-    else
-        fputs("0.0f", w->out);
     static const struct {
         char letter;
         const char *otherwise;
         void (*put)(const work *w, const vpps_program_step *s);
     } numbers[] = {{'f', "0.0f", vpps_put_f}, {'u', "0u", vpps_put_u}, {'e', "0.0f", vpps_put_random}};
     for (size_t k = 0; k < VPPS_COUNT(numbers); k++) {
-        fputs(", ", w->out);
+        if (k) fputs(", ", w->out);
         if (strchr(letters, numbers[k].letter))
             numbers[k].put(w, s);
         else
@@ -110,7 +97,8 @@ static void make_found(const work *w, const vpps_program_step *s) {
     const uint32_t v = s->to.value;
     fprintf(w->out, "vpps_found<vpps_beats_%s> x%u;\n", vpps_instructions[s->run.of.opcode].name, v);
     for (uint32_t i = 0; i < s->n; i++) {
-        begin_listed(w, s, i);
+        const uint32_t axis = vpps_operand_of(&w->s, s, i)->axis;
+        if (is_list(w, s, i)) fprintf(w->out, "vpps_each_member(ls%u, f0 + item, f%u, [&](unsigned m) { ", axis, axis);
         fprintf(w->out, "x%u.take(", v);
         put_listed(w, s, i);
         fputc(')', w->out);

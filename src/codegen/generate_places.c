@@ -21,7 +21,7 @@ static void put_place(const work *w, const vpps_operand *o, const char *item, co
     case VPPS_PLACE_INPUT: fprintf(w->out, "vpps_at(pool, in%u[f%u + %s], %s)", o->at, o->axis, item, element); return;
     case VPPS_PLACE_ENTRY: fprintf(w->out, "vpps_at(pool, lk%u[f0 + %s], %s)", o->at, item, element); return;
     case VPPS_PLACE_PARAMETER: fprintf(w->out, "vpps_at(pool, %uu, %s)", w->g->pool->values[o->at], element); return;
-    case VPPS_PLACE_DATA: fprintf(w->out, "vpps_datum(script, data[f0 + %s], %s)", item, element); return;
+    case VPPS_PLACE_DATA: fprintf(w->out, "__uint_as_float(script[data[f0 + %s] + %s])", item, element); return;
     case VPPS_PLACE_CONTRIBUTION:
         fprintf(w->out, "vpps_contributed<%u>(pool, c%u, f%u + %s, %s)", vpps_operand_words(o), o->at, o->axis, item,
                 element);

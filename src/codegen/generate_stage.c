@@ -139,11 +139,8 @@ static bool put_stage(work *w, uint32_t number, const vpps_stage_room *room, uin
     fprintf(w->out, ", stage %u */\nVPPS_PART void vpps_stage_%u(VPPS_STAGE_PARAMETERS) {\nVPPS_READ_PLACE;\n",
             w->s.stage, number);
     vpps_generate_view(w->out, w->c, "t.operands[0]");
-    fprintf(
-        w->out,
-        "const unsigned member = blockIdx.x %% VPPS_GROUP;\nfloat *const part = shared + VPPS_SHARED_WEIGHTS, *const "
-        "copies = part + %u;\n",
-        w->copies_at);
+    fprintf(w->out, "const unsigned member = blockIdx.x %% VPPS_GROUP;\nfloat *const part = shared + ");
+    fprintf(w->out, "VPPS_SHARED_WEIGHTS, *const copies = part + %u;\n", w->copies_at);
     put_rows(w);
     put_places(w);
     put_share(w);

@@ -56,10 +56,6 @@ __device__ __forceinline__ float &vpps_contributed(float *pool, unsigned contrib
     return pool[contributions + item * WORDS + element];
 }
 
-__device__ __forceinline__ float vpps_datum(const unsigned *script, unsigned address, unsigned element) {
-    return __uint_as_float(script[address + element]);
-}
-
 /* Returns this CTA's scratch memory (device memory), for values of a part of a cell that do not fit into shared memory,
  * after the weights of all CTAs. */
 __device__ __forceinline__ float *vpps_scratch_of(const vpps_arguments &a, unsigned vp) {
