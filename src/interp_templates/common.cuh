@@ -172,17 +172,10 @@ template <int COUNT, int LANES, int N> __device__ __forceinline__ void vpps_fold
 
 /* Returns which of n vertices, counted from `first`, has list member number `at`. Members are numbered in order through all vertices' lists. */
 __device__ __forceinline__ unsigned vpps_vertex_of(const vpps_array &starts, unsigned first, unsigned n, unsigned at) {
-    unsigned low = 0, high = n;
-#pragma unroll 1
-    while (high - low > 1) {
-        const unsigned middle = (low + high) / 2;
-        if (starts[first + middle] <= at) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    unsigned vertex = 0;
+#pragma unroll 7
+    for (unsigned k = 1; k < n; k++) vertex += starts[first + k] <= at;
+    return vertex;
 }
 
 /* Asynchronous copies to shared memory: cp.async (PTX ISA, "Data Movement and Conversion Instructions") from sm_80 on. */
