@@ -10,6 +10,7 @@ typedef struct builder {
     uint32_t *read_in; /* for each value in memory: the segment (list of steps) that reads it; VPPS_NONE: none yet */
     uint32_t products; /* the latest segment (list of steps) that takes further products; VPPS_NONE: there is none */
     bool retry;
+    bool free; /* whether segments may change places: a GPU divides vertices with lists, of a cell without recurrence */
     bool ok;
 } builder;
 
@@ -91,12 +92,12 @@ bool vpps_segment_stores_over(const vpps_segments *s, uint32_t segment, uint32_t
 
 /* ---------------------------------------------------------------- placing steps */
 
-static uint32_t add_segment(builder *b, vpps_segment_kind kind, uint32_t v) {
+static uint32_t add_segment(builder *b, vpps_segment_kind kind, uint32_t v, uint32_t barriers) {
     vpps_segments *s = b->s;
     const vpps_cell_value *x = &b->c->values[v];
     b->ok = b->ok && VPPS_RESERVE(s->list, s->n + 1u);
     if (!b->ok) return 0;
-    s->list[s->n] = (vpps_segment){(uint8_t)kind, x->axis, vpps_is_dealt(s, v), vpps_value_words(x), 0, 0, 0};
+    s->list[s->n] = (vpps_segment){(uint8_t)kind, x->axis, vpps_is_dealt(s, v), vpps_value_words(x), 0, 0, barriers};
     return s->n++;
 }
 
@@ -122,13 +123,30 @@ static void add_step(builder *b, placing *to, placed p) {
     if (p.step.kind != VPPS_SEGMENT_STORE) b->s->made_in[p.step.value] = p.segment;
 }
 
-static uint32_t last_segment(const builder *b) { return b->s->n - 1; }
+/* Returns how many barriers must precede a step (NULL: a load) in a segment (VPPS_NONE: a new one); VPPS_NONE: a later segment makes an operand. */
+static uint32_t barriers_before(const builder *b, const vpps_program_step *step, uint32_t segment) {
+    uint32_t most = 0;
+    const vpps_operand *o;
+    for (uint32_t i = 0; step && (o = vpps_read_of(b->s, step, i)); i++) {
+        const uint32_t made_in = b->s->made_in[o->value];
+        if (made_in == VPPS_NONE || (made_in == segment && vpps_reads_alike(step, o))) continue;
+        most = vpps_max_u32(most, made_in >= segment ? VPPS_NONE : b->s->list[made_in].barriers + 1);
+    }
+    return most;
+}
 
-/* Returns the elementwise segment (list of steps) for value v: the last segment if possible, else a new one. `apart`: v needs elements
- * that other threads compute, and so a barrier. */
-static uint32_t elements_for(builder *b, uint32_t v, bool apart) {
-    if (b->s->n && !apart && same_space(b, &b->s->list[last_segment(b)], v)) return last_segment(b);
-    return add_segment(b, VPPS_SEGMENT_ELEMENTS, v);
+/* Returns the segment (list of steps) in which `step` makes value v (NULL: loads it): if elementwise, the last one; or, if b->free, one as early
+ * as a new one would be, but the last one if the step stores v, as a store must not move to an earlier segment; else a new one. */
+static uint32_t segment_for(builder *b, vpps_segment_kind kind, uint32_t v, const vpps_program_step *step) {
+    vpps_segments *s = b->s;
+    const bool stores = step && (stored(b, v) || (step->kind == VPPS_STEP_RUN && step->run.positions.place));
+    const uint32_t barriers = barriers_before(b, step, VPPS_NONE);
+    for (uint32_t g = s->n && (stores || !b->free) ? s->n - 1 : 0; g < s->n; g++) {
+        const bool fits = kind == VPPS_SEGMENT_ELEMENTS && same_space(b, &s->list[g], v);
+        const uint32_t here = fits ? barriers_before(b, step, g) : VPPS_NONE;
+        if (b->free ? here <= s->list[g].barriers && s->list[g].barriers <= barriers : here != VPPS_NONE) return g;
+    }
+    return add_segment(b, kind, v, barriers);
 }
 
 static void note_read(builder *b, const vpps_program_step *step, const vpps_operand *o, uint32_t segment) {
@@ -139,7 +157,7 @@ static void note_read(builder *b, const vpps_program_step *step, const vpps_oper
         if (s->made_in[u] != segment || !vpps_reads_alike(step, o)) s->slot[u] = 0;
         return;
     }
-    const bool movable = b->c->values[u].stage != VPPS_NONE;
+    const bool movable = b->c->values[u].stage != VPPS_NONE && !b->free;
     if (b->read_in[u] != VPPS_NONE && b->read_in[u] != segment && movable && !b->load[u])
         b->load[u] = 1, b->retry = true;
     b->read_in[u] = segment;
@@ -159,16 +177,9 @@ static void load_operands(builder *b, placing *to, const vpps_program_step *step
             b->retry |= b->read_in[u] != VPPS_NONE;
         }
         if (!b->load[u]) continue;
-        add_step(b, to, (placed){{VPPS_SEGMENT_LOAD, u, NULL}, elements_for(b, u, false)});
+        add_step(b, to, (placed){{VPPS_SEGMENT_LOAD, u, NULL}, segment_for(b, VPPS_SEGMENT_ELEMENTS, u, NULL)});
         b->s->slot[u] = 0;
     }
-}
-
-static bool reads_later(const builder *b, const vpps_program_step *step, uint32_t segment) {
-    const vpps_operand *o;
-    for (uint32_t i = 0; (o = vpps_read_of(b->s, step, i)); i++)
-        if (b->s->made_in[o->value] != VPPS_NONE && b->s->made_in[o->value] >= segment) return true;
-    return false;
 }
 
 /* Adds a product to the latest segment of products (a list of steps that need no barrier in between), or to a new one
@@ -176,15 +187,16 @@ static bool reads_later(const builder *b, const vpps_program_step *step, uint32_
 static void place_product(builder *b, placing *to, const vpps_program_step *step) {
     const uint32_t v = step->to.value;
     load_operands(b, to, step);
-    if (b->products != VPPS_NONE && (b->s->list[b->products].axis != step->axis || reads_later(b, step, b->products)))
+    if (b->products != VPPS_NONE &&
+        (b->s->list[b->products].axis != step->axis || barriers_before(b, step, b->products) == VPPS_NONE))
         b->products = VPPS_NONE;
-    const bool hoisted = b->products != VPPS_NONE && b->products != last_segment(b);
-    if (b->products == VPPS_NONE) b->products = add_segment(b, VPPS_SEGMENT_PRODUCTS, v);
+    const bool hoisted = b->products != VPPS_NONE && b->products != b->s->n - 1;
+    if (b->products == VPPS_NONE) b->products = add_segment(b, VPPS_SEGMENT_PRODUCTS, v, 0);
     add_step(b, to, (placed){{VPPS_SEGMENT_MAKE, v, step}, b->products});
     if (vpps_start_of(step)) note_read(b, step, vpps_start_of(step), b->products);
     b->s->late[v] = hoisted && lies_over_read(b, v);
     if (!b->s->late[v]) return;
-    const uint32_t store = elements_for(b, v, false);
+    const uint32_t store = segment_for(b, VPPS_SEGMENT_ELEMENTS, v, NULL);
     add_step(b, to, (placed){{VPPS_SEGMENT_STORE, v, NULL}, store});
     b->s->slot[v] = 0;
 }
@@ -197,17 +209,7 @@ static void place(builder *b, placing *to, const vpps_program_step *step) {
         return;
     }
     load_operands(b, to, step);
-    uint32_t segment;
-    if (kind == VPPS_SEGMENT_ELEMENTS) {
-        bool apart = false;
-        for (uint32_t i = 0; i < step->n && step->kind == VPPS_STEP_RUN; i++) {
-            const vpps_operand *o = vpps_operand_of(b->s, step, i);
-            apart |= b->s->n && b->s->made_in[o->value] == last_segment(b) && !vpps_reads_alike(step, o);
-        }
-        segment = elements_for(b, v, apart);
-    } else {
-        segment = add_segment(b, kind, v);
-    }
+    const uint32_t segment = segment_for(b, kind, v, step);
     if (!b->ok) return;
     add_step(b, to, (placed){{VPPS_SEGMENT_MAKE, v, step}, segment});
     if (step->kind == VPPS_STEP_RUN && step->run.positions.place) b->s->made_in[step->run.positions.value] = segment;
@@ -216,7 +218,7 @@ static void place(builder *b, placing *to, const vpps_program_step *step) {
     if (kind == VPPS_SEGMENT_ELEMENTS) return;
     b->s->slot[v] = 0;
     if (!stored(b, v)) return;
-    const uint32_t store = elements_for(b, v, false);
+    const uint32_t store = add_segment(b, VPPS_SEGMENT_ELEMENTS, v, b->s->list[segment].barriers + 1);
     add_step(b, to, (placed){{VPPS_SEGMENT_STORE, v, NULL}, store});
 }
 
@@ -232,7 +234,8 @@ static bool follows(const vpps_segments *s, uint32_t g, uint32_t h) {
         any |= positions && vpps_segment_stores_over(s, h, x->step->run.positions.value);
         const vpps_operand *o;
         for (uint32_t i = 0; x->step && (o = vpps_read_of(s, x->step, i)); i++)
-            any |= s->made_in[o->value] == h || vpps_segment_stores_over(s, h, o->value);
+            any |= s->made_in[o->value] == VPPS_NONE ? vpps_segment_stores_over(s, h, o->value)
+                                                     : s->made_in[o->value] == h;
     }
     return any;
 }
@@ -290,11 +293,10 @@ static bool order_segments(builder *b, placing *to) {
     vpps_segments *s = b->s;
     uint32_t *order = calloc(s->n + 1u, sizeof *order), *number = calloc(s->n + 1u, sizeof *number), n = 0;
     vpps_segment *list = calloc(s->n + 1u, sizeof *list);
-    bool ok = order && number && list, lists = false;
-    for (uint32_t g = 0; g < s->n; g++) lists |= s->list[g].axis > 0;
+    bool ok = order && number && list;
     for (uint32_t g = 0, i; g < s->n && ok; order[i] = g++) {
         vpps_segment *x = &s->list[g];
-        if (g && !lists) x->barriers = x[-1].barriers;
+        x->barriers = g && !b->c->n_lists ? x[-1].barriers : 0;
         for (uint32_t h = 0; h < g; h++)
             if (s->list[h].barriers >= x->barriers && (s->p->rows || follows(s, g, h) || follows(s, h, g)))
                 x->barriers = s->list[h].barriers + 1;
@@ -398,6 +400,7 @@ vpps_status vpps_segments_make(vpps_segments *out, const vpps_compiled_cell *c, 
     out->last_read = calloc(n, sizeof *out->last_read);
     builder b = {.s = out, .c = c, .load = calloc(n, 1), .read_in = calloc(n, sizeof *b.read_in), .ok = true};
     placing steps = {.steps = calloc(3 * n, sizeof *steps.steps)};
+    b.free = c->n_lists && !out->p->rows && c->needs.rows.columns && !c->needs.recurrent_in;
     const bool ok = out->memory && out->made_by && out->made_in && out->slot && out->late && out->last_read && b.load &&
                     b.read_in && steps.steps;
     const bool made = ok && make(&b, &steps);

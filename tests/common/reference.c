@@ -343,8 +343,7 @@ void ref_backward_from(ref_run *r, const ref_model *m, uint32_t n_given, const v
         const uint32_t x = r->flat->of[given[i]];
         needed[x] = 1;
         end = vpps_max_u32(end, x + 1);
-        for (size_t k = 0; gradients[i] && k < elems_of(r, x);
-             k++) /* of several, the sum is rounded; a loss's 1 is exact */
+        for (size_t k = 0; gradients[i] && k < elems_of(r, x); k++) /* a sum is rounded; a loss's 1 is exact */
             r->grads[r->at[x] + k] += n_given > 1 ? noisy(r, (double)gradients[i][k]) : (double)gradients[i][k];
     }
     for (uint32_t x = end; x-- > 0;) {
