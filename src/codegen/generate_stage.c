@@ -66,6 +66,9 @@ static void choose_room(work *w, vpps_stage_room *room) {
     }
     w->copies_at = vpps_quads_up(room->shared_words);
     if (copies) room->shared_words = w->copies_at + copies;
+    if (in_tiles || w->c->needs.recurrent_in) return;
+    w->near_words = LIMIT - vpps_min_u32(LIMIT, room->shared_words);
+    room->shared_words += w->near_words;
 }
 
 /* For each number R of rows of vectors in this part of a cell, declares rR: which of the R rows the CTA computes. */
@@ -107,10 +110,13 @@ static void put_tile(const work *w, const vpps_stage_room *room) {
     const uint32_t n_lists = w->lists ? c->n_lists : 0;
     for (uint32_t d = 1; d <= n_lists; d++)
         fprintf(w->out, "const unsigned f%u = ls%u[f0], n%u = ls%u[f0 + n0] - f%u;\n(void)n%u;\n", d, d, d, d, d, d);
+    fprintf(w->out, "float *const region0 = ");
+    for (uint32_t d = 0; d <= n_lists && w->near_words; d++) fprintf(w->out, "%uu * n%u + ", w->s.floats[d], d);
+    if (w->near_words) fprintf(w->out, "0u <= %uu ? part + %uu : ", w->near_words, room->shared_words - w->near_words);
     if (room->scratch_words[0] || n_lists)
-        fprintf(w->out, "float *const region0 = vpps_scratch_of(a, blockIdx.x);\n");
+        fprintf(w->out, "vpps_scratch_of(a, blockIdx.x);\n");
     else
-        fprintf(w->out, "float *const region0 = part + %uu;\n", w->part_words);
+        fprintf(w->out, "part + %uu;\n", w->part_words);
     for (uint32_t d = 1; d <= n_lists; d++)
         fprintf(w->out, "float *const region%u = region%u + %uu * n%u;\n", d, d - 1, w->s.floats[d - 1], d - 1);
     for (uint32_t v = 0; v < c->n_values; v++)

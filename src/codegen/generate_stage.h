@@ -24,6 +24,7 @@ typedef struct vpps_stage_work {
     /* Vectors that products read are copied to copy_buffers buffers in shared memory, each for VPPS_COPY_ITEMS items (vertices or list
      * members). copies_at: first word of the buffers, after the weights. */
     uint32_t copies_at;
+    uint32_t near_words; /* stages with lists: words of shared memory for buffers of values (slots) that fit there */
     uint32_t copy_words; /* most words of shared memory for copies of the vectors that products read */
     uint32_t copy_buffers;
     uint32_t copy_item_words; /* words of a buffer that one vertex's or list node's vectors take; 0: no copies */
