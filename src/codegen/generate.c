@@ -64,8 +64,10 @@ static uint32_t low_blocks(const vpps_generation *g) {
 
 static void put_constants(const vpps_generation *g) {
     const vpps_kernel_plan *p = g->plan;
-    bool pairs = false; /* whether terms of gradients may be stored as factors, a scalar and a vector */
-    for (uint32_t i = 0; i < p->n_cells; i++) pairs |= vpps_has_scaled(p->cells[i]);
+    /* whether terms of gradients may be stored as factors, a scalar and a vector; whether a cell reads its own outputs */
+    bool pairs = false, recurrent = false;
+    for (uint32_t i = 0; i < p->n_cells; i++)
+        pairs |= vpps_has_scaled(p->cells[i]), recurrent |= p->cells[i]->needs.recurrent_in != 0;
     const struct {
         const char *name;
         uint32_t value;
@@ -90,6 +92,7 @@ static void put_constants(const vpps_generation *g) {
         {"VPPS_PACKS", p->packs},
         {"VPPS_LEAN", p->lean},
         {"VPPS_PAIRS", pairs},
+        {"VPPS_RECURRENT", recurrent},
         {"VPPS_HEADER_WORDS", VPPS_TASK_HEADER_WORDS},
         {"VPPS_TASK_COUNT", VPPS_TASK_COUNT},
         {"VPPS_KERNEL_WEIGHTS", vpps_weights_task(p)},

@@ -98,11 +98,20 @@ struct vpps_long_sum {
 };
 
 /* Returns sum + term(k) + term(k + step) + ... for indices < n. If there are more than VPPS_RUN terms, each VPPS_RUN of them are summed in
- * a float, and these floats are added up in a vpps_long_sum (two floats). UNROLL is the loop's unroll factor. */
+ * a float, and these floats are added up in a vpps_long_sum (two floats). UNROLL is the loop's unroll factor. AT_ONCE: the last
+ * UNROLL terms or fewer are loaded at once, too. */
 enum { VPPS_RUN = 256 };
-template <unsigned UNROLL, class TERM>
+template <unsigned UNROLL, bool AT_ONCE = false, class TERM>
 __device__ __forceinline__ float vpps_add_up(float sum, unsigned k, unsigned n, unsigned step, const TERM &term) {
     if (k >= n || n - k <= VPPS_RUN * step) {
+#pragma unroll 1
+        for (; AT_ONCE && k < n; k += UNROLL * step) {
+#pragma unroll
+            for (unsigned i = k; i < k + UNROLL * step; i += step) {
+                const float x = term(vpps_least(i, n - 1));
+                sum = i < n ? sum + x : sum;
+            }
+        }
 #pragma unroll UNROLL
         for (; k < n; k += step) sum += term(k);
         return sum;

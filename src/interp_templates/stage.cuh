@@ -181,14 +181,14 @@ __device__ __forceinline__ float vpps_add_pairs(float sum, const float *pool, co
     const unsigned *const lists = starts.script + starts.at + n + 1;
     const unsigned first = starts[item], end = starts[item + 1];
     if (vpps_header.pairs == 1)
-        return vpps_add_up<8>(sum, first, end, 1,
-                              [&](unsigned i) { return pool[lists[2 * i]] * pool[lists[2 * i + 1] + element]; });
+        return vpps_add_up<8, !VPPS_RECURRENT>(
+            sum, first, end, 1, [&](unsigned i) { return pool[lists[2 * i]] * pool[lists[2 * i + 1] + element]; });
 #pragma unroll 1
     for (unsigned i = first; i < end; i++) {
         const unsigned *const run = starts.script + lists[2 * i + 1], by = lists[2 * i], of = run[0] + element;
         const unsigned by_step = run[1], of_step = run[2];
-        sum = vpps_add_up<8>(sum, 0, run[3], 1,
-                             [&](unsigned k) { return pool[by + k * by_step] * pool[of + k * of_step]; });
+        sum = vpps_add_up<8, !VPPS_RECURRENT>(
+            sum, 0, run[3], 1, [&](unsigned k) { return pool[by + k * by_step] * pool[of + k * of_step]; });
     }
     return sum;
 }
@@ -209,7 +209,8 @@ struct vpps_gradient {
     __device__ __forceinline__ float total(const float *pool, const vpps_array &lists, const vpps_array &pairs,
                                            unsigned n, unsigned item, unsigned element) {
         if (at + 1 < end) sum += next;
-        sum = vpps_add_up<8>(sum, at + 2, end, 1, [&](unsigned k) { return pool[lists[k] + element]; });
+        sum =
+            vpps_add_up<8, !VPPS_RECURRENT>(sum, at + 2, end, 1, [&](unsigned k) { return pool[lists[k] + element]; });
         return VPPS_PAIRS && vpps_header.pairs ? vpps_add_pairs(sum, pool, pairs, n, item, element) : sum;
     }
 };
