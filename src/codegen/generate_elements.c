@@ -286,10 +286,12 @@ static uint32_t rounds_of(const work *w, const vpps_segment *g, uint32_t width) 
 }
 
 static const char *const end_elements = "});\n";
-static void begin_elements(const work *w, const vpps_segment *g) {
+static void begin_elements(const work *w, const vpps_segment *g, uint32_t first_thread) {
     const uint32_t v = vpps_step_of(w, g, 0)->value, width = vpps_segment_width(&w->s, v);
-    fprintf(w->out, "vpps_elements<%u, %u>(threadIdx.x, n%u, ", rounds_of(w, g, width), width, g->axis);
-    fprintf(w->out, g->dealt ? "r%u" : "vpps_rows{0, %u}", g->dealt ? vpps_stage_value(w, v)->rows : width);
+    fprintf(w->out, "vpps_elements<%u, %u>(", rounds_of(w, g, width), width);
+    fprintf(w->out, first_thread ? "(threadIdx.x + %uu) %% VPPS_THREADS" : "threadIdx.x", first_thread);
+    fprintf(w->out, g->dealt ? ", n%u, r%u" : ", n%u, vpps_rows{0, %u}", g->axis,
+            g->dealt ? vpps_stage_value(w, v)->rows : width);
     fprintf(w->out, ", [&](unsigned item, unsigned e, unsigned element) {\n");
     vpps_put_vertex(w, g->axis);
 }
@@ -297,7 +299,7 @@ static void begin_elements(const work *w, const vpps_segment *g) {
 bool vpps_put_early_loads(const work *w, const vpps_segment *g, uint8_t *loaded) {
     if (rounds_of(w, g, vpps_segment_width(&w->s, vpps_step_of(w, g, 0)->value)) != 1) return false;
     each_loaded(w, g, loaded, declare_operand);
-    begin_elements(w, g);
+    begin_elements(w, g, 0);
     each_loaded(w, g, loaded, find_operand);
     each_loaded(w, g, loaded, know_operand);
     each_loaded(w, g, loaded, load_declared);
@@ -345,9 +347,9 @@ static void put_stores(const work *w, const vpps_segment *g) {
     }
 }
 
-/* Writes the code of an elementwise segment (list of steps), in which all reads come before all stores. */
-void vpps_put_elements(const work *w, const vpps_segment *g, uint8_t *loaded) {
-    begin_elements(w, g);
+/* Writes a loop over the elements of an elementwise segment (list of steps), in which all reads come before all stores. */
+static void put_loop(const work *w, const vpps_segment *g, uint8_t *loaded, uint32_t first_thread) {
+    begin_elements(w, g, first_thread);
     each_gradient(w, g, find_gradient);
     if (!w->loaded_early) each_loaded(w, g, loaded, find_operand);
     each_gradient(w, g, know_gradient);
@@ -361,4 +363,15 @@ void vpps_put_elements(const work *w, const vpps_segment *g, uint8_t *loaded) {
     put_stores(w, g);
     for (uint32_t k = 0; w->joined && k < g[-1].n; k++) vpps_store_finished(w, vpps_step_of(w, g - 1, k)->value);
     fputs(end_elements, w->out);
+}
+
+/* Sums of gradients, which may have many terms, get a loop each, whose elements begin at other warps than those of the loop before. */
+void vpps_put_elements(const work *w, const vpps_segment *g, uint8_t *loaded) {
+    bool apart = !w->joined && !w->c->needs.recurrent_in;
+    const vpps_program_step *s;
+    for (uint32_t k = 0; k < g->n; k++) apart &= (s = vpps_step_of(w, g, k)->step) && s->kind == VPPS_STEP_GRADIENT;
+    if (!apart) put_loop(w, g, loaded, 0);
+    for (uint32_t k = 0; apart && k < g->n; k++)
+        put_loop(w, &(vpps_segment){.axis = g->axis, .dealt = g->dealt, .first = g->first + k, .n = 1}, loaded,
+                 k * g->words % w->g->plan->threads);
 }

@@ -112,34 +112,6 @@ GPU_EACH(other_elements_are_read_in_time, 1, VPPS_COUNT(shapes)) {
                         EPISODE_FORWARD | EPISODE_PARTS | EPISODE_REQUEST);
 }
 
-/* ---------------------------------------------------------------- lists of many lengths */
-
-TEST_GROUP("lists", .seconds = 300);
-
-/* Attention over lists of which only some, neither the first nor all of a tile, are long: their members' values lie in memory that the host reserves. */
-GPU_EACH(uneven_lists_have_room, 1, 1) {
-    enum { SIZE = 24, VERTICES = 21, LONG = 90 };
-    const gpu_layout layout = {.sms = 1, .threads = 64, .rpw = 1, .groups = 1};
-    vpps_node losses[VERTICES], members[LONG];
-    uint64_t random = 1;
-    AT_END(training_end) training t = training_of(7);
-    vpps_graph *r = begin_cell(t.model, "attention");
-    const vpps_node query = vpps_pull(r, SIZE, 1), said = vpps_tanh(r, vpps_pull_list(r, SIZE, 1));
-    const vpps_node weights = vpps_softmax_list(r, vpps_dot(r, said, query));
-    TEST_OK(vpps_push(r, vpps_sum_elements(r, vpps_weighted_sum_list(r, weights, said))));
-    const vpps_cell cell = end_cell(r);
-    for (uint32_t i = 0; i < VERTICES; i++) {
-        const uint32_t n = i == 5 || i == 10 ? LONG : i % 3;
-        const vpps_node pulled = draw(t.g, SIZE, 1, &random), *const list[] = {members};
-        for (uint32_t k = 0; k < n; k++) members[k] = draw(t.g, SIZE, 1, &random);
-        const vpps_vertex vertex =
-            APPLY(t.g, cell, PULLS(1, &pulled), .n_pull_lists = 1, .pull_lists = list, .n_members = n);
-        losses[i] = vpps_pushed(t.g, vertex, 0);
-    }
-    expect_agreement_of(&t, vpps_sum(t.g, VERTICES, losses), VPPS_PRECISION_FP32, &layout,
-                        EPISODE_FORWARD | EPISODE_REQUEST | EPISODE_PARTS);
-}
-
 /* ---------------------------------------------------------------- every operation, over lists and not */
 
 /* How a cell contains an operation: on the vertex's values; on members, or with a list among its arguments; on a whole list. */
@@ -390,29 +362,57 @@ TEST(long_lists_agree) {
     expect_agreement_of(&t, vpps_sum(t.g, VERTICES, terms), VPPS_PRECISION_FP32, &zoo_layouts[0], 0);
 }
 
-/* Gradients of list members that are stored as two factors: term by term, and, if vertices read the same list, in runs. */
+/* Attention over lists of which only some, neither the first nor all of a tile, are long: their members' values lie in memory that the host reserves. */
+GPU_EACH(uneven_lists_have_room, 1, 1) {
+    enum { SIZE = 24, VERTICES = 21, LONG = 90 };
+    const gpu_layout layout = {.sms = 1, .threads = 64, .rpw = 1, .groups = 1};
+    vpps_node losses[VERTICES], members[LONG];
+    uint64_t random = 1;
+    AT_END(training_end) training t = training_of(7);
+    vpps_graph *r = begin_cell(t.model, "attention");
+    const vpps_node query = vpps_pull(r, SIZE, 1), said = vpps_tanh(r, vpps_pull_list(r, SIZE, 1));
+    const vpps_node weights = vpps_softmax_list(r, vpps_dot(r, said, query));
+    TEST_OK(vpps_push(r, vpps_sum_elements(r, vpps_weighted_sum_list(r, weights, said))));
+    const vpps_cell cell = end_cell(r);
+    for (uint32_t i = 0; i < VERTICES; i++) {
+        const uint32_t n = i == 5 || i == 10 ? LONG : i % 3;
+        const vpps_node pulled = draw(t.g, SIZE, 1, &random), *const list[] = {members};
+        for (uint32_t k = 0; k < n; k++) members[k] = draw(t.g, SIZE, 1, &random);
+        losses[i] = vpps_pushed(
+            t.g, APPLY(t.g, cell, PULLS(1, &pulled), .n_pull_lists = 1, .pull_lists = list, .n_members = n), 0);
+    }
+    expect_agreement_of(&t, vpps_sum(t.g, VERTICES, losses), VPPS_PRECISION_FP32, &layout,
+                        EPISODE_FORWARD | EPISODE_REQUEST | EPISODE_PARTS);
+}
+
+/* Gradients of list members that are stored as two factors: term by term, and, if vertices read the same list, in runs. The members are two outputs
+ * of a vertex, which sums both gradients. */
 TEST_EACH(factors_agree, 0, 2) {
     enum { N = 20, MEMBERS = 9, VERTICES = 5 };
     AT_END(training_end) training t = training_of(1);
-    const vpps_param E = add_lookup(t.model, "E", MEMBERS, N, 1), Q = add_lookup(t.model, "Q", VERTICES, N, 1);
-    vpps_graph *r = begin_cell(t.model, "list");
+    const vpps_param E = add_lookup(t.model, "E", MEMBERS, 2 * N, 1), Q = add_lookup(t.model, "Q", VERTICES, N, 1);
+    vpps_graph *r = begin_cell(t.model, "member");
+    const vpps_node both = vpps_tanh(r, vpps_pull(r, 2 * N, 1));
+    for (uint32_t k = 0; k < 2; k++) TEST_OK(vpps_push(r, vpps_slice(r, both, k * N, N)));
+    const vpps_cell member = end_cell(r);
+    r = begin_cell(t.model, "list");
     const vpps_node query = vpps_tanh(r, vpps_pull(r, N, 1)), keys = vpps_pull_list(r, N, 1);
     const vpps_node weights = vpps_softmax_list(r, vpps_dot(r, keys, query));
     const vpps_node sum = vpps_weighted_sum_list(r, weights, vpps_pull_list(r, N, 1));
     TEST_OK(vpps_push(r, vpps_sum_elements(r, vpps_tanh(r, sum))));
     const vpps_cell cell = end_cell(r);
-    vpps_node key[MEMBERS], value[MEMBERS], terms[VERTICES];
-    const vpps_node *lists[] = {key, value};
+    vpps_node inputs[2][MEMBERS], terms[VERTICES];
+    const vpps_node *lists[] = {inputs[0], inputs[1]};
     for (uint32_t m = 0; m < MEMBERS; m++) {
-        key[m] = vpps_tanh(t.g, vpps_lookup(t.g, E, m));
-        value[m] = vpps_sigmoid(t.g, vpps_lookup(t.g, E, m));
+        const vpps_node row = vpps_lookup(t.g, E, m);
+        const vpps_vertex at = APPLY(t.g, member, PULLS(1, &row));
+        for (uint32_t k = 0; k < 2; k++) inputs[k][m] = vpps_pushed(t.g, at, k);
     }
     for (uint32_t v = 0; v < VERTICES; v++) {
         const uint32_t n = _i ? MEMBERS : MEMBERS - v;
         const vpps_node pulled = vpps_tanh(t.g, vpps_lookup(t.g, Q, v));
-        const vpps_vertex at =
-            APPLY(t.g, cell, PULLS(1, &pulled), .n_pull_lists = 2, .pull_lists = lists, .n_members = n);
-        terms[v] = vpps_pushed(t.g, at, 0);
+        terms[v] = vpps_pushed(
+            t.g, APPLY(t.g, cell, PULLS(1, &pulled), .n_pull_lists = 2, .pull_lists = lists, .n_members = n), 0);
     }
     expect_agreement_of(&t, vpps_sum(t.g, VERTICES, terms), VPPS_PRECISION_FP32, &zoo_layouts[_i], 0);
 }
