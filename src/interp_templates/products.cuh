@@ -321,9 +321,9 @@ struct vpps_pass {
     /* Computes the products. operands: vectors, with their weights. All threads of the CTA must call it. */
     template <class... OPERANDS> __device__ __forceinline__ void run(const OPERANDS &...operands) const {
         enum {
-            MOST_SUMS = 32,    /* most registers of a thread for sums */
-            MOST_COLUMNS = 64, /* most registers of a thread for elements of vectors */
-            MOST_WORDS = 136   /* most registers of a thread for elements of vectors and weights together */
+            MOST_SUMS = 32,                         /* most registers of a thread for sums */
+            MOST_COLUMNS = 64,                      /* most registers of a thread for elements of vectors */
+            MOST_WORDS = VPPS_RECURRENT ? 136 : 208 /* most for elements of vectors and weights together */
         };
         constexpr unsigned ITEMS = OUTPUTS > MOST_SUMS / 2 ? 1 : OUTPUTS > MOST_SUMS / 4 ? 2 : 4; /* items per turn */
         constexpr unsigned WORDS = (0 + ... + OPERANDS::WORDS) * ITEMS;
