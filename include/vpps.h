@@ -251,8 +251,8 @@ typedef struct vpps_application {
     const uint32_t *indices; /* indices[i]: the integer that call number i of vpps_pull_index stands for */
     uint32_t n_pull_lists, n_members;
     const vpps_node *const *pull_lists; /* for each vpps_pull_list call: an array of n_members nodes */
-    /* list_members[i]: how many children or nodes list input i of the cell has; n_members is then ignored. n_lists may be 0 if the cell has
-     * at most one list: it has all `children` after those that vpps_gather reads or, if it is a list of nodes only, n_members nodes. */
+    /* list_members[i]: how many children or nodes list input number i of the cell reads. If n_lists is 0, the cell's only list reads all
+     * `children` after those of vpps_gather or, if it reads no children, n_members nodes. If n_lists is not 0, n_members is ignored. */
     uint32_t n_lists;
     const uint32_t *list_members;
 } vpps_application;
@@ -431,8 +431,8 @@ VPPS_API vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, floa
 VPPS_API vpps_status vpps_poll_loss(vpps_handle *h, bool *done, float *loss);
 /* Waits for the latest batch and gives its loss (may be NULL). Fails with STATE (no batch was ever run), or with that batch's error. */
 VPPS_API vpps_status vpps_sync_latest_loss(vpps_handle *h, float *loss);
-/* Inference: computes n nodes and copies their values to outs[i] (rows * cols floats, column after column). Computes nodes of vpps_keep
- * too; then n may be 0. Waits for the batch in flight. No gradients, no update, dropout off. Fails as vpps_fb does. */
+/* Inference: computes n nodes and copies their values to outs[i] (rows * cols floats, column after column), and computes nodes that vpps_keep
+ * marked to stay on the device; n may then be 0. Waits for the batch in flight. No gradients, no update, dropout off. Fails as vpps_fb does. */
 VPPS_API vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, const vpps_node *nodes,
                                   float *const *outs);
 /* Set a number of the optimizer for the next steps. Fail with ARGUMENT if the number is negative or not finite, or a momentum above 1. */
@@ -558,10 +558,10 @@ VPPS_API vpps_node vpps_gather_list_from(vpps_graph *recorder, uint32_t first, u
 /* Declares a list of nodes that each application of the cell supplies. If the cell also reads children as a list (vpps_gather_list), each
  * application supplies one node for each of these children; else any number of nodes. */
 VPPS_API vpps_node vpps_pull_list(vpps_graph *recorder, uint32_t rows, uint32_t cols);
-/* A cell may have up to four lists, each of any number of children or nodes, e.g. left and right children. The calls read an output of the
- * children in list `list`, or declare a node for each member. Lists are numbered from 0 in the order of first use; calls without a number
- * use list 0. All inputs from one list have equally many members. An op takes members of one list only, beside single values; sum, average,
- * max_of and min_of may go over several. A vertex's children: those of vpps_gather, then list 0's, list 1's ... */
+/* A cell may have up to four lists, each of any number of members (children or nodes), e.g. left and right children. vpps_gather_list_of
+ * reads an output of the children in list number `list`; vpps_pull_list_of declares a node for each member. Lists are numbered from 0 in the
+ * order of first use; calls without a number use list 0. All inputs from one list have equally many members. An op takes members of one list
+ * only, beside single values; sum, average, max_of, min_of may go over several. A vertex's children: vpps_gather's, then list 0's, list 1's ... */
 VPPS_API vpps_node vpps_gather_list_of(vpps_graph *recorder, uint32_t list, uint32_t output, uint32_t rows,
                                        uint32_t cols);
 VPPS_API vpps_node vpps_pull_list_of(vpps_graph *recorder, uint32_t list, uint32_t rows, uint32_t cols);
@@ -595,9 +595,9 @@ VPPS_API vpps_status vpps_scatter_else(vpps_graph *recorder, vpps_node x, vpps_n
  * (vpps_scatter_else), the last vertex has the outputs of the last turn that ran. `turns` (may be NULL) receives the vertices. Fails as
  * vpps_apply does, and with ARGUMENT (a cell whose condition is no output of child 0; a limit of 0). */
 VPPS_API vpps_vertex vpps_while(vpps_graph *g, const vpps_application *a, uint32_t limit, vpps_vertex *turns);
-/* Adds a case (switch) of n branches. A branch is a vertex of a cell with a condition, whose outputs are zeros where the condition does not
- * hold; all branches have equally many outputs. The outputs of the new vertex are the sums of the branches' outputs. Fails as vpps_apply
- * does, and with ARGUMENT (no branches, a cell of another kind). */
+/* Adds a case (switch) of n branches. A branch applies a cell that has a condition (vpps_condition), and zeros as outputs where the
+ * condition does not hold; all branches have equally many outputs. The outputs of the new vertex are the sums of the branches' outputs.
+ * Fails as vpps_apply does, and with ARGUMENT (no branches; a cell without condition, or with other outputs where it does not hold). */
 VPPS_API vpps_vertex vpps_case(vpps_graph *g, uint32_t n, const vpps_application *branches);
 
 /* ---------------------------------------------------------------- many vertices at once
@@ -606,21 +606,21 @@ VPPS_API vpps_vertex vpps_case(vpps_graph *g, uint32_t n, const vpps_application
 /* A list input of a cell, for n vertices. At each vertex it reads any number of members (child vertices or nodes). */
 typedef struct vpps_members_of {
     const uint32_t *first; /* n + 1 numbers, 0 first, in order: vertex i reads members first[i] to first[i + 1] - 1 */
-    const vpps_vertex *children; /* vertex 0's, vertex 1's, ...; NULL: members are nodes, given in `pull_lists` */
+    const vpps_vertex *children; /* children of vertex 0, of vertex 1, ...; NULL: the list has nodes (`pull_lists`) */
 } vpps_members_of;
 /* The arguments of n vertices of one cell. An array is NULL if the cell asks for none of its kind. */
 typedef struct vpps_applications {
     size_t size; /* sizeof(vpps_applications) */
     vpps_cell cell;
     uint32_t n;                              /* number of vertices; may be 0 */
-    uint32_t n_children, n_pulls, n_indices; /* children, vpps_pull nodes and indices of each vertex, lists aside */
-    const vpps_vertex *children;             /* n x n_children child vertices, a row for each vertex */
-    const vpps_node *pulls;                  /* n x n_pulls nodes for the cell's vpps_pull, a row for each vertex */
+    uint32_t n_children, n_pulls, n_indices; /* lengths of a vertex's rows in the next three arrays */
+    const vpps_vertex *children;             /* n x n_children child vertices outside lists, a row for each vertex */
+    const vpps_node *pulls;                  /* n x n_pulls nodes that vpps_pull calls read, a row for each vertex */
     const uint32_t *indices;                 /* n x n_indices numbers for vpps_pull_index, a row for each vertex */
     uint32_t n_lists;
     const vpps_members_of *lists; /* for each list input of the cell: its members (children or nodes) at all vertices */
     uint32_t n_pull_lists;
-    const vpps_node *const *pull_lists; /* for each vpps_pull_list call: nodes of vertex 0, of vertex 1, ... */
+    const vpps_node *const *pull_lists; /* for each list made by vpps_pull_list: nodes of vertex 0, of vertex 1, ... */
 } vpps_applications;
 #define VPPS_APPLICATIONS(...) (&(vpps_applications){.size = sizeof(vpps_applications), __VA_ARGS__})
 /* Makes n vertices that apply a cell, numbered from vpps_graph_vertices(g) on; returns the first number. A child may be an earlier vertex
@@ -817,7 +817,7 @@ VPPS_API void vpps_array_destroy(vpps_array *array);
  * silent for so long while others wait has failed; 0: 10,000. Fails with ARGUMENT, DEVICE, STALL. */
 VPPS_API vpps_status vpps_communicator_open(vpps_communicator **out, const char *kind, const void *comm,
                                             uint32_t watchdog_ms);
-/* Closes the connection, in all processes, after the handles that use it are destroyed. NULL is allowed. */
+/* Closes the connection: each process makes the call, after it has destroyed the handles that use the connection. NULL is allowed. */
 VPPS_API void vpps_communicator_close(vpps_communicator *c);
 /* Return this process's number, from 0 (rank), and the number of processes (size). For NULL: rank 0, size 1. */
 VPPS_API uint32_t vpps_communicator_rank(const vpps_communicator *c);
@@ -862,7 +862,7 @@ typedef struct vpps_stats {
     /* levels: number of the graph's levels; phases: number of parts of the batch's program (script) that barriers separate */
     uint64_t levels, phases;
     uint64_t steps;        /* number of steps in forward; a step runs vertices of one cell together */
-    uint64_t instructions; /* tasks of the batch's program (script); tasks that all groups share count once */
+    uint64_t instructions; /* tasks of the batch's program (script); each group of threads or CTAs has its own */
     uint64_t script_bytes;
     uint64_t pool_bytes; /* bytes of the parameters and of the batch's tensors */
     uint64_t live_bytes; /* most bytes of parameters and tensors that are live at one time: the least pool_bytes */
@@ -884,7 +884,7 @@ typedef struct vpps_stats {
     /* The slowest process's time until it has its gradients, relative to the mean of all processes: 0.1 means 10 % longer. */
     double imbalance;
     uint64_t kept_values, kept_bytes; /* number and bytes of the values of vpps_keep that are not released */
-    uint64_t keep_bytes;              /* bytes reserved on the device for values of vpps_keep; 0 before the first */
+    uint64_t keep_bytes;              /* bytes reserved on the device for values of vpps_keep; 0: none was kept yet */
     /* Device's clock: time from the preceding training batch's end to the latest one's (wall), and idle part of it (gap). 0 at first. */
     uint64_t wall_ns, gap_ns, total_wall_ns, total_gap_ns;
     const char *gradients; /* source of gradients of matrices: "kernel" (own), "cublas", "cublas-tf32"; NULL at first */
@@ -922,7 +922,7 @@ typedef struct vpps_trial {
     double ns_per_vector;  /* for a product: ns per vector; if `product` is "copy": ns to copy the matrix once */
     uint32_t rpw, threads; /* GPU kernel: number of rows of a matrix that a CTA gets at a time; threads per CTA */
     vpps_trial_state state;
-    uint32_t batches;         /* number of batches that were measured */
+    uint32_t batches;         /* number of batches on which this alternative was timed */
     double ns_per_node;       /* ns of device time per node, the median of the batches; 0: not measured */
     uint32_t registers;       /* GPU: number of registers of a thread */
     double load_seconds;      /* GPU: seconds to make the kernel, or to load it from the cache */

@@ -117,7 +117,7 @@ VPPS_API vpps_status vpps_vocab_map(const vpps_vocab *from, const vpps_vocab *to
  * itself, so that any bytes can be split into characters. */
 VPPS_API uint32_t vpps_utf8_character(const char *text, size_t len);
 
-/* The characters of each word of a vocabulary, for networks that spell. */
+/* The characters of each word of a vocabulary, for networks that read words character by character. */
 typedef struct vpps_spellings vpps_spellings;
 /* Splits all words that the vocabulary `words` has now into characters. Fails with MEMORY. */
 VPPS_API vpps_status vpps_spellings_create(vpps_spellings **out, const vpps_vocab *words);
@@ -217,8 +217,8 @@ typedef struct vpps_columns {
     bool conllu;
     const char *word_name, *tag_name; /* with conllu: a column's name, instead of its number; NULL: none */
 } vpps_columns;
-/* Append sentences from text in columns. `columns` NULL: a struct of zeros. Fail also with ARGUMENT (word and tag in the same column;
- * word_name or tag_name without conllu). */
+/* Append sentences from text in columns. `columns` NULL: a vpps_columns of zeros. Fail with IO, FORMAT, STATE, MEMORY, as all functions that read
+ * sentences do, and with ARGUMENT (*columns has the same column for word and tag, or a word_name or tag_name without conllu). */
 VPPS_API vpps_status vpps_sentences_read_columns_file(vpps_sentences *s, const char *path, const vpps_columns *columns);
 VPPS_API vpps_status vpps_sentences_read_columns_text(vpps_sentences *s, const char *name, const char *text, size_t len,
                                                       const vpps_columns *columns);
@@ -247,7 +247,7 @@ typedef struct vpps_lines {
     const char *end_word;
     bool keep_empty; /* whether a line without words is a sentence (of 0 words, or the end word), not skipped */
 } vpps_lines;
-/* Append plain text to s; `lines` NULL: all zeros. Fail also with ARGUMENT (end_word is empty or has white space). */
+/* Append plain text to s; `lines` NULL: a vpps_lines of zeros. Fail with IO, FORMAT, STATE, MEMORY; ARGUMENT (end_word empty or with white space). */
 VPPS_API vpps_status vpps_sentences_read_lines_file(vpps_sentences *s, const char *path, const vpps_lines *lines);
 VPPS_API vpps_status vpps_sentences_read_lines_text(vpps_sentences *s, const char *name, const char *text, size_t len,
                                                     const vpps_lines *lines);

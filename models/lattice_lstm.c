@@ -86,7 +86,7 @@ static vpps_status record_word(lattice_lstm_net *t, vpps_model *model) {
     return vpps_cell_end(g, &t->word);
 }
 
-/* Records the cell that joins a character and the words that end there, eqs. (15) and (16). Children: the character, then the words. */
+/* Records the cell that joins a character and the words that end there (Zhang and Yang 2018, eqs. 15 and 16). Children: the character, then words. */
 static vpps_status record_join(lattice_lstm_net *t, vpps_model *model) {
     const uint32_t d = t->base.config.hidden;
     vpps_graph *g;

@@ -45,7 +45,7 @@ typedef struct net_example {
     uint32_t label;                /* the label of a whole sentence or graph (kinds NET_SENTENCES, NET_GRAPHS) */
     const net_spelling *spellings; /* taggers: each word's characters; none for a word that has an embedding */
     const vpps_lattice *lattice;   /* networks on lattices; ids of characters are less than net_config.characters */
-    /* networks that translate: the translation between two end words; a word's id is its class in the output layer */
+    /* networks that translate: the translation, with an end-of-sentence word before and after it; a word's id is its class in the output layer */
     vpps_sentence target;
     /* networks on graphs: the graph's edges, at least one; `sentence` holds the nodes' words and tags */
     const net_edge *edges;
@@ -62,7 +62,7 @@ typedef enum net_heads {
 
 struct net_decoding;
 /* The nodes that a network's `add` makes for an example, in the caller's arrays. An array has an entry for each position (word, node or
- * whole example); VPPS_NO_NODE: the position is not selected. */
+ * whole example); VPPS_NO_NODE: `add` was not asked (net_heads) for a score or loss of the position. */
 typedef struct net_scores {
     vpps_node *logits; /* each position's vector of `classes` logits */
     vpps_node *nll;    /* each position's loss -log softmax(logits)[label], or its part of a random field's (crf.c) */
@@ -83,7 +83,7 @@ static inline bool net_tags(net_kind kind) { return kind == NET_TAGGING || kind 
 /* The most layers of LSTMs, GRUs or transformers that a network may have. */
 #define NET_LAYERS 16
 
-/* The most recurrent states of a network while it generates a translation or a text. */
+/* The maximum number of recurrent states of a network that generates a translation or a text. */
 #define NET_STATES (2 * NET_LAYERS + 1) /* h and c of each LSTM layer, and the vector that input feeding passes on */
 typedef struct net_decoding {
     vpps_node states[NET_STATES]; /* recurrent states, which each word replaces */

@@ -23,7 +23,7 @@ typedef struct part_parameter {
 } part_parameter;
 
 vpps_status parts_declare(vpps_model *model, const part_parameter *parameters, size_t n);
-/* Returns NAME for layer 0, NAME2 for layer 1, and so on: the beginning of the names of a layer's parameters and cells. */
+/* A layer's name, with which its parameters' and cells' names begin: part_layer_name returns NAME for layer 0, NAME2 for layer 1, and so on. */
 typedef struct part_name {
     char text[64];
 } part_name;
@@ -77,7 +77,7 @@ typedef struct part_classifier {
  * their number. A network that needs another order of parameters declares them itself and sets `config` and `inputs`. */
 vpps_status part_classifier_declare(part_classifier *c, vpps_model *model, const net_config *config, uint32_t inputs,
                                     uint32_t mlp);
-/* Declares the parameters, and records the classifier's cell. */
+/* Declares a classifier's parameters, and adds its cell (the function that a vertex applies to h) to the model. */
 vpps_status part_classifier_make(part_classifier *c, vpps_model *model, const net_config *config, uint32_t inputs,
                                  uint32_t mlp);
 

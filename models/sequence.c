@@ -1,4 +1,4 @@
-/* sequence.c - records embeddings, recurrent steps, and layers of them. */
+/* sequence.c - adds cells of embeddings and recurrent steps to a model, and vertices of them, also in layers, to graphs. */
 #include "sequence.h"
 
 /* ---------------------------------------------------------------- embeddings */

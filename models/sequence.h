@@ -35,7 +35,7 @@ typedef struct part_recurrent {
     vpps_cell cell;   /* cell of one step; inputs: the preceding step's states, x; outputs: h (and c) */
 } part_recurrent;
 
-/* Declares parameters NAME.W_i ... of *r, whose `unit`, `inputs`, `hidden`, `dropout` are set. Records the cell unless `cell` is NULL. */
+/* Declares parameters NAME.W_i ... of *r, whose `unit`, `inputs`, `hidden`, `dropout` are set. `cell`: name of a step's cell to add; NULL: none. */
 vpps_status part_recurrent_make(part_recurrent *r, vpps_model *model, const char *name, const char *cell);
 
 /* Returns the number of a unit's states: 2 for an LSTM (h and c), 1 for a GRU (h). */

@@ -42,7 +42,7 @@ typedef struct transformer_net {
     layer layers[NET_LAYERS];
     norm last;
     vpps_cell word;       /* a word's cell before the first layer; input: its position's vector; outputs: x, q, k, v */
-    uint32_t n_positions; /* number of position vectors computed so far, in scratch[1] */
+    uint32_t n_positions; /* number of position vectors that base.scratch[1] (working memory) has so far */
 } transformer_net;
 
 /* Numbers of a word's outputs: the vector x, the query q, then the key k and value v of each head. The cells of all layers number their

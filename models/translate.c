@@ -47,8 +47,8 @@ static vpps_status record_attention(translate_net *t, vpps_model *model) {
     return vpps_cell_end(g, &t->attention);
 }
 
-/* Records a decoder step of all layers, which reads x, and returns the last layer's h. handed[], which the step
- * replaces: the layers' states; with input feeding then the preceding attention's output s~, read with x. */
+/* Records a decoder step of all layers, which reads x, and returns the last layer's h. handed[]: the layers'
+ * states, which the step replaces; with input feeding, as last element, the preceding attention's output s~, which is read with x. */
 static vpps_node next_top(const translate_net *t, vpps_graph *g, bool dropout, vpps_node x, vpps_node *handed) {
     if (t->base.config.input_feeding) x = vpps_concat(g, 2, (vpps_node[]){x, handed[n_handed(t) - 1]});
     return part_stack_next(&t->decoder, g, dropout, x, handed);

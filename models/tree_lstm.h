@@ -14,7 +14,7 @@ typedef struct tree_lstm_leaf {
 } tree_lstm_leaf;
 
 typedef struct tree_lstm_inner {
-    /* U[gate]: matrices for h of the left and the right child; U[TREE_F_L] is (U_ll, U_lr) of eq. 10, U[TREE_F_R] is (U_rl, U_rr) */
+    /* U[gate]: matrices for h of the left and the right child; U[TREE_F_L]: U_ll, U_lr of eq. 10 of Tai et al. 2015; U[TREE_F_R]: U_rl, U_rr */
     part_pair U[TREE_GATES];
     vpps_param b[TREE_GATES];
 } tree_lstm_inner;

@@ -27,8 +27,8 @@ uint64_t glue_shape(const vpps_graph *g, vpps_node x);
 /* Sets out[i] to the shape of nodes[i] as rows << 32 | cols. Returns false if one of them does not exist. */
 bool glue_shapes(const vpps_graph *g, uint32_t n, const vpps_node *nodes, uint64_t *out);
 
-/* Returns a new reference to a Python function, or 0 after an exception: apply(epoch, cell, children, pulls, indices) applies a cell to
- * vertices, nodes and whole numbers in the graph of `epoch` (vpps.node.Epoch); returns the vertex, or None for unusual or wrong arguments. */
+/* Returns a new reference to a Python function, or 0 after an exception: apply(epoch, cell, children, pulls, indices) adds a vertex
+ * to the graph of a vpps.node.Epoch: `cell` applied to child vertices, nodes (pulls) and integers; returns it, or None for unusual arguments. */
 uintptr_t glue_python_apply(void);
 
 /* Makes n vertices by vpps_source. Vertex i has n_nodes outputs, the nodes from nodes[i * n_nodes] on. Returns the first, or VPPS_NO_VERTEX. */

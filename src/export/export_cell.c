@@ -57,14 +57,14 @@ text vpps_c_element(const vpps_c_cell *x, uint32_t v, const char *element) {
 
 /* ---------------------------------------------------------------- what the function takes */
 
-/* Where in the written C a parameter of a cell's function, such as child0, stands. A cell has a function for one vertex (application of
- * the cell), and perhaps one for many vertices, NAME_many, which the function for one may call with arrays of one element. */
+/* How a parameter of a cell's C function, such as child0, is written, by its place. A cell has a function for one vertex (application of the
+ * cell), and perhaps one for many vertices, NAME_many, which the function for one then calls with arrays of one element. */
 typedef enum parameter_form {
     ONE,     /* "const float *restrict child0", a parameter of the function for one vertex */
-    DEFINED, /* "const float *child0", in its definition if it passes &child0 to NAME_many: no restrict */
+    DEFINED, /* "const float *child0", a parameter of the function that passes &child0 to NAME_many: no restrict */
     MANY,    /* "const float *const *child0_of", a parameter of NAME_many, the function for many vertices */
-    CALL,    /* "&child0", where the function for one vertex calls NAME_many, the function for many */
-    VERTEX   /* "const float *restrict child0 = child0_of[r];", in the loop over vertices r of NAME_many */
+    CALL,    /* "&child0", an argument in the function for one vertex, which calls NAME_many with it */
+    VERTEX   /* "const float *restrict child0 = child0_of[r];", a variable in NAME_many's loop over vertices r */
 } parameter_form;
 
 typedef struct parameter_list {

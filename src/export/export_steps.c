@@ -60,7 +60,7 @@ static const vpps_operand *operand(cell *x, const vpps_program_step *s, uint32_t
 
 static text at(cell *x, const vpps_operand *o, const char *element) { return vpps_c_element(x, o->value, element); }
 
-/* Returns the C expression of operand i's element number e; for a scalar operand, of its one element. */
+/* Returns a C expression for a loop over elements e: operand i's element number e, or a scalar operand's one element. */
 static text own(cell *x, const vpps_program_step *s, uint32_t i) {
     const vpps_operand *o = operand(x, s, i);
     return at(x, o, o->access == VPPS_ACCESS_SCALAR ? vpps_c_say("%u", o->element).at : "e");

@@ -64,7 +64,7 @@ vpps_status vpps_sentences_read_barred_text(vpps_sentences *s, const char *name,
 
 /* Observations of a reader of columns that a user may want to know. Lines count from 1; 0: there is no such line. */
 typedef struct vpps_columns_seen {
-    /* number of the first line read as word and tag that may be a comment: all lines with this tag begin with '#' */
+    /* number of the first line that was read as word and tag, but may be a comment, since all lines with its tag begin with '#' */
     uint32_t odd;
     /* comment lines between words of a sentence. inside: number of the first such line; n_inside: how many there are */
     uint32_t inside, n_inside;

@@ -30,7 +30,7 @@ void vpps_text_found(const vpps_text *t, const char *at, char *found, size_t byt
 
 /* Fails with FORMAT and the message "name:line:column: expected ..., found ...". If `found` is NULL, vpps_text_found describes the text at `at`. */
 vpps_status vpps_text_fail(const vpps_text *t, const char *at, const char *expected, const char *found);
-#ifdef __clang_analyzer__ /* tells clang's analyzer, which does not see the body, that the result is FORMAT */
+#ifdef __clang_analyzer__ /* tells clang's analyzer, which sees no body of vpps_text_fail, that it returns FORMAT */
 #define vpps_text_fail(...) (vpps_text_fail(__VA_ARGS__), VPPS_FORMAT)
 #endif
 

@@ -3,8 +3,8 @@
 
 #include "cli/session/session.h"
 
-/* Writes the files that the options --c, --header and --weights name. Fails with ARGUMENT if the cells or the program
- * cannot be written as C, and with IO, FORMAT, MEMORY. */
+/* Writes the files that the options --c, --header and --weights name. Fails with ARGUMENT if the network's
+ * cells (functions) or the program that runs them (--main) cannot be written as C, and with IO, FORMAT, MEMORY. */
 vpps_status export_as_c(settings *s);
 
 /* export_main_check checks that `vpps export --main` can write a program for the network that s names. export_main writes the program's C

@@ -21,8 +21,8 @@ static int unknown_command(const char *word) {
     return report_usage(NULL, "'%s' is not a command", word);
 }
 
-/* Searches a command line without a network after the command for the mistake: the network follows options, or an option such as --model is
- * misspelt or lacks its value. If found, reports it and returns the exit code; else returns 0. */
+/* No network's name follows the command: finds out why. If the name follows options, or an option such as --model is misspelt or lacks its
+ * value, reports this and returns the exit code; else returns 0. */
 static int network_hidden(const command *c, int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         if (network_find(argv[i]))

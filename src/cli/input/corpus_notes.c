@@ -154,7 +154,7 @@ static bool *find_unknown(const corpus *c, const corpus_split *split, uint32_t n
 
 /* Parts of a warning about suspicious labels, such as labels that the training part lacks. */
 typedef struct odd_label {
-    /* place, name: "FILE:LINE" and name of the first such label; others: the number of further ones, as text: ", nor 3 more" */
+    /* place, name: "FILE:LINE" and name of the first suspicious label; others: the number of further ones, as ", nor 3 more" */
     char place[4096], name[72], others[64];
 } odd_label;
 

@@ -19,5 +19,5 @@ typedef struct data_list {
 vpps_status data_list_open(data_list *list, const char *path, const char *ending);
 void data_list_close(data_list *list);
 
-/* Writes the name of a file of a data_list: path, ending, and ".gz" or ".zst" if only the compressed file exists. */
+/* Writes a data file's name: `path` (such as data_list has), `ending`, and ".gz" or ".zst" if only the compressed file exists. */
 vpps_status data_name(const char *path, const char *ending, char *name, size_t n);

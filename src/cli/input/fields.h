@@ -41,8 +41,8 @@ vpps_status fields_take_names(field_reader *r, const char *text, size_t len);
 /* Parses a record into an object, which the caller frees. Fails with FORMAT (no record, or a repeated field), MEMORY. */
 vpps_status fields_read(const field_reader *r, const char *text, size_t len, json_t **object);
 
-/* Sets *text, which the caller frees, to the text of the record `object`, in the format in which r's task reads examples; empty: no text. If a field of
- * a table holds a list as text (lists.h), the object gets the list instead. Fails with FORMAT (the field is missing or no text), MEMORY. */
+/* Sets *text, which the caller frees, to the text of the record `object`, in the format in which r's task reads examples; *len 0: the field is empty.
+ * If a table's field holds a list as text (lists.h), the object gets the list. Fails with FORMAT (no field, or neither text nor list), MEMORY. */
 vpps_status fields_text(const field_reader *r, json_t *object, char **text, size_t *len);
 
 /* Sets *text to the target sentence (translation) of a pair, as fields_text does for the source sentence. */

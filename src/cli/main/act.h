@@ -7,9 +7,9 @@ static void logits_of(const sentence *s, float *logits) {
     for (size_t k = 0; k < s->n; k++) {
         need(net_embedding(known(s->numbers[k]), x));
         need(net_word(x, word));
-        at[now][NET_OUT0] = at[now][NET_OUT3] = 1; /* at first, all of the word's halting probability is left */
+        at[now][NET_OUT0] = at[now][NET_OUT3] = 1; /* outputs 0 and 3: what is left of the word's halting probability */
         memcpy(at[now] + NET_OUT1, at[now] + NET_OUT2,
-               (NET_OUT2 - NET_OUT1) * sizeof **at); /* a word's first state is the preceding word's mean state */
+               (NET_OUT2 - NET_OUT1) * sizeof **at); /* state (output 1) = mean state of the preceding word (2) */
         memset(at[now] + NET_OUT2, 0, (NET_OUT2 - NET_OUT1) * sizeof **at);
         for (int turn = 0; turn < TURNS && at[now][NET_OUT0] > 0; turn++, now = !now)
             need(net_turn(at[now], word + (turn ? NET_WORD_PUSH0 : NET_WORD_PUSH1), turn + 1 < TURNS ? &zero : &two,

@@ -120,7 +120,7 @@ static text names_in(text line) {
     return value.len && *value.at == '=' ? after(value, 1) : none;
 }
 
-/* Returns a column's number, from 1: `given` is an option's name or number of the column, `usual` its name without the option. Returns
+/* Returns a column's number, from 1. `given`: the column's name or number, which an option's user gave; NULL: `usual` is the name. Returns
  * `otherwise` if no column has the name. */
 static size_t find_column(text names, const char *given, const char *usual, size_t otherwise) {
     text word;

@@ -1,6 +1,6 @@
 /* records.h - an exported program's input and output as lines, JSON objects, or rows of tables (CSV, TSV). The program
- * defines ANSWER_NAMES: names of the answer's fields, all printed in a JSON object, the first two in a row; CELLS: how
- * many of the names columns of an input table may have; UNANSWERED(i): whether an input's field named as answer field i
+ * defines ANSWER_NAMES: names of the answer's fields, all printed in a JSON object, the first two in a row; CELLS: only
+ * the first CELLS of the names may be names of an input table's columns; UNANSWERED(i): whether an input's field named as answer field i
  * is emptied if there is no answer; put_value and put_cell, which print an answer's field. */
 typedef struct answer answer;
 static void put_value(const answer *a, size_t i);

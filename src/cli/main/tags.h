@@ -1,5 +1,5 @@
-/* tags.h - predicted tags of an exported program's words, printed as text and as fields of JSON objects. `logits_of` computes CLASSES
- * scores for each word. */
+/* tags.h - an exported tagger (a C program made from a trained network): the tags that it predicts for the words of its input, printed as
+ * text and as fields of JSON objects. `logits_of` computes CLASSES scores for each word. */
 struct answer {
     const sentence *s;
     float *logits;

@@ -1,9 +1,9 @@
-/* trees.h - an exported program that labels the nodes of trees, which are written with brackets. LEAF and INNER(kind): the network's C
- * functions for leaves and for inner nodes. PYRAMID, only for networks that classify whole sentences: the C function that combines two
- * neighbouring vectors. NAMED is defined if labels are names instead of numbers; a bracket may then have any number of children. */
+/* trees.h - an exported program that labels the nodes of trees, which are written with brackets. LEAF, INNER(kind): the network's C functions
+ * for leaves and inner nodes; kind: 0, or with KINDS (two cells for inner nodes) 0 or 1. PYRAMID, only for networks that classify sentences: the C
+ * function that combines two neighbouring vectors. NAMED: labels are names, not numbers; a bracket may then have any number of children. */
 typedef struct node {
     size_t left, right; /* indices of the children; both 0 for a leaf */
-    size_t level; /* 0: a leaf; else 2 * the height above the leaves, plus 1 for inner nodes of a second kind (KINDS) */
+    size_t level;       /* 0: a leaf; else 2 * the height above the leaves + kind of the inner node (see INNER) */
     text word;
     long label; /* predicted; -1: none */
 } node;

@@ -401,7 +401,7 @@ vpps_status answer_print(answer_printer *p, const asked *q, const char *text, si
         end_line(q->crlf);
     }
     if (text) fwrite(text, 1, len, stdout);
-    /* a printed answer in CoNLL-U or as list of edges (own) has its line end; CoNLL-U gets another, for the blank line after each sentence */
+    /* what is printed in a task's own form (CoNLL-U, list of edges) ends its line itself; CoNLL-U gets a blank line after each sentence */
     if (!own || p->s->network->kind == NET_DEPENDENCIES || !(text || comments)) end_line(q->crlf);
     return VPPS_OK;
 }

@@ -114,7 +114,7 @@ static const struct {
              {"log", "{\"version\":"}, {"c", "/* The cells of a trained"}, {"header", "/* The cells of a trained"},
              {"weights", "VPPSnet1"}};
 
-/* Refuses to replace a file with other first bytes, which another program wrote. */
+/* Refuses to replace a file that does not begin with its option's mark (marks[]), since another program wrote it. */
 static vpps_status check_content(const settings *s, const place *output) {
     char begin[32] = "";
     size_t i = 0, have = 0;

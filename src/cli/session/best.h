@@ -16,7 +16,7 @@ typedef struct best_measure {
     bool chosen;           /* whether `metric` has been chosen */
     uint32_t metric;       /* index of the chosen metric in task.metrics: the first one that applies to the dev data */
     best_value any;        /* the best value of all measurements */
-    uint32_t epoch, batch; /* the value `any` was measured after `epoch` epochs and `batch` batches of the next epoch */
+    uint32_t epoch, batch; /* the best value was measured after `epoch` epochs and `batch` batches of the next */
     /* the best of the measurements that --eval-every makes; --patience and --lr-schedule plateau use only these */
     best_value due;
     /* number of measurements by --eval-every after the best one; of all measurements while no value was finite */

@@ -8,7 +8,7 @@
 
 /* The recurrent states of one stream (sequence of pieces of text, of which a batch reads one piece). */
 typedef struct carry_stream {
-    /* states: values at the end of the piece that the current graph reads; before: values at the end of the preceding piece */
+    /* states: after the piece of the stream's text that the current batch reads; before: after the preceding piece */
     vpps_value states[NET_STATES], before[NET_STATES];
 } carry_stream;
 

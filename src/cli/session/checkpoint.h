@@ -38,7 +38,7 @@ vpps_status checkpoint_curves(const char *path, plot *p);
  * size. */
 vpps_status checkpoint_carry(const char *path, const session *x, carry *states);
 
-/* Returns whether files a and b are checkpoints of one run: same network, fixed options, words and data. */
+/* Returns whether files a and b are checkpoints of one run: same network, words, data, and options that --resume may not change. */
 bool checkpoint_same_run(const settings *s, const char *a, const char *b);
 
 /* Checks by hashes that the data that were read equal those the checkpoint was trained on. Fails with ARGUMENT. */

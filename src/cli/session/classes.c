@@ -131,7 +131,7 @@ static void print_matrix(const class_counts *c, const vpps_vocab *names, int col
 }
 
 void classes_print(const class_counts *c, const vpps_vocab *names, FILE *f) {
-    enum { MOST = 16 }; /* the matrix of more classes is not printed */
+    enum { MOST = 16 }; /* a confusion matrix of more classes is not printed */
     if (c->chunks) print_rows(c, names, true, f);
     const int columns = print_rows(c, names, false, f);
     if (c->n <= MOST)

@@ -9,7 +9,7 @@
 
 /* A value that a forward pass leaves on the device or on the host. */
 typedef struct value {
-    vpps_value kept; /* the value on the device; VPPS_NO_VALUE: it is on the host */
+    vpps_value kept; /* number of the value if it is kept on the device (vpps_keep); VPPS_NO_VALUE: it is on the host */
     uint32_t rows, cols;
     size_t at; /* index of the first element in fetched.values, if the value is on the host */
 } value;

@@ -34,7 +34,7 @@ vpps_status vectors_load(session *x, const corpus *c);
 /* Writes a line such as "glove.txt: vectors of 81.2 % of the words, ...". */
 void vectors_describe(const session *x, char *text, size_t n);
 
-/* Sets the network sizes that no option gives to those of the file of --init, if it has them; the sizes then count as given. Call it before
+/* Takes network sizes that no option gives from the file of --init, if the file has them; the sizes then count as given. Call it before
  * the data are read. Fails with IO, FORMAT, MEMORY. */
 vpps_status init_take_sizes(settings *s);
 

@@ -215,7 +215,7 @@ static vpps_status forward(session *x, uint32_t n, const vpps_node *nodes, size_
 vpps_status session_add_batch(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                               uint32_t in_batch, vpps_node *loss) {
     VPPS_TRY(add_examples(x, c, split, examples, n, (net_heads)x->settings->net.loss, true));
-    /* nll then has the losses of positions, followed by the costs of whole examples, for which add_examples reserved room */
+    /* moves the positions' losses to the front of nll, and appends the costs of whole examples, for which add_examples reserved room */
     const uint32_t counted = close_up(x->scores.nll, x->n_positions);
     if (x->n_costs) memcpy(x->scores.nll + counted, x->costs, x->n_costs * sizeof *x->costs);
     const vpps_node sum = counted ? vpps_sum(x->graph, counted + x->n_costs, x->scores.nll) : VPPS_NO_NODE;

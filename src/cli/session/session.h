@@ -73,7 +73,7 @@ vpps_status session_predict_all(session *x, corpus *c, const corpus_split *split
                                 session_see *see, void *context);
 
 /* Replaces this process's counts for a split by the sums over all processes. All processes call it for the same
- * measurements in the same order, after their last use of the engine. */
+ * measurements in the same order, after their last vpps_forward, since it ends inference (vpps_forward_end). */
 vpps_status session_add_up(session *x, uint32_t n, uint64_t *counts);
 
 /* Returns the class with the largest logit, the first of equal ones. */

@@ -8,7 +8,7 @@
 typedef struct team {
     vpps_communicator *c; /* connection of the run's processes; NULL: there is only one process */
     uint32_t rank, size;
-    uint32_t cores; /* number of cores for each process; processes that run on the same cores divide them */
+    uint32_t cores; /* cores that each process uses: those that several processes may run on are already divided */
     bool agreed;    /* whether the latest failure was common to all processes */
     /* Whether --save, --save-best are given with --shard-tables: each process then writes the rows of lookup tables that it stores. */
     bool saves, saves_best;

@@ -28,7 +28,7 @@ static vpps_status take_column(const char *option, const char *given, uint32_t *
 
 /* ---------------------------------------------------------------- what a text looks like */
 
-#define MOST_BARS 8u /* tokens with 8 or more '|' count as tokens with 7 */
+#define MOST_BARS 8u /* size of arrays indexed by a token's number of '|', 0 to 7; more than 7 count as 7 */
 
 typedef struct look {
     uint64_t words, lines; /* words: number of words; lines: number of lines that are not blank */

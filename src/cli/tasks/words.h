@@ -10,7 +10,7 @@ vpps_status task_read_characters(vpps_sentences *out, const task_text *text);
 /* Creates an empty collection of sentences in *s if *s is NULL. */
 vpps_status task_need_sentences(vpps_sentences **s);
 
-/* Generates a split's n sentences, with translations if the task has pairs, in the task's language. */
+/* Generates n random sentences of an artificial language for a split, with translations if the network translates. */
 vpps_status task_generate_sentences(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n);
 
 /* task_add_words adds the words of `from`, in their order, to `to`; task_copy_vocab makes a copy of `from`. */
