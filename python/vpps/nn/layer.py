@@ -1,4 +1,4 @@
-"""The base of all layers, and the layers that are called with a node."""
+"""The base class of all layers, and layers that are called with one node (value of the computation graph)."""
 
 from __future__ import annotations
 

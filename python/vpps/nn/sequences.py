@@ -148,7 +148,7 @@ def chain(layer: Recurrent, x: Any, lengths: ArrayLike, *, start: Sequence[Any] 
 
 def chain_and_ends(layer: Recurrent, x: Any, lengths: ArrayLike, *, start: Sequence[Any] | None = None, reverse: bool = False,
                    indices: ArrayLike | None = None) -> tuple[Vertices, Vertices]:
-    """Returns the vertices that `chain` makes, and each sequence's last vertex; an empty sequence's has the first states as outputs."""
+    """Returns the vertices that `chain` makes, and each sequence's last vertex; for an empty sequence, a vertex that outputs the initial states."""
     g = graph_now()
     of = as_u32(lengths, "lengths").astype(np.int64)
     if of.ndim != 1:
