@@ -24,8 +24,8 @@ static bool constant(const operation *o, uint32_t k, float *f) {
     return true;
 }
 
-/* Operation o's argument k is the result x of an operation: returns x's own first argument. The result's `value` is
- * VPPS_NONE if only one of the two has a value for each node of an input of many nodes, the other one per vertex. */
+/* Operation o's argument k is the result x of an operation: returns a, x's own first argument. The returned `value` is VPPS_NONE if one of
+ * a and x has a value for each node that a list input (of any number of nodes) reads, and the other has one value per vertex. */
 static vpps_cell_arg below(const operation *o, uint32_t k) {
     const vpps_cell_value *x = arg(o, k);
     vpps_cell_arg a = o->c->args[x->first_arg];

@@ -116,7 +116,7 @@ static uint64_t cost_of(const search *s, const uint32_t *order) {
     return copied_words(&forward) << 32 | copied_words(&backward);
 }
 
-/* Reorders values in memory: puts operand o's values next to its value number `where`, in the order of `like`'s. */
+/* Reorders values in memory: puts all of operand o's values where its value number `where` lies, sorted as operand `like`'s values are. */
 static void move(const search *s, const vpps_layout_batch *b, uint32_t o, uint32_t like, uint32_t where,
                  uint32_t *order) {
     const uint32_t *values = operand(b, o), *pattern = operand(b, like);

@@ -36,8 +36,8 @@ typedef struct vpps_cell_copies {
 } vpps_cell_copies;
 
 typedef struct vpps_cell_layout {
-    vpps_cell_copies as_made; /* copies of operands if the values lie in order of creation */
-    /* copies in an order found by vpps_plan_layout to copy fewer words; equal to as_made if it copies more */
+    vpps_cell_copies as_made; /* the copies needed if values lie in memory in the order in which the cell makes them */
+    /* the copies needed if values lie in the order that vpps_plan_layout finds; equal to as_made if that order needs more copied words */
     vpps_cell_copies arranged;
 } vpps_cell_layout;
 

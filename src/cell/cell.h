@@ -43,7 +43,7 @@ typedef enum vpps_split {
 
 /* Numbers of a vertex's records. A record is an area of memory for kept values. Record 0: values of the vertex itself.
  * Record d = 1 to VPPS_AXES - 1: values of each node that list input d - 1 (of any number of nodes) reads. The last two
- * records: values that only their own vertex reads, in forward only or in backward only; only then they take memory. */
+ * records: values that only their own vertex reads, in one pass (forward or backward); they take memory only during this pass. */
 enum { VPPS_RECORD_FORWARD = VPPS_AXES, VPPS_RECORD_BACKWARD, VPPS_RECORDS };
 
 static inline bool vpps_is_pass_record(uint32_t record) { return record >= VPPS_AXES; }
@@ -54,9 +54,9 @@ static inline uint32_t vpps_axis_of(uint32_t record) { return vpps_is_pass_recor
 /* The passes of a cell's work, in the order in which they run. The main passes run level by level (a level: vertices whose children are
  * finished); all other passes run once, over all vertices. */
 typedef enum vpps_pass {
-    VPPS_PASS_EAGER, /* forward work that needs no child vertex; runs once for all vertices, before the levels */
+    VPPS_PASS_EAGER, /* forward work that needs no child vertex; runs once for all vertices before the main pass (run level by level) */
     VPPS_PASS_MAIN,
-    VPPS_PASS_LAZY, /* forward work that no parent vertex needs; runs once for all vertices, after the levels */
+    VPPS_PASS_LAZY, /* forward work that no parent vertex needs; runs once for all vertices after the main pass (run level by level) */
     VPPS_PASS_BACK_EAGER,
     VPPS_PASS_BACK_MAIN,
     VPPS_PASS_BACK_LAZY,
@@ -91,11 +91,11 @@ typedef enum vpps_number_kind {
     VPPS_NUMBER_CONSTANT,
     /* the operand is number `word` of the integers that the script (the batch's program) has for the vertex */
     VPPS_NUMBER_WORD,
-    VPPS_NUMBER_INVERSE, /* the operand is the float 1 / count, or 0 if `count` is 0 */
-    /* MAX_OF, MIN_OF (greatest, least argument): an argument's number: `count`, plus its position in a node list */
+    VPPS_NUMBER_INVERSE, /* the operand is the float 1 / (field `count`: the number of terms of a mean), or 0 if there are none */
+    /* MAX_OF, MIN_OF (greatest, least argument): number of an argument: `count` (arguments before it or its list) + position in the list */
     VPPS_NUMBER_POSITION,
-    /* Dropout: number of the value's first element among all elements of the batch that dropout may zero: the vertex's
-     * integer number `word` in the batch's program + `count` + (list member's position) * (elements of the value). */
+    /* Dropout: number of the value's first element among all elements of the batch that dropout may zero: the vertex's first (its integer
+     * number `word` in the batch's program) + `count` of preceding dropout ops + (list member's position) * (elements of the value). */
     VPPS_NUMBER_ELEMENT
 } vpps_number_kind;
 
@@ -131,7 +131,7 @@ typedef struct vpps_cell_value {
     uint8_t split; /* vpps_split */
     uint8_t pass;  /* vpps_pass */
     bool kept;     /* whether the value is kept in memory for another stage (part of the program), vertex or the host */
-    uint8_t record; /* memory area of a kept value: `axis`; if one pass uses it VPPS_RECORD_FORWARD or _BACKWARD */
+    uint8_t record; /* memory area of a kept value: VPPS_RECORD_FORWARD, _BACKWARD if one pass uses it; else `axis` */
     uint32_t rows, cols;
     uint32_t first_arg, n_args; /* the operands: args[first_arg] to args[first_arg + n_args - 1] of the cell */
     uint32_t stage;             /* number of the stage (part of the program) that makes the value; VPPS_NONE: none */
@@ -177,11 +177,11 @@ typedef struct vpps_cell_stage {
     uint8_t pass, split;
     bool backward;
     bool uses_pass_record; /* whether this part of a cell uses values kept for forward only, or for backward only */
-    /* relative cost, by which vertices are divided: [0] of a vertex, [d] of each node that list d - 1 reads */
+    /* relative cost, by which CTAs or threads divide vertices: [0] per vertex, [d] per node that list input d - 1 (of many) reads */
     uint32_t work[VPPS_AXES];
     uint32_t owner;    /* if one CTA or thread alone runs this part of a cell: 1 + its number; else 0 */
     uint32_t first, n; /* this part of the cell computes the values order[first] to order[first + n - 1] */
-    /* last part of the cell that all CTAs or threads must have run for a vertex before this one; VPPS_NONE: none */
+    /* last part of the cell that all CTAs or threads must have finished for a vertex before this part begins for it; VPPS_NONE: none */
     uint32_t after;
     /* inputs: inputs of the cell that this part of it reads; outputs: outputs that it computes */
     vpps_stage_set inputs, outputs;
@@ -207,14 +207,14 @@ typedef struct vpps_row_rule {
     uint32_t unit; /* number of rows in a block; each CTA or thread owns whole blocks */
     /* If `least` is not 0: a matrix is divided among processors if it has at least `least` rows. */
     uint32_t least;
-    /* if `least` is 0: n processors divide matrices of n * unit (or, if not 0, `enough`) or more rows */
+    /* If `least` is 0: n processors divide matrices of n * unit or more rows and, if `enough` is not 0, those of `enough` or more rows. */
     uint32_t enough;
     /* whether each processor owns columns, too, to compute rows of products matrix^T x instead of partial sums */
     uint32_t columns;
     /* if all matrices of a cell together have fewer elements than this, processors divide the vertices instead of the rows of matrices */
     uint32_t split_elems;
-    /* wide_elems replaces split_elems (the least elements of matrices that processors divide) for a cell with, on
-     * average, at least `wide` vertices per processor among those that can be computed at once. wide: 0: never. */
+    /* wide_elems replaces split_elems (with fewer elements, matrices stay undivided) for a cell of which, on average, at least `wide`
+     * vertices per processor can be computed at once. If `wide` is 0: for no cell. */
     uint32_t wide, wide_elems;
 } vpps_row_rule;
 
@@ -230,11 +230,11 @@ typedef struct vpps_cell_needs {
     uint64_t asked_gradients; /* bit k: the caller asked for the gradient of output k */
     uint32_t training, drops; /* training: whether the batch trains; drops: whether dropout is on */
     uint32_t fixed;           /* whether the parameters are fixed: none gets a gradient */
-    /* whether the device can store gradients for a list's nodes as a vector and, per node, a scalar to multiply by */
+    /* whether the gradients for all nodes that a list input reads may be stored as one vector and, per node, a scalar to multiply it by */
     uint32_t scales;
     uint32_t in_place; /* whether instructions can read and write values in memory, without buffers (in_place.c) */
     uint32_t group;    /* number of CTAs or threads in a group, which holds all weights */
-    /* 0: a group's processors share the passes run once per level of vertices; else processor owner - 1 does all */
+    /* 0: a group's processors share the main passes (run level by level through the graph); else processor owner - 1 alone runs them */
     uint32_t owner;
     vpps_row_rule rows; /* the device's rule */
 } vpps_cell_needs;
@@ -242,7 +242,7 @@ _Static_assert(sizeof(vpps_cell_needs) == 7 * sizeof(uint64_t) + 14 * sizeof(uin
 
 /* The meaning of an integer that the batch's program (script) has for each vertex of a cell, besides the offsets of the inputs. */
 typedef enum vpps_word_kind {
-    VPPS_WORD_INDEX, /* the vertex's index number `value`: the caller gives it with the vertex (vpps_pull_index) */
+    VPPS_WORD_INDEX, /* number `value` of the integers that the caller gives with the vertex (vpps_pull_index) */
     VPPS_WORD_IMM,   /* for a vertex that is one op: the op's integer, such as a class, or the bits of the op's float */
     /* dropout: number of the vertex's first element in the batch, which determines the random mask */
     VPPS_WORD_DROPOUT
@@ -256,8 +256,8 @@ typedef struct vpps_cell_word {
 typedef struct vpps_cell_lookup {
     /* the table; VPPS_NO_PARAM: values left on the device (vpps_keep): an entry's number is an offset in memory */
     vpps_param table;
-    /* Where the number of the table's entry comes from. VPPS_WORD_INDEX: from number `value` of the integers that the
-     * caller gives with each vertex (vpps_pull_index). VPPS_WORD_IMM: from the op. VPPS_WORD_DROPOUT: it is `value`. */
+    /* Where the number of the table's entry comes from. VPPS_WORD_INDEX: from number `value` of the integers that the caller gives with
+     * each vertex (vpps_pull_index). VPPS_WORD_IMM: from the vertex, a single op. VPPS_WORD_DROPOUT: the constant `value`. */
     uint8_t kind;
     uint32_t value;
 } vpps_cell_lookup;
@@ -290,7 +290,7 @@ typedef struct vpps_compiled_cell {
     uint32_t n_outputs, n_inputs, n_lookups, n_words;
     uint32_t n_lists;
     vpps_condition_data condition;
-    uint32_t holds; /* number of the condition's value: a vertex runs if it is > 0; not valid after vpps_simplify */
+    uint32_t holds; /* number of the condition's value, > 0 at vertices that run; not valid after vpps_simplify */
     /* number of values that a vertex reads from others: [0]: single ones; [d]: from each member of its list d - 1 */
     uint32_t inputs_of[VPPS_AXES];
     bool is_data; /* whether the cell is an input op, whose value is data that the batch brings */
@@ -306,7 +306,7 @@ typedef struct vpps_compiled_cell {
     uint32_t *order; /* numbers of the values in the order in which they are computed */
     /* flops, forward and backward together: [0] per vertex, [d] per node that list input d - 1 (of many nodes) reads */
     uint64_t flops[VPPS_AXES];
-    /* for each record (area of kept values): number of words for a vertex or node of its list */
+    /* for each record (area of kept values): words per vertex or, for the record of a list input, per node that the input reads */
     uint32_t kept_words[VPPS_RECORDS];
     struct vpps_program *programs; /* a program (steps) for each part of the cell, then one for parameters' gradients */
     void *device_program;          /* the device's own form of the cell; device_free frees it */

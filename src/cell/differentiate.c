@@ -253,7 +253,7 @@ static uint32_t weights_backward(work *w, uint32_t y, uint32_t d) {
     vpps_cell_value scalar = run_like(&c->values[y], VPPS_I_DOT);
     scalar.rows = scalar.cols = 1;
     if (c->values[y].run.over_list)
-        scalar.axis = c->values[c->args[first].value].axis; /* each list node has a weight, so a gradient each, too */
+        scalar.axis = c->values[c->args[first].value].axis; /* a factor (weight), so a gradient, for each list node */
     for (uint32_t i = 0; w->ok && i < n; i++) kept_or_recomputed(w, c->args[first + 1 + i].value);
     for (uint32_t i = 0; w->ok && i < n; i++) {
         const uint32_t dot = add_value(w, scalar);

@@ -26,7 +26,7 @@ typedef struct vpps_cell_stack {
 void vpps_add_value_flops(const vpps_model *model, const vpps_compiled_cell *c, uint32_t v, vpps_cell_flops *sum);
 vpps_cell_cost vpps_cost_of_cell(const vpps_model *model, const vpps_compiled_cell *c);
 
-/* Sets `work`, the relative cost per vertex and list member, of each stage (part between two barriers) of the cell. */
+/* Sets `work` of each stage (part between two barriers) of the cell: its relative cost per vertex, and per node that a list input reads. */
 void vpps_set_stage_work(const vpps_model *model, vpps_compiled_cell *c);
 
 /* Returns the products that run as one (stack) with product v: those in its part of the cell with the same vectors. */

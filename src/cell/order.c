@@ -5,9 +5,9 @@
 
 /* What of a value a processor (CTA or CPU thread) reads or writes in a stage (part of a cell without barriers). */
 typedef enum extent {
-    EXTENT_ROWS,     /* only rows that this processor computes */
-    EXTENT_VERTICES, /* all rows, but only for vertices that this processor computes */
-    EXTENT_OTHERS    /* rows that other processors read or write, too: later parts of the cell may have to wait */
+    EXTENT_ROWS,     /* only rows of the value that this CTA or thread computes */
+    EXTENT_VERTICES, /* all rows, but only for vertices that this CTA or thread computes */
+    EXTENT_OTHERS    /* rows that other CTAs or threads read or write, too: later parts of the cell may have to wait */
 } extent;
 
 static bool has_own_rows(const vpps_compiled_cell *c, const vpps_cell_value *x) {

@@ -1,5 +1,5 @@
-/* program.c - makes the steps of each stage (part of a cell) and of parameters' gradients. Steps copy a value to memory
- * when it is made, and to a buffer when it is first read, so that later values may take its memory (split.c). */
+/* program.c - makes the steps of each stage (part of a cell) and of parameters' gradients. A value to be kept
+ * is stored in memory when it is made. A later stage copies it to a buffer when it is first read, so that new values may overwrite it. */
 #include "cell/program.h"
 
 typedef struct builder {
@@ -44,7 +44,7 @@ static uint16_t deal(builder *b, uint32_t rows) {
     return (uint16_t)p->n_dealt;
 }
 
-/* Returns an operand with the shape of value v; the caller sets the operand's place, in a slot or in memory. */
+/* Returns an operand with the shape of value v; the caller sets the operand's place, in a slot (buffer) or in memory. */
 static vpps_operand shape_of(builder *b, uint32_t v) {
     const vpps_cell_value *x = value_at(b, v);
     vpps_operand o = {.axis = x->axis, .rows = x->rows, .cols = x->cols, .value = v, .matrix = VPPS_NO_PARAM};
@@ -70,8 +70,8 @@ static vpps_operand kept_place(builder *b, uint32_t v) {
     return o;
 }
 
-/* Returns an operand that reads value v in memory: an input, table entry or parameter; data that the user gave
- * (vpps_input), which one stage (part of the cell) reads in the batch's program; or what an earlier stage kept. */
+/* Returns an operand that reads value v in memory: an input, table entry or parameter; data that the user gave (vpps_input),
+ * which one stage (part of the cell) reads in the batch's program and keeps for later ones; or what an earlier stage kept. */
 static vpps_operand in_memory(builder *b, uint32_t v) {
     const vpps_cell_value *x = value_at(b, v);
     vpps_operand o = shape_of(b, v);
@@ -326,7 +326,7 @@ static void mark_last(builder *b) {
     }
 }
 
-/* Adds the steps that sum up parameters' gradients, after all parts of the cell: only memory then has operands. */
+/* Adds the steps that sum up parameters' gradients. They run after all parts of the cell, when no buffer holds operands, only memory. */
 static void add_outers(builder *b) {
     for (uint32_t i = 0; i < b->c->n_outers && b->ok; i++) {
         const vpps_cell_outer *o = &b->c->outers[i];

@@ -13,7 +13,7 @@ typedef enum vpps_place {
     VPPS_PLACE_NONE,   /* there is no operand, such as the bias of a product without one */
     VPPS_PLACE_SLOT,   /* slot `at` */
     VPPS_PLACE_RECORD, /* word `at` of a record: memory for values of the vertex, or of a node that the vertex reads */
-    /* input number `at` of the vertex or node of its list; the script (the batch's program) tells where the input's value lies */
+    /* input number `at` of the vertex (list input: the value of one of its nodes); the batch's program (script) tells where it lies */
     VPPS_PLACE_INPUT,
     VPPS_PLACE_ENTRY,     /* table entry that lookup number `at` reads; the batch's program has the entry's number */
     VPPS_PLACE_PARAMETER, /* vector parameter number `at` of the model, equal for all vertices */
@@ -150,12 +150,12 @@ static inline bool vpps_same_value(const vpps_operand *a, const vpps_operand *b)
     return a && b && a->value == b->value;
 }
 
-/* Returns an operand that reads value v in memory when all of the vertex's work (all stages) is done. */
+/* Returns an operand that reads value v in memory after the vertex's last stage (part of its work), when no buffer holds v any more. */
 vpps_operand vpps_finished_operand(const vpps_compiled_cell *c, uint32_t v);
 
 static inline uint32_t vpps_n_outers(const vpps_compiled_cell *c) { return c->programs[c->n_stages].n; }
 
-/* Return step i of parameters' gradients: a gradient += dy x^T, or dy if x is NULL. vpps_outer_product_of: x exists. */
+/* Return step i of parameters' gradients: gradient += dy x^T, or += dy if x is NULL. vpps_outer_product_of is for steps that have an x. */
 static inline vpps_outer vpps_outer_of(const vpps_compiled_cell *c, uint32_t i) {
     const vpps_program *p = &c->programs[c->n_stages];
     const vpps_operand *dy = &p->operands[p->steps[i].first];

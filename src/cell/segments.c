@@ -287,8 +287,8 @@ static uint64_t number_of(const vpps_segment *g) {
 }
 
 /* Counts the barriers before each segment (list of steps), sorts segments by this count, and joins some. A segment
- * waits for those whose values it reads or overwrites; if CTAs divide rows, for all before it. In cells without inputs
- * of many nodes none is moved ahead: values made early would fill shared memory longer. */
+ * waits for those whose values it reads or overwrites; if CTAs divide rows, for all before it. If no value belongs to
+ * the nodes of a list input, no segment is moved ahead: values made early would fill shared memory longer. */
 static bool order_segments(builder *b, placing *to) {
     vpps_segments *s = b->s;
     uint32_t *order = calloc(s->n + 1u, sizeof *order), *number = calloc(s->n + 1u, sizeof *number), n = 0;

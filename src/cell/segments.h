@@ -34,7 +34,7 @@ typedef struct vpps_segment_step {
 typedef struct vpps_segment {
     uint8_t kind, axis;
     bool dealt;        /* kind ELEMENTS: whether the CTA computes only its own rows of the vectors */
-    uint32_t words;    /* kind ELEMENTS: elements of each value, for a vertex or for a node of its list */
+    uint32_t words;    /* kind ELEMENTS: elements of each value, per item (vertex, or node that a list input reads) */
     uint32_t first, n; /* the segment's steps: steps[first] to steps[first + n - 1] of vpps_segments */
     uint32_t barriers; /* CTA barriers before these steps; segments with equal numbers can run in any order */
 } vpps_segment;
@@ -75,7 +75,7 @@ bool vpps_only_products_read(const vpps_compiled_cell *c, uint32_t v);
 /* Returns how many of a vector's rows a CTA computes at most. `shares`: number of partial sums. */
 uint32_t vpps_most_rows(const vpps_cell_needs *needs, uint32_t rows, uint32_t shares);
 
-/* Returns how many elements of v a CTA computes for a vertex, or node of its list: at most, if rows are divided. */
+/* Returns how many elements of v a CTA computes for a vertex or list node. If CTAs divide v's rows: the most that any CTA computes. */
 uint32_t vpps_segment_width(const vpps_segments *s, uint32_t v);
 
 static inline bool vpps_is_dealt(const vpps_segments *s, uint32_t v) {

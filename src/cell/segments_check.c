@@ -14,7 +14,7 @@ static const char *memory_wrong(const vpps_segments *s, uint32_t segment, uint32
     return alike || !vpps_segment_stores_over(s, segment, u) ? NULL : "reads what other threads store over";
 }
 
-/* Returns whether value u is made before the last barrier ahead of a segment (steps); `same`: or the next barrier. */
+/* Returns whether u is made before the last barrier that precedes a segment (steps) or, if `same`, before the first barrier after it. */
 static bool made_before(const vpps_segments *s, uint32_t u, uint32_t segment, bool same) {
     return s->list[s->made_in[u]].barriers < s->list[segment].barriers + same;
 }

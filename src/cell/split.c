@@ -69,7 +69,7 @@ static void choose_parts(work *w) {
             if (same && a->pass > x->pass) a->pass = x->pass;
         }
     }
-    /* the positions of maxima or minima (value v) belong to the pass of the instruction that finds them (value v - 1) */
+    /* positions of maxima or minima (value v) get the pass (eager, main, lazy) of the instruction that finds them (value v - 1) */
     for (uint32_t v = 1; v < c->n_values; v++)
         if (c->values[v].kind == VPPS_VALUE_POSITIONS) c->values[v].pass = c->values[v - 1].pass;
 }
@@ -293,7 +293,7 @@ static bool only_contributed(const vpps_compiled_cell *c, uint32_t v) {
     return n == 1;
 }
 
-/* Finds gradients of list members that are a vector of the vertex times a scalar of the member: devices may store the two factors. */
+/* Finds gradients for list inputs' nodes that are a vector of the vertex times a scalar of the node: devices may store the two factors. */
 static void choose_scaled(vpps_compiled_cell *c) {
     for (uint32_t j = 0; j < c->n_contributions && c->needs.scales; j++) {
         vpps_cell_contribution *to = &c->contributions[j];
@@ -311,7 +311,7 @@ static void choose_scaled(vpps_compiled_cell *c) {
 /* Returns whether stage s only computes gradients for inputs as products matrix^T x with x so long that each CTA may
  * read only one of `shares` equal parts of x. It then computes `shares` times as many rows, of partial sums. */
 static bool fits_shares(const vpps_compiled_cell *c, const vpps_cell_stage *s, uint32_t shares) {
-    /* A part of x has at least LEAST elements, a multiple of QUAD; at most 1 / FEW of the CTAs get no rows */
+    /* A part of the vector x has at least LEAST elements, a multiple of QUAD; at most 1 / FEW of the CTAs get no rows */
     enum { QUAD = 4, LEAST = 1000, FEW = 10 };
     for (const uint32_t *v = &c->order[s->first]; v < &c->order[s->first + s->n]; v++) {
         const vpps_cell_value *x = &c->values[*v];

@@ -317,7 +317,7 @@ static inline vpps_node offered_node(const vpps_graph *g, vpps_vertex v, const v
     return input_node(vpps_cell_of(g, d->cell), g->words + d->at, offer->output & ~VPPS_CELL_INPUT);
 }
 
-/* Returns node k of v if v is a source (a vertex of existing nodes); else fails. Not inlined: callers need no frame. */
+/* Returns output k, a node, of v if vpps_source made v from existing nodes; else fails. Not inlined, so that callers need no frame. */
 static __attribute__((noinline)) vpps_node find_output(vpps_graph *g, const char *what, vpps_vertex v, uint32_t k,
                                                        bool pushed) {
     if (v >= g->n_vertices)
@@ -459,9 +459,9 @@ static bool repeats_lists(const vpps_graph *g, const vpps_cell_data *c, const ui
     return true;
 }
 
-/* Writes to `to` what the list inputs (of many nodes) of a new vertex read, list l members[l] nodes: first child
- * vertices, then all lists' nodes; nothing if the latest vertex with lists reads the same. Sets *position to the nodes'
- * index in g->words. Returns the end of what was written. NULL: the graph has failed. */
+/* Writes to `to` what the list inputs (of many nodes) of a new vertex read: the lists' child vertices, then each input's nodes
+ * (members[l] for list l). Writes nothing if the latest vertex with lists reads the same. Sets *position to the nodes' index in g->words.
+ * Returns the end of what was written. NULL: the graph has failed. */
 static __attribute__((noinline)) uint32_t *take_lists(vpps_graph *g, const vpps_cell_data *c, const uint32_t *members,
                                                       const vpps_application *a, uint32_t *position, uint32_t *to) {
     uint32_t first[VPPS_AXES] = {0}; /* [d]: where list input d - 1 begins among all list inputs' children */
@@ -510,10 +510,10 @@ static bool check_members(vpps_graph *g, const vpps_cell_data *c, const uint32_t
     return true;
 }
 
-/* Checks that an application (vertex being made) has the cell's numbers of children, nodes and indices; finds its lists' lengths. */
+/* Checks that a new vertex gives as many children, pulled nodes and indices as its cell needs. Finds the lengths of its list inputs. */
 static bool check_counts(vpps_graph *g, const vpps_cell_data *c, const vpps_application *a, uint32_t *members) {
     if (!count_members(g, c, a, members)) return false;
-    /* true: the only list input (of any number of nodes) reads children; no length is given: all that remain */
+    /* whether the only list input (of any number of nodes) reads all remaining children, since the caller gave no length */
     const bool any = c->n_lists == 1 && c->gathered[1] && !a->n_lists;
     /* the number of children that the cell needs: those before the first list, then the members of the lists of children */
     uint64_t n = c->list_first;
@@ -532,7 +532,7 @@ static bool check_counts(vpps_graph *g, const vpps_cell_data *c, const vpps_appl
     return check_members(g, c, members);
 }
 
-/* Returns whether a vertex without lists certainly has the right numbers of children, nodes and indices; else check_counts decides. */
+/* Returns whether a cell without list inputs (any length) gets the right numbers of children, nodes, indices; else check_counts decides. */
 static inline bool has_counts(const vpps_cell_data *c, const vpps_application *a) {
     return !(c->n_lists | a->n_lists | a->n_members | a->n_pull_lists) && a->n_children == c->min_children &&
            a->n_pulls == c->n_pulls && a->n_indices == c->n_indices;

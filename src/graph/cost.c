@@ -10,7 +10,7 @@ typedef struct count {
     /* for each value inside the vertex (applied cell) that is counted: a flag: does it depend on a trained parameter?
      * First the inputs, then the ops' results; a list input has a value for each node (any number) that it reads. */
     uint8_t *inside;
-    size_t *at; /* for each input, then each op, of the cell: where its flags begin in `inside` */
+    size_t *at; /* for each input, then each op, of the cell: index in `inside` of its first value's flag */
     /* for each operand of the op that is being counted: whether the operand, or any member of a list, depends on a trained parameter */
     uint8_t *operands;
     uint8_t *used; /* for each row of a lookup table, and each other parameter: whether its bytes were counted */

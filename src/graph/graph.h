@@ -55,7 +55,7 @@ enum {
     VPPS_MANY_ELEMS = 1 << 22, /* values must have fewer elements than this */
     VPPS_CELL_MOST = 64,       /* most inputs, outputs, lookups and integers of a cell: 64 bits hold a set of them */
     VPPS_CELL_LISTS = 4,       /* maximum number of list inputs of one cell (each reads any number of nodes) */
-    /* most axes of a cell. 0: a value per vertex (use of the cell); l + 1: one per node that list input l reads */
+    /* maximum number of a cell's axes. Axis 0: one value per vertex (use of the cell); axis l + 1: one per node that list input l reads */
     VPPS_AXES
 };
 
@@ -142,7 +142,7 @@ typedef struct vpps_cell_data {
     uint8_t *axis;
     /* for each node: whether its op takes all members of a list at once, as softmax of a list of scalars, weighted_sum and concat do */
     uint8_t *over_list;
-    /* for each node: whether its row or class is not `imm`, but the vertex's integer number `imm` (vpps_pull_index) */
+    /* for each node: whether its row or class is number `imm` of the integers that the caller gives (vpps_pull_index), not `imm` itself */
     uint8_t *imm_pulled;
     uint32_t *args;
     vpps_cell_input *inputs;
@@ -154,7 +154,7 @@ typedef struct vpps_cell_data {
     uint32_t *outputs;
     vpps_cell_offer *offers;
     vpps_condition_data condition;
-    /* the value that is greater than 0 where the condition holds: a node's number, or VPPS_CELL_INPUT | an input's number */
+    /* the value that is > 0 where the condition holds and the vertex runs: a node's number, or VPPS_CELL_INPUT | an input's number */
     uint32_t condition_node;
     /* If the cell has a condition, for each output: the input that replaces it where the condition does not hold; VPPS_NO_NODE: zeros do */
     uint32_t *otherwise;
@@ -173,7 +173,7 @@ typedef struct vpps_cell_data {
     uint32_t min_members[VPPS_AXES], most_members[VPPS_AXES];
 } vpps_cell_data;
 
-/* Returns how many values a vertex has on an axis: 1 on axis 0, on axis l + 1 the number of members of its list l. */
+/* Returns how many values a vertex has on an axis: 1 on axis 0 (the vertex); on axis l + 1 one per node that list input l reads. */
 static inline uint32_t vpps_members(const uint32_t *record, uint32_t axis) { return axis ? record[axis - 1] : 1; }
 
 /* Returns how many nodes a vertex reads in all through its cell's list inputs (each of them reads any number). */
@@ -189,10 +189,10 @@ static inline uint64_t vpps_list_nodes(const vpps_cell_data *c, const uint32_t *
 typedef struct vpps_record {
     uint32_t cell;  /* number of the applied cell; VPPS_NODE_RECORD: the vertex is an op */
     uint32_t first; /* number of the vertex's first node; its other nodes have the following numbers */
-    /* Where the inputs are. An op outside cells: index in g->record_nodes. A cell: index in g->words of these words:
-     * how many nodes each list input reads; an index in g->words of those nodes (unused without list inputs); the node
-     * that each other input reads; the integers for vpps_pull_index. Before the lists' nodes are the lists' child
-     * vertices. Consecutive vertices of a cell with equal lists share both. */
+    /* Where the inputs are. An op outside cells: index in g->record_nodes. A cell: index in g->words, where follow one another: (1) how
+     * many nodes each list input reads; (2) the index in g->words of the lists' nodes, which the lists' child vertices precede (unused
+     * without list inputs); (3) the node that each other input reads; (4) the integers for vpps_pull_index. Consecutive vertices of a
+     * cell with equal lists have the same (2). */
     uint32_t at;
 } vpps_record;
 
@@ -202,7 +202,7 @@ typedef struct vpps_record {
 typedef struct vpps_vertex_data {
     /* the cell that the vertex applies; VPPS_SOURCE_VERTEX: none, its outputs are existing nodes (vpps_source) */
     uint32_t cell;
-    /* index in g->words: what the cell reads (vpps_record.at); no cell: number of outputs, then the outputs' nodes */
+    /* index in g->words: the nodes and integers that the cell reads (vpps_record.at); no cell: number of outputs, then their nodes */
     uint32_t at;
     uint32_t first; /* the graph's number of the node that is the vertex's first output */
 } vpps_vertex_data;
@@ -313,8 +313,8 @@ static inline const vpps_signature *vpps_plain_signature(const vpps_graph *g, vp
     return &c->signatures[c->nodes[c->outputs[x - r->first]].signature];
 }
 
-/* Finds node x of the graph or, while a cell is recorded, the cell's node or input x. *out: rows, cols, op. *axis (may
- * be NULL): 1 + l if x has a value per node that list l of the cell reads, else 0. False: no such x, and g fails. */
+/* Finds node x of the graph or, while g records a cell, the cell's node or input x. *out: rows, cols, op. *axis (may be NULL): 1 + l if x
+ * has a value for each node that the cell's list input l (of any number of nodes) reads, else 0. False: no such x, and g fails. */
 bool vpps_node_signature(vpps_graph *g, const char *what, vpps_node x, vpps_signature *out, uint32_t *axis);
 
 /* Makes a node that reads a kept value (vpps_keep), which lies at word `offset` of the device's memory pool. */
