@@ -109,8 +109,8 @@ void vpps_free_arrays(void *const *arrays, size_t n);
 #define VPPS_FREE(...) vpps_free_all((void *[]){__VA_ARGS__}, VPPS_COUNT(((void *[]){__VA_ARGS__})))
 void vpps_free_all(void *const *pointers, size_t n);
 
-/* VPPS_FREED: the pointer variable's memory is freed at the end of the variable's scope. VPPS_CLOSED_BY(close): close(&variable) is called
- * there. clang's analyzer ignores both; it reports leaks of malloc's memory, but none of vpps_scratch's memory. */
+/* VPPS_FREED: the pointer variable's memory is freed at the end of the variable's scope. VPPS_CLOSED_BY(close): close(&variable) is called there.
+ * clang's analyzer ignores both, and would report memory of malloc in such a variable as leaked; memory of vpps_scratch (below) it does not. */
 #define VPPS_FREED VPPS_CLOSED_BY(vpps_free_at)
 #define VPPS_CLOSED_BY(close) __attribute__((cleanup(close)))
 void vpps_free_at(void *pointer);

@@ -15,8 +15,8 @@ typedef struct vpps_simt_thread {
 /* Operations that all lanes of a warp's mask execute together. */
 typedef enum vpps_simt_collective { VPPS_SIMT_SHUFFLE, VPPS_SIMT_BALLOT, VPPS_SIMT_SYNCWARP } vpps_simt_collective;
 
-/* Functions of the simulator that runs CUDA threads on a CPU, switching only in these; line: one of the kernel's
- * text. */
+/* Functions of the simulator that runs CUDA threads on a CPU: only inside these functions does it switch to another thread. line: number of
+ * a line of the kernel's source. */
 typedef struct vpps_simt_hooks {
     void (*barrier)(vpps_simt_thread *self, unsigned line);
     void (*sleep)(vpps_simt_thread *self, unsigned line);

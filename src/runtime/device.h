@@ -67,8 +67,8 @@ typedef struct vpps_device_table {
 
     /* Starts a batch's program (script: a list of tasks), which must not change until the batch is finished. If the calling thread runs
      * tasks, too, the batch is finished on return. After a failure, nothing was started and no parameter changed in three cases: member
-     * `unstarted` is true; status MEMORY; status POOL of a device that compiles kernels: none can run the batch, or not the one on trial
-     * (`tune` then switches to the next one). */
+     * `unstarted` is true; status MEMORY; status POOL of a device that compiles kernels: no kernel can run the batch, or the kernel being
+     * timed cannot (`tune` then switches to the next one). */
     vpps_status (*launch)(vpps_device *d, const vpps_batch *batch);
     /* Compiles a kernel for the cells of `batch`, which need not have tasks yet, while other batches run. Called only if target->ahead. */
     void (*compile_ahead)(vpps_device *d, const vpps_batch *batch, bool training);

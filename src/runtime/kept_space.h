@@ -21,7 +21,7 @@ typedef struct vpps_kept_copy {
 } vpps_kept_copy;
 
 typedef struct vpps_kept_space {
-    /* one entry for each value on the device; entry 0 is a sentinel of size 0 at the range's beginning */
+    /* one entry for each value on the device; entry 0 is a sentinel of size 0 at word `first`, where the managed range begins */
     vpps_kept_value *values;
     uint32_t n_values;     /* number of elements of `values`; 0: no value was kept yet */
     uint32_t released;     /* first entry of the linked list of free entries; 0: none is free */

@@ -8,9 +8,9 @@ enum { VPPS_MOST_TRIALS = 8, VPPS_TRIAL_BATCHES = 9, VPPS_CANDIDATE_BYTES = 64 }
 
 /* Identifies a text that is stored on disk for later runs of the program, such as the name of the fastest kernel. */
 typedef struct vpps_memory {
-    const char *what;  /* the meaning of the stored text, such as "the fastest kernel" */
+    const char *what;  /* what the text tells that vpps_remember stores on disk, such as "the fastest kernel" */
     char machine[512]; /* machine and settings for which the stored text, such as the fastest kernel's name, is valid */
-    /* the text stored on disk is valid for models whose matrices have this one's names and shapes; NULL: for all models */
+    /* the text that vpps_remember stores is valid for models whose matrices have this one's names and shapes; NULL: for all models */
     const vpps_model *model;
 } vpps_memory;
 
@@ -20,7 +20,7 @@ char *vpps_recall(const vpps_memory *m);
 vpps_status vpps_remember(const vpps_memory *m, const char *text);
 
 typedef struct vpps_profile {
-    /* alternatives to time, such as variants of a kernel, and their times */
+    /* the alternatives that are timed, such as variants of a kernel, with their times */
     vpps_trial trials[VPPS_MOST_TRIALS];
     double ns[VPPS_MOST_TRIALS][VPPS_TRIAL_BATCHES]; /* measured times: nanoseconds per graph node */
     /* for each of `trials`: number of its batches so far. The first one, which compiles, is not timed. */
@@ -33,10 +33,10 @@ typedef struct vpps_profile {
     bool done;     /* whether the choice is made: all further batches run with alternative number `current` */
     double margin; /* fraction of the first alternative's time that another one must save to be chosen */
 
-    /* Writes an alternative as text, for vpps_recall and vpps_remember. NULL: the choice is not stored. */
+    /* Writes alternative *t as text, by which the fastest one is stored (vpps_remember) and found again (vpps_recall). NULL: it is not stored. */
     void (*name)(const vpps_trial *t, char text[VPPS_CANDIDATE_BYTES]);
     vpps_memory memory;
-    const vpps_options *options; /* options whose log gets a line if the choice cannot be stored */
+    const vpps_options *options; /* options whose log gets a line if the fastest one cannot be stored */
 } vpps_profile;
 
 /* Prepares p to time numbers of groups of virtual processors (CTAs or threads; there are n_vps): divisors of n_vps up

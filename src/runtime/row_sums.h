@@ -21,7 +21,7 @@ void vpps_row_sums_destroy(vpps_row_sums *sums);
 /* Adds n segments (each of one table's gradients) to the sums. A segment has an entry at most once. Fails with MEMORY, adding nothing. */
 vpps_status vpps_row_sums_add(vpps_row_sums *sums, const vpps_row_segment *segments, uint32_t n);
 
-/* For each given entry that already has a sum, replaces the sum by the given values. */
+/* For each given entry of the table whose gradient is already in the sums, replaces this sum by the given gradient. */
 void vpps_row_sums_set(vpps_row_sums *sums, vpps_param table, uint32_t n, const uint32_t *entries,
                        const float *gradients);
 

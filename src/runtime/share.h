@@ -20,7 +20,7 @@ typedef struct vpps_share vpps_share;
 
 /* Costs of one exchange of gradients between processes, and how evenly the processes were busy before it. */
 typedef struct vpps_share_cost {
-    uint32_t votes; /* sum of all processes' vpps_device.vote, numbers that they send along so that all can agree */
+    uint32_t votes; /* sum of the processes' vpps_device.vote, sent with gradients, for a common decision (to stop) */
     uint64_t exchange_ns, sent_bytes;
     uint64_t fetch_ns;            /* time to fetch entries of sharded tables, before the launch */
     uint64_t slowest_ns, mean_ns; /* from launch to gradients: the slowest process's time; the mean of all */

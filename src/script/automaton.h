@@ -32,7 +32,7 @@ const char *vpps_encoding_text(vpps_encoding encoding);
 typedef struct vpps_state {
     /* first: index of the state's first element in vpps_automaton.words and .q; n: number of its Q values */
     uint32_t first, n;
-    /* words that encode the state: indices of the cells and ops with ready vertices, then numbers of some encodings */
+    /* words that encode the state: numbers of the types with ready vertices, then what the encoding SHARE, PHASE or RATIO adds */
     uint32_t n_words;
 } vpps_state;
 
@@ -52,20 +52,20 @@ typedef struct vpps_automaton {
 
 enum {
     VPPS_LEARN_CHECK = 50, /* number of trials (runs over the graph) between two evaluations of the learned policy */
-    /* Limits learning on large graphs. Each way to encode states has a limit of trials (runs over the graph); together
-     * its trials run at most VPPS_LEARN_VERTICES vertices times this limit: about 1 s on a core. */
+    /* Limits the time to learn a policy on a large graph: the trials (runs over the graph) with one encoding of states, at most n (table
+     * above), run at most n * VPPS_LEARN_VERTICES vertices together: about 1 s on a core. */
     VPPS_LEARN_VERTICES = 20 * 1000
 };
 
 /* Learns, for graph g, an automaton: a policy that divides a graph into batches (sets of vertices of one type that run together). Tries
  * each way of encoding a state (vpps_encoding) with its own number of learning trials; *a becomes the automaton that divides g into the
- * fewest batches. Ends when that number reaches the lower bound (vpps_batches_bound), or when all trials are used up. Equal graphs give
- * equal automata. False: no memory. */
+ * fewest batches. Ends when the number of batches reaches its lower bound (vpps_batches_bound), or when all trials are used up. Equal
+ * graphs give equal automata. False: no memory. */
 bool vpps_automaton_learn(vpps_automaton *a, const vpps_typed_graph *g);
 void vpps_automaton_free(vpps_automaton *a);
 
-/* Returns the type whose ready vertices run next: the type with the best Q value in the walk's state. If the state is unknown or `a` is
- * NULL: the type with the highest vpps_walk_ratio, after ED-Batch's sufficient condition (section 5.3); at a tie, the first. */
+/* Returns the type that runs next in w, which simulates a graph's batches: the type with the best Q value in its state. If the state is
+ * unknown or `a` is NULL: the type with the highest vpps_walk_ratio (ED-Batch's sufficient condition, section 5.3); at a tie, the first. */
 uint32_t vpps_automaton_next(const vpps_automaton *a, vpps_walk *w);
 
 /* Returns the index in `words` and `q` of a state's greatest Q value; the cell or op words[index] runs next. */
@@ -73,5 +73,5 @@ uint32_t vpps_automaton_best(const vpps_automaton *a, const vpps_state *s);
 
 /* Returns the automaton as *bytes bytes, which the caller frees; NULL: out of memory. */
 void *vpps_automaton_pack(const vpps_automaton *a, size_t *bytes);
-/* The reverse. Returns false if the bytes are no automaton, or one for another number of vertex types (cells, ops). */
+/* Turns such bytes back into an automaton. Returns false if they are none, or one for another number of vertex types (cells, ops). */
 bool vpps_automaton_unpack(vpps_automaton *a, uint32_t n_types, void *packed, size_t bytes);

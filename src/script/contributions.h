@@ -26,9 +26,9 @@ typedef struct vpps_entry {
     uint32_t number; /* the entry's number among the table's trained entries, in the order of their first use */
 } vpps_entry;
 
-/* For a block (vertices of one type, group of threads or CTAs and part of the batch): runs: index in
- * vpps_contributions.runs of the block's tasks, by stage (part of the cell) and level (0: all levels); uses: index in
- * vpps_contributions.uses of the table entries for which the block's vertices compute gradients. */
+/* A block is the vertices of one type that one group of threads or CTAs runs in one part of the batch. runs: where vpps_contributions.runs
+ * has the block's tasks, by stage (part of the cell) and level (0: all levels); uses: where vpps_contributions.uses has the table entries
+ * for which the block's vertices compute gradients. */
 typedef struct vpps_block_uses {
     uint32_t runs, uses;
 } vpps_block_uses;
@@ -52,17 +52,17 @@ typedef struct vpps_contributions {
     const uint32_t *runs;
     const vpps_block_uses *blocks;
     uint32_t n_entries;
-    uint32_t run_words; /* words of the batch's program for runs: gradient terms scalar * vector, at equal distances */
+    uint32_t run_words; /* number of words of the batch's program for runs (vpps_pair_run) of gradients' terms */
 } vpps_contributions;
 
 /* Counts each output gradient's terms (one per reading vertex), finds table rows with gradients. False: no memory. */
 bool vpps_count_contributions(const vpps_tasks *t, vpps_row_marks *marks, vpps_arena *arena, vpps_contributions *out);
 
-/* Writes to `words`, the batch's program, the offset of each term of outputs' gradients, to address list_at[output].
- * (Readers of an output compute a term each.) If a term is stored as factors: the offsets of scalar and vector, to
- * pairs_at[output]; if many are a constant distance apart: the first scalar's, and the address of a vpps_pair_run, from
- * runs_at on. Advances list_at, pairs_at. `placed`: where blocks (vertices of one cell) have factors; `offsets`: each
- * task's gradients. */
+/* Writes the lists of the terms of outputs' gradients to `words`, the batch's program. (Readers of an output compute a term each.)
+ * list_at[output]: address to which a term's offset is written. pairs_at[output]: address for a term that is stored as factors, which gets
+ * the offsets of scalar and vector. Many such terms, a constant distance apart, take one pair: the first scalar's offset, and the address
+ * of a vpps_pair_run, which is written from runs_at on. Advances list_at, pairs_at. `placed`: where blocks (vertices of one cell) have
+ * factors; `offsets`: each task's gradients. */
 void vpps_write_contributions(const vpps_contributions *all, const vpps_block_memory *placed, const uint32_t *offsets,
                               uint32_t *list_at, uint32_t *pairs_at, uint32_t runs_at, uint32_t *words);
 

@@ -32,7 +32,7 @@ typedef struct vpps_task_header {
 #undef X
 } vpps_task_header;
 
-/* A parameter's own optimizer settings, which replace the settings in the header. */
+/* A parameter's own optimizer settings, which replace those in vpps_task_header. */
 typedef struct vpps_param_step {
     float lr, momentum, weight_decay;
     float corrections[2]; /* Adam's bias corrections for this parameter: zero from the host, set by the device */
@@ -45,7 +45,7 @@ typedef struct vpps_block {
     unsigned members[4];
     /* offset of the values kept for backward: [0] of the vertices; [d] of the members (nodes read) of list input d - 1, in order */
     unsigned kept[5];
-    unsigned arrays; /* index of the word, in the batch's program, at which arrays with data of these vertices begin */
+    unsigned arrays; /* word of the batch's program at which the block's arrays (vpps_block_view) begin */
 } vpps_block;
 
 /* A task of a group of threads or CTAs. Each waits for a barrier, runs the task, signals a barrier. Aligned for GPUs. */
@@ -71,8 +71,8 @@ typedef struct vpps_task {
 typedef struct vpps_table {
     unsigned param;
     unsigned n;         /* number of entries */
-    unsigned gradients; /* offset in device memory of the gradients of these n table rows, one after the other */
-    unsigned rows;      /* index of the word, in the batch's program, where the n entries' numbers in the table begin */
+    unsigned gradients; /* offset in device memory of the gradients of these n entries, one after the other */
+    unsigned rows;      /* word of the batch's program at which the n entries' row numbers in table `param` begin */
 } vpps_table;
 
 #endif

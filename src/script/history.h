@@ -105,17 +105,17 @@ void vpps_remember_type(vpps_history *h, uint32_t type, vpps_type_guess guess);
  * number falls, to the most that one of them wanted. */
 vpps_usual_groups vpps_usual_after(vpps_usual_groups usual, uint32_t groups);
 
-/* Sets *out to a compiled cell for vertices of a type (a cell or op) that computes the outputs and gradients in
- * `needs`; compiles it at first use. If `widens` is not NULL, it also computes the outputs and gradients of earlier
- * compiled cells of the type that differ in nothing else; but gradients of further outputs only for outputs in *widens
- * (bits), and only if no further parameter gets a gradient. Fails with MEMORY. */
+/* Sets *out to a compiled cell for vertices of a type (a cell or op) that computes the outputs and gradients in `needs`; compiles it at
+ * first use. If `widens` is not NULL, the cell also computes the outputs and gradients of earlier compiled cells of the type, if they
+ * differ from it in nothing else. It then takes gradients of further outputs only for outputs in *widens (bits), and only if no further
+ * parameter gets a gradient. Fails with MEMORY. */
 vpps_status vpps_compiled_for(vpps_history *h, const vpps_model *model, uint32_t type, vpps_cell_needs needs,
                               const uint64_t *widens, vpps_compiled_cell **out);
 
-/* Chooses the cells of the GPU kernel for a batch that needs the n given cells. Writes at most h->n_compiled cells to
- * `out`; returns their number. If the kernel in use has the n cells: all its cells. Else the n cells and, for later
- * batches, all cells in the kernel in use or expected for the next (vpps_cell_place) that fit one kernel with the n
- * cells (as many CTAs in a group) and are not replaced by a later cell. If these are more than `most`: the n cells. */
+/* Chooses the cells of the GPU kernel for a batch that needs the n given cells. Writes at most h->n_compiled cells to `out`; returns their
+ * number. If the kernel in use has the n cells: all its cells. Else the n cells and, for later batches, all cells that are in the kernel in
+ * use or expected in the next kernel (vpps_cell_place), if they fit into one kernel with the n cells (need as many CTAs per group) and no
+ * later cell replaces them. If these are more than `most`: only the n cells. */
 uint32_t vpps_kernel_set(const vpps_history *h, uint32_t n, vpps_compiled_cell *const *cells, uint32_t most,
                          vpps_compiled_cell **out);
 

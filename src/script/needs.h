@@ -16,7 +16,7 @@ typedef struct vpps_batch_needs {
     const vpps_reading *reading;
     const bool *needed;        /* for each vertex: whether the loss or the request needs it */
     const uint64_t *gradients; /* for each vertex: the set of its outputs that have a gradient, as bits */
-    /* for each vertex: its level, higher than the levels of all vertices that it reads and whose types are in the same SCC */
+    /* for each vertex: its level, above those of the vertices it reads whose types (cells, ops) read its own type, too, directly or not (one SCC) */
     const uint32_t *levels;
     const vpps_type_needs *types;
     const uint64_t *edges; /* bit matrix: whether vertices of the row's type read vertices of the column's type */
@@ -32,7 +32,7 @@ static inline bool vpps_reads(const vpps_batch_needs *n, uint32_t reader, uint32
     return n->edges[(size_t)reader * n->edge_words + read / 64] >> (read % 64) & 1;
 }
 
-/* Returns how many needed cells and ops a strongly connected component has; if several, a policy orders them. */
+/* Returns how many needed cells and ops component number scc has: types that read each other. If several, a policy orders their vertices. */
 static inline uint32_t vpps_types_of_scc(const vpps_batch_needs *n, uint32_t scc) {
     uint32_t count = 0;
     for (uint32_t t = 0; t < n->reading->n_types; t++) count += n->types[t].scc == scc && n->types[t].needed;

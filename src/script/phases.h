@@ -27,7 +27,7 @@ typedef struct vpps_tasks {
      * (GPU: CTAs): first phase (time between two barriers) after the stop; NULL: no stop. */
     const uint32_t *pauses;
     uint32_t n;
-    uint32_t n_phases; /* most phases (times between barriers) of a group of CTAs, but for parameters' gradients */
+    uint32_t n_phases; /* the most phases (times between barriers) of any group, parameters' gradients aside */
 } vpps_tasks;
 
 /* Makes the batch's tasks and assigns them to phases (times between two barriers). False: out of memory. */

@@ -11,7 +11,7 @@ typedef struct vpps_read_vertex {
     uint32_t first_source; /* index in `sources` of the vertex's first read (node that the vertex reads) */
     uint32_t first_output; /* node number (in the graph) of the vertex's first output; its other outputs follow */
     uint32_t depth;        /* the vertex's depth in the graph: 0 if it reads nothing */
-    /* cell: where in graph->words the vertex's integers (such as table rows) begin; op: the integer of the op itself */
+    /* if the vertex is a cell: where in graph->words its integers (such as table rows) begin; if it is an op: the op's integer itself */
     uint32_t words;
 } vpps_read_vertex;
 
@@ -31,8 +31,8 @@ typedef struct vpps_output_ref {
     uint32_t vertex;
 } vpps_output_ref;
 
-/* A read: vertex `reader` reads an output of `vertex`. One array has all reads of a batch, for speed; a list of nodes,
- * for its first reader only. Of a later reader it has the single nodes or, if there are none, the list's first node. */
+/* A read: vertex `reader` reads an output of `vertex`. One array has a batch's reads. For speed, it has the reads of a list of nodes only
+ * for the list's first reader; of a later reader, it has the reads of single nodes or, if there are none, of the list's first node. */
 typedef struct vpps_read {
     uint32_t vertex, reader;
 } vpps_read;
@@ -50,7 +50,7 @@ typedef struct vpps_read_type {
     const vpps_compiled_cell *base;
     uint32_t n_lists;
     uint32_t index;        /* index of the cell or op in vpps_history.types */
-    vpps_type_guess guess; /* recurrence and outputs that depend on trained parameters, guessed from the last batch */
+    vpps_type_guess guess; /* last batch's: types that read each other; outputs that depend on trained parameters */
     uint32_t first_input;  /* number of inputs of all preceding cells and ops */
     uint64_t trains;       /* the outputs, as bits, that depend on a parameter that is not frozen */
     uint64_t frozen;       /* hash of which parameters of the cell or op are frozen */
@@ -65,7 +65,7 @@ typedef struct vpps_reading {
     bool drops;                       /* whether dropout is on */
     const vpps_read_vertex *vertices; /* an extra last element tells where the last vertex's reads end */
     const vpps_vertex_lists *lists;   /* for each vertex: its inputs of many nodes, its dropout; zeros if it has none */
-    const uint32_t *levels;   /* by vertex: step in its recurrence, if that has the same cells as in the last batch */
+    const uint32_t *levels;   /* by vertex: step among cells that read each other, if these are as in the last batch */
     const vpps_read *sources; /* reads, by vertex: single nodes, then lists, but no list that an earlier vertex reads */
     const vpps_node *source_outputs;  /* for each element of `sources`: the node that is read */
     const vpps_output_ref *requested; /* outputs whose values the request asks for */
@@ -77,7 +77,7 @@ typedef struct vpps_reading {
     uint32_t n_vertices, n_requested, n_asked, n_seeds, n_types;
     uint32_t n_inputs;  /* number of inputs of all cells and ops together */
     uint32_t n_outputs; /* number of all vertices' outputs; each is a node of the graph, numbered 0 to n_outputs - 1 */
-    bool shares;        /* whether any two vertices read the same lists of nodes */
+    bool shares;        /* whether some list of nodes is read by more than one vertex */
     bool some_frozen;   /* whether any cell or op has a frozen parameter */
 } vpps_reading;
 

@@ -11,7 +11,7 @@ typedef struct vpps_schedule {
     vpps_batch_needs needs; /* the vertices and gradients that the loss or the request needs */
     /* at which level (vertices computed at once) each vertex runs; into how many groups threads or CTAs are divided */
     vpps_batching grouping;
-    vpps_batching batching; /* the same as `grouping`, and the compiled cell of each vertex type */
+    vpps_batching batching; /* levels and groups as in `grouping`, and in addition the compiled cell of each type */
     vpps_steps steps;       /* the vertices, sorted into blocks (vertices of one type) and in blocks by level */
     vpps_tasks tasks;       /* parts of cells (stages) over vertices, sorted by phase (time between two barriers) */
     /* the counts of the terms of each gradient (a term for each vertex that reads the value) */

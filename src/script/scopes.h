@@ -1,5 +1,5 @@
-/* scopes.h - a scope: the graph for which a batching policy chooses in which order vertices run. It has a recurrence's
- * vertices or all vertices of a batch, with their types (cells). */
+/* scopes.h - a scope: the graph for which a batching policy chooses in which order vertices run. It has all vertices of a batch, or those
+ * of one recurrence (of types that read each other), with their types (cells, ops). */
 #pragma once
 
 #include "script/learned.h"
@@ -9,7 +9,7 @@ typedef struct vpps_scope {
     vpps_typed_graph graph;
     vpps_graph_kind kind;
     uint32_t *vertices; /* for each vertex of this graph: number of that vertex in the batch */
-    uint32_t *types; /* cell or op of each type, as numbered in the batch; VPPS_NONE: work that only the loss reads */
+    uint32_t *types;    /* for each type: its number in the batch; VPPS_NONE: classifiers (only the loss reads them) */
     char *names;
     uint8_t *key;
 } vpps_scope;

@@ -116,7 +116,7 @@ typedef struct vpps_target {
  * device places matrices itself. `values`, `gradients` and `states` have an element for each parameter. */
 typedef struct vpps_pool_plan {
     uint32_t n_vps;
-    uint32_t *values;    /* offset of a vector's or lookup table's values; not used for matrices */
+    uint32_t *values;    /* offset in the pool of the values of a vector or lookup table; not used for matrices */
     uint32_t *gradients; /* offset of a vector's gradient; not used for tables and matrices */
     uint32_t *states[2]; /* offsets of the optimizer's states of a vector or lookup table; not used for matrices */
     uint32_t norms;      /* offset of n_vps words: each thread's or CTA's sum of squared gradients */
@@ -141,7 +141,7 @@ typedef struct vpps_batch {
     uint32_t n_steps;             /* number of forward steps; a step runs vertices of one cell together */
     uint32_t parameter_words;     /* number of words that parameters take in device memory */
     uint64_t live_words;          /* the most words of tensors (not parameters) that are in use at the same time */
-    uint32_t n_choices;           /* number of sets of cells that read each other, for which a policy finds an order */
+    uint32_t n_choices;           /* number of sets of cells that read each other (a batching policy orders each set) */
     struct vpps_schedule *schedule; /* the intermediate values of scheduling (schedule.h) */
 } vpps_batch;
 
@@ -180,7 +180,7 @@ uint32_t vpps_batch_gradient(const vpps_batch *b, uint32_t i);
 typedef struct vpps_given {
     uint32_t at, words;
 } vpps_given;
-/* Array in device memory, words [first, first + words), in which the host writes the loss (word 0) and n gradients. */
+/* Array in device memory, words [first, first + words): the host writes the caller's loss (word 0), and the caller's gradients of n outputs. */
 typedef struct vpps_given_array {
     uint32_t first, words, n;
     const vpps_given *gradients;

@@ -13,7 +13,7 @@ typedef struct vpps_ordered_vertex {
 typedef struct vpps_step_block {
     uint32_t type, group, slice;
     uint32_t n, n_levels;
-    uint32_t members[VPPS_CELL_LISTS]; /* for each list input: number of nodes that the block's vertices read */
+    uint32_t members[VPPS_CELL_LISTS]; /* by list input: how many nodes all vertices of the block read through it */
     uint64_t gradients;                /* bit k: all vertices of the block (of one cell) have a gradient of output k */
     uint32_t first;                    /* the block's vertices are vpps_steps.order[first] to [first + n - 1] */
     /* vpps_steps.level_starts[levels + l]: where, among the block's vertices, level l (computed at once) begins */
@@ -76,8 +76,8 @@ static inline uint32_t vpps_group_of(const vpps_steps *s, uint32_t vertex) {
     return n && place >= n ? place % n : place;
 }
 
-/* The nodes that a block's vertices (of one cell) read through list input axis - 1 (an input of any number of nodes)
- * are numbered, vertex after vertex. Returns the number of vertex `at`'s first node; for at = b->n: how many nodes. */
+/* Axis d > 0 stands for the nodes that a block's vertices (of one cell) read through list input d - 1 (an input of any number of nodes).
+ * They are numbered, vertex after vertex. Returns the number of vertex `at`'s first node; for at = b->n: how many nodes. */
 static inline uint32_t vpps_first_member(const vpps_steps *s, const vpps_step_block *b, uint32_t at, uint32_t axis) {
     if (at >= b->n) return b->members[axis - 1];
     return s->first_members[vpps_vertices_of(s, b)[at].vertex].of[axis - 1];
@@ -91,7 +91,7 @@ static inline uint32_t vpps_last_slice(const vpps_steps *s, uint32_t slice) {
     return slice - slice % s->n_slices + s->n_slices - 1;
 }
 
-/* vpps_first_of_slice and vpps_next_of_slice iterate over the blocks of vertices in a slice (part of the batch): by type, then by group. */
+/* vpps_first_of_slice and vpps_next_of_slice iterate over a slice's (batch part's) blocks of vertices: by cell, then by group of threads or CTAs. */
 static inline uint32_t vpps_first_of_slice(const vpps_steps *s, uint32_t slice) {
     return slice * s->batching->n_groups;
 }

@@ -62,14 +62,14 @@ typedef struct vpps_block_view {
     const vpps_block *block;
     const vpps_compiled_cell *cell;
     const uint32_t *vertices;
-    /* inputs[i][v] + shifts[i]: where in memory input i of vertex v lies; if i takes any number of nodes: its node v */
+    /* inputs[i][v] + shifts[i]: where in memory input i of vertex v lies; if i is a list input: node v, counted through all vertices' lists */
     const uint32_t *inputs[VPPS_CELL_MOST];
     /* added to inputs[i]: list inputs whose values are a constant distance apart share an array of offsets; else 0 */
     int32_t shifts[VPPS_CELL_MOST];
     const uint32_t *lookups[VPPS_CELL_MOST];
     const uint32_t *words[VPPS_CELL_MOST];
     const uint32_t *data;
-    const uint32_t *lists[VPPS_AXES]; /* lists[d][v]: number of nodes in list input d - 1 of vertices 0 to v - 1 */
+    const uint32_t *lists[VPPS_AXES]; /* d > 0: vertices before v read lists[d][v] nodes through list input d - 1 */
     /* for each output and vertex: index in `gradients` of the first term of the output's gradient */
     const uint32_t *gradient_starts[VPPS_CELL_MOST];
     const uint32_t *gradients[VPPS_CELL_MOST];
@@ -77,13 +77,13 @@ typedef struct vpps_block_view {
      * pairs[k] of the first such term of vertex v's output k; NULL: no pairs. */
     const uint32_t *pair_starts[VPPS_CELL_MOST];
     const uint32_t *pairs[VPPS_CELL_MOST];
-    const uint32_t *runs; /* the batch's program, if `pairs` has addresses in it of vpps_pair_run; else NULL */
-    uint64_t end; /* where in the batch's program this block's arrays end; beyond its last word if it is truncated */
+    const uint32_t *runs; /* the batch's program, if `pairs` has addresses of runs (vpps_pair_run) in it; else NULL */
+    uint64_t end; /* where in the batch's program the block's arrays end; beyond its end if the program is truncated */
 } vpps_block_view;
 
-/* A run: n terms of an output's gradient at equal distances in memory, each a scalar times a vector. Term i's scalar
- * has the offset `by` + i * `by_step`, its vector `of` + i * `of_step`. A batch's program has `by` and an address in
- * the output's list; at the address the other members. They follow all ENTRIES tasks' lists; outputs may share them. */
+/* A run: n terms of an output's gradient at equal distances in memory, each a scalar times a vector. Term i's scalar has the offset `by` +
+ * i * `by_step`, its vector `of` + i * `of_step`. In a batch's program, the output's list of pairs has `by` and the address of the other
+ * four members, which outputs may share. They follow the lists of all tasks ENTRIES (which add up gradients of table entries). */
 typedef struct vpps_pair_run {
     uint32_t by, of, by_step, of_step, n;
 } vpps_pair_run;
@@ -153,7 +153,7 @@ static inline const vpps_table *vpps_table_at(const uint32_t *script, uint32_t i
     return (const vpps_table *)(const void *)(script + vpps_task_header_of(script)->tables) + i;
 }
 
-/* Returns the list of a task that adds up gradients of table entries (ENTRIES). It must lie in the batch's program. */
+/* Returns the list of a task ENTRIES: table entries, and the terms of each one's gradient. The list must lie in the batch's program. */
 static inline vpps_entry_sums vpps_sums_at(const uint32_t *script, uint32_t address) {
     const uint32_t n = script[address], *entries = script + address + 1;
     return (vpps_entry_sums){n, entries, entries + n, entries + 2 * (size_t)n + 1};
@@ -169,7 +169,7 @@ static inline bool vpps_sums_inside(const uint32_t *script, uint64_t words, uint
 void vpps_view_block(const uint32_t *script, const vpps_block *block, const vpps_compiled_cell *cell,
                      vpps_block_view *out);
 
-/* Returns the number of a block's vertices (axis 0), or of all nodes that the block's vertices read through list input axis - 1. */
+/* Returns how many vertices (of one cell, run by one group) a block has (axis 0), or how many nodes they read through list input axis - 1. */
 static inline uint32_t vpps_items(const vpps_block *b, uint32_t axis) { return axis ? b->members[axis - 1] : b->n; }
 
 /* Returns the memory offset of the vector that an item (vertex or list member) reads through input number `input`. */
@@ -189,9 +189,9 @@ static inline void vpps_items_of(const vpps_block_view *view, uint32_t first, ui
     }
 }
 
-/* A stage (part of a cell) runs over the cell's vertices [first, first + n); a group's threads or CTAs divide the
- * vertices so that each has about equal work. Returns the vertices of number `member` of `group` threads or CTAs.
- * lists[d][v]: how many nodes the vertices before v read through list input d - 1. */
+/* A stage (part of a cell) runs over the cell's vertices [first, first + n). The `group` threads or CTAs of a group divide them so that
+ * each has about equal work. Returns the vertices of thread or CTA number `member`. lists[d][v], d > 0: how many nodes the vertices before
+ * v read through list input d - 1 (an input of any number of nodes). */
 vpps_rows vpps_share_of_stage(const vpps_cell_stage *stage, const uint32_t *const *lists, uint32_t first, uint32_t n,
                               uint32_t group, uint32_t member);
 

@@ -37,8 +37,8 @@ bool vpps_walk_open(vpps_walk *w, const vpps_typed_graph *g);
 void vpps_walk_restart(vpps_walk *w);
 void vpps_walk_close(vpps_walk *w);
 
-/* Simulates one batch: counts all ready vertices of a type as run, and others as ready that waited for them. Returns
- * the batch's number of vertices. Unless steps is NULL, sets steps[v] to the batch's number for its vertices. */
+/* Simulates one batch: counts all ready vertices of a type as run, then those as ready that waited only for them. Returns the batch's
+ * number of vertices. Unless steps is NULL, sets steps[v] to the batch's index for each vertex v of the batch. */
 uint32_t vpps_walk_run(vpps_walk *w, uint32_t type, uint32_t *steps);
 
 /* Returns the number of ready vertices of a type, divided by the number of its vertices that have not run and depend on no other vertex of

@@ -1,4 +1,4 @@
-/* bf16.h - products of operands rounded to bf16 with fp32 sums, for kernels.c: rounding, packing, and the product in plain vectors.
+/* bf16.h - products of operands rounded to bf16 with fp32 sums, for kernels.c: rounding, packing, and products without bf16 instructions.
  *
  * Numbers are rounded to the nearest bf16 number (8 bits of significand, fp32's exponents), ties to even, as Intel's and NVIDIA's hardware
  * does: NaN and infinities stay, numbers beyond the greatest become infinite, and numbers smaller than 2^-126 become a zero of their sign.

@@ -1,5 +1,6 @@
-/* bf16_pack.h - packs operands of products (kernels.h) into tiles of bf16 numbers. The including file first defines PACK_INLINE, how
- * functions are inlined, and three steps, take_along, take_across and turn (bf16.h with plain vectors, avx512_pack.c with AVX512-BF16). */
+/* bf16_pack.h - packs operands of products (kernels.h) into tiles of bf16 numbers. The including file (bf16.h, avx512_pack.c) first defines
+ * PACK_INLINE, how functions are inlined, and three steps: take_along, take_across convert vectors to a tile's rows or columns; turn
+ * transposes a tile. */
 #pragma once
 
 /* Packs an operand of a product into tiles of bf16 numbers, `parts` for each fp32 element. `across`: the vectors of *s

@@ -63,7 +63,7 @@ typedef struct vpps_cpu_matrix {
     uint32_t **packed_t; /* transposed copies in bf16, two elements of a matrix column in a word */
 } vpps_cpu_matrix;
 
-/* Adjacent blocks of rows of a matrix, which one virtual processor (thread) owns, or several consecutive ones. */
+/* Adjacent blocks of rows of a matrix, owned by one virtual processor (thread) or by several consecutive virtual processors. */
 typedef struct vpps_blocks {
     const vpps_matrix_block *blocks;
     uint32_t n;
@@ -103,14 +103,14 @@ struct vpps_vp {
     uint64_t tile;     /* number of the current tile (vertices computed together), counted from 1 */
     uint32_t *vectors; /* vectors of the tile (vertices computed together), converted to bf16 */
     size_t vector_words, vector_capacity;
-    /* where in `vectors` a value is; index: the value's number or, for one thread's rows of it, plus a multiple of the number of values */
+    /* packed[v + k * number of values]: where in `vectors` value v is; k = 0: whole vectors; k > 0: one thread's rows of them, plain or spread */
     vpps_packed *packed;
-    uint32_t *touched; /* for each parameter: value of cpu->sum.number when this thread last added to its gradient */
+    uint32_t *touched; /* by parameter: number of the gradient sum (cpu->sum) to which this thread last added */
     /* for each parameter: number of the latest launch whose update computes its gradient, instead of reading it */
     uint32_t *by_update;
     /* by parameter whose gradient (sum of dy x^T) the update computes: index in `copies` of the first x, or NO_COPY */
     size_t *copy_of;
-    float *copies; /* copies of vectors x (of gradients dy x^T) that are parameters, from before the update */
+    float *copies; /* factors x of gradients dy x^T that are parameters themselves: copies from before the update */
     size_t n_copies;
     uint32_t copied; /* number of the launch in which the vectors in `copies` were copied */
     uint32_t shared; /* number of the latest launch whose gradients all processes have exchanged */
@@ -121,7 +121,7 @@ struct vpps_vp {
     uint32_t at;         /* word of the script (the batch's program) where the next task begins; 0: the last has run */
     vpps_track *track;   /* the virtual processor's (thread's) part of the trace; NULL: none */
     uint32_t progress;   /* watchdog: number of tasks that all threads had run when this one last timed out */
-    uint64_t stalled_ns; /* nanoseconds that the virtual processor (thread) has waited since `progress` was noted */
+    uint64_t stalled_ns; /* watchdog: nanoseconds for which this thread has waited while no thread ran a task */
 };
 
 typedef struct vpps_counter {
@@ -132,8 +132,8 @@ typedef struct vpps_counter {
 /* Barriers as trees of counters (meetings.c). A virtual processor (VP: a thread) signals a barrier by incrementing counters, the nodes of a
  * tree. VPs wait for other counters, the gates: one for each VPPS_NEIGHBOURS VPs. The VP that signals last sets all gates. */
 typedef struct vpps_meetings {
-    /* Counters that VPs (threads) increment on arrival: `all`: tree of all VPs; `group`: trees of groups, each from its
-     * first VP's index on. all_gates, group_gates: counters that VPs watch until all have arrived. */
+    /* Counters that VPs (threads) increment on arrival: `all`: the tree of all VPs; `group`: a tree for each group, whose first counter has
+     * the index of the group's first VP. all_gates, group_gates: counters that VPs watch until all have arrived. */
     vpps_counter *all, *all_gates, *group, *group_gates;
     vpps_counter *finish; /* tree of counters for the barrier at the end of each launch; never reset, they count on */
     size_t n_counters;
@@ -165,11 +165,11 @@ typedef struct vpps_cpu_batch {
 
 /* A sum of gradients over several launches, until an update. */
 typedef struct vpps_cpu_sum {
-    uint32_t number; /* number of this sum: the first launch after an update, or after gradients were cleared, adds 1 */
+    uint32_t number; /* counts these sums: the first launch after an update, or after clearing, begins a new one */
     bool open;       /* whether gradients have been summed since the latest update */
     /* whether the sums, `loss` and device.row_sums, still lack the latest launch's loss and gradients of table entries */
     bool untaken;
-    double loss; /* sum of the losses of the launches whose gradients are summed */
+    double loss; /* sum of the losses of these launches (a launch runs a batch's program) */
 } vpps_cpu_sum;
 
 /* A launch is run by 2^rung threads, at most one for each virtual processor; rung < VPPS_RUNGS. Worker thread w takes part if the launch's
@@ -186,7 +186,7 @@ typedef struct vpps_crowd {
     uint32_t period, left;
     bool down, ends;     /* down: fewer threads were tried last, not more; ends: the launch ends a window (series) */
     atomic_bool crowded; /* whether in this series of launches a thread waited long (over much_ns) for a core */
-    /* this series of launches: its programs' length; its duration, pauses included; the latest launch's; a longer wait sets `crowded` */
+    /* this series of launches: its programs' length; its time, with pauses; the latest launch's; a thread that waits longer sets `crowded` */
     uint64_t words, ns, latest_ns, much_ns;
     double speeds[VPPS_RUNGS]; /* speed of 2^i threads: words of the batches' programs (their length) run per ns */
 } vpps_crowd;
@@ -395,8 +395,8 @@ void vpps_pack_copy(const vpps_cpu *cpu, uint32_t param, uint32_t vp, const vpps
  * identifies the vectors: those packed since vpps_forget_vectors are not packed again. VPPS_NONE: always packs. False: out of memory. */
 bool vpps_pack_vectors(vpps_vp *vp, uint32_t key, uint32_t n, uint32_t depth, const float *const *x, uint32_t skip,
                        size_t *at);
-/* Packs vectors as vpps_pack_vectors does with `key`, then pairs each element with a zero, for AMX's products with
- * transposed matrices. spread_key identifies these pairs, which begin at word *at of vp->vectors. */
+/* Packs vectors as vpps_pack_vectors does (`key` identifies them), then pairs each element with a zero, for AMX's products with transposed
+ * matrices. spread_key identifies these pairs, which begin at word *at of vp->vectors. False: out of memory. */
 bool vpps_spread_vectors(vpps_vp *vp, uint32_t key, uint32_t spread_key, uint32_t n, uint32_t depth,
                          const float *const *x, uint32_t skip, size_t *at);
 void vpps_forget_vectors(vpps_vp *vp);
@@ -421,8 +421,8 @@ static inline vpps_rows vpps_rows_of_vp(const vpps_cpu *cpu, vpps_param param, u
     return vpps_rows_of(cpu->model->params[param].rows, VPPS_ROW_UNIT, cpu->n_vps, vp);
 }
 
-/* Returns the address of an operand for vertex (or node in lists) number `item` of a block (vertices of one cell). The
- * operand is an input, table entry, parameter, or a value kept for longer than one pass (forward or backward). */
+/* Returns the address of an operand: an input, table entry, parameter, or a value kept for longer than one pass (forward or backward).
+ * item: number, in a block (vertices of one cell), of a vertex or of a node that the vertices' list inputs read. */
 static inline float *vpps_in_pool(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_operand *o,
                                   uint32_t item) {
     switch (o->place) {

@@ -255,8 +255,8 @@ VPPS_INLINE void transpose_square(vector *v) {
 /* ---------------------------------------------------------------- C = A^T B, transposition */
 
 /* Computes VECTOR elements of C = A^T B at once: `width` columns of A with VECTOR / width columns of B; elements of one column of B are
- * adjacent. If B has fewer columns, repeats its last one, without storing the results. If not `ragged`, A has `width` columns and m is a
- * multiple of VECTOR: only that code keeps the sums in registers. The callers pass constants for width and ragged. */
+ * adjacent. If B has fewer columns, repeats its last one, without storing the results. Not `ragged`: A has `width` columns, and all columns
+ * have a multiple of VECTOR elements (m); only in this case are the sums kept in registers. The callers pass constants for width and ragged. */
 VPPS_INLINE void products(const uint32_t width, const bool ragged, uint32_t n, uint32_t k, uint32_t m, const float *a,
                           size_t lda, const float *b, size_t ldb, float *c, size_t ldc, bool accumulate) {
     const uint32_t others = VECTOR / width;

@@ -75,8 +75,8 @@ typedef struct vpps_bf16_term {
     uint32_t depth;
 } vpps_bf16_term;
 
-/* Computes n vectors c + j * ldc (m elements): the start plus the sum over terms of A x[j], in the terms' order, with fp32 sums. The start
- * is from + j * ld_from; `from` NULL: zero. `x` is the memory of all terms' vectors. */
+/* Computes n vectors c + j * ldc (m elements): the start, from + j * ld_from (`from` NULL: zero), plus each term's A x[j], in the terms'
+ * order, with fp32 sums. A term's vectors begin at x + x_words. parts: 2 if each number is the sum of two bf16, else 1. */
 typedef void (*vpps_product_bf16)(uint32_t m, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
                                   const vpps_bf16_term *terms, const float *from, size_t ld_from, float *c, size_t ldc);
 
@@ -91,7 +91,7 @@ static inline size_t vpps_bf16_spread_words(uint32_t n, uint32_t depth, uint32_t
 }
 
 /* Copies n vectors (packed as rows) for AMX's products with transposed matrices. Each of a vector's `depth` elements e becomes two pairs of
- * bf16, (e, 0) and (0, e), in the order at VPPS_BF16_SPREAD. parts: 2 if e is a sum of two bf16 numbers, else 1. */
+ * bf16, (e, 0) and (0, e), in tiles (VPPS_BF16_SPREAD, above). parts 2: e is a sum of two bf16; each becomes two pairs, in a tile of its own. */
 typedef void (*vpps_spread_bf16)(uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *rows, uint32_t *to);
 
 /* Computes n vectors c + j * ldc (k elements): the sum of A^T x[j] over n_terms matrices A, of `depth` rows and k

@@ -32,15 +32,14 @@ typedef struct vpps_tile {
     const vpps_tile_layout *layout;
     const vpps_block_view *view;
     uint32_t stage, member;
-    /* for vertices (0) and nodes that list input d - 1 reads (d): the first's index in the block (one cell's vertices); number now run */
+    /* [0]: vertices; [d]: nodes that list input d - 1 reads. first: the first one's index in its block (one cell's vertices); n: number now run */
     uint32_t first[VPPS_AXES], n[VPPS_AXES];
-    uint32_t whole[VPPS_AXES]; /* the tile's number of vertices (0), and of nodes that list input d - 1 reads (d) */
+    uint32_t whole[VPPS_AXES]; /* [0]: number of the tile's vertices; [d]: of nodes that list input d - 1 reads */
     uint32_t before;           /* number of vertices of the tile before those that this struct covers */
-    /* index, in a block (of one cell), of vertices whose condition holds; the tile's: from live[first[0]]; NULL: all */
+    /* indices in the block of the vertices that run, as their cell's condition holds; the tile's begin at live[first[0]]; NULL: all vertices run */
     const uint32_t *live;
-    float
-        *region[VPPS_AXES]; /* memory of the buffers for vertices (0), and for nodes that list input d - 1 reads (d) */
-    /* kept values of item i (vertex or list node), by kind of record r: at records[r] + i * kept_words[r] */
+    float *region[VPPS_AXES]; /* buffers: [0]: of vertices; [d]: of nodes that list input d - 1 reads */
+    /* values of item i (vertex or list node): at records[r] + i * kept_words[r]. r: its axis or, of one pass, VPPS_RECORD_FORWARD, _BACKWARD */
     float *records[VPPS_RECORDS];
     uint32_t task_first[VPPS_AXES], task_items[VPPS_AXES];
     /* offset in device memory of gradients that the task computes for vertices' inputs */
@@ -54,7 +53,7 @@ const vpps_tile_layout *vpps_tiles_of(const vpps_compiled_cell *c, uint32_t stag
 
 /* ---- operands: tile.c */
 
-/* An operand's addresses: for vertex or list node i (with `live`: live[i]): base + i * stride or base + offsets[i]. */
+/* An operand's addresses: base + i * stride or base + offsets[i] for vertex i, or for node i that a list input reads. live: i is then live[i]. */
 typedef struct vpps_span {
     float *base;
     size_t stride;

@@ -42,7 +42,7 @@ void vpps_cuda_leave(cuda_driver **d);
 
 /* Declares variable d for vpps_cuda_enter; vpps_cuda_leave is called when the enclosing block ends. */
 #define CUDA_DRIVER(d) cuda_driver *d __attribute__((cleanup(vpps_cuda_leave))) = NULL
-/* Declares d and enters the driver's context; returns a failure from the enclosing function. */
+/* Declares d, the CUDA driver that `base` points to, and enters its context; returns a failure from the enclosing function. */
 #define CUDA_ENTER(d, base)                                                                                            \
     CUDA_DRIVER(d);                                                                                                    \
     VPPS_TRY(vpps_cuda_enter(base, &d))

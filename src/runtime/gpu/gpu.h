@@ -29,7 +29,7 @@ typedef struct vpps_gpu_buffer {
     size_t bytes;
 } vpps_gpu_buffer;
 
-/* Where a model's parameters lie on a GPU (plan, matrix_at), and the GPU's properties by which scripts (tasks) are made (target). */
+/* Where a model's parameters lie on a GPU (plan, matrix_at), and the GPU's properties on which batches' programs depend (target). */
 typedef struct vpps_gpu_layout {
     vpps_pool_plan plan;
     vpps_target target;
@@ -75,9 +75,9 @@ typedef struct vpps_gpu_slot {
 typedef struct vpps_gpu_factor {
     /* the vector dy or x, a value of the cell; NULL: nothing to pack: no product by cuBLAS, or an earlier factor is the same vector */
     const vpps_operand *operand;
-    uint32_t words;   /* words of a packed vector; in bf16x3 (a number is high + low, both bf16) of three such copies */
-    uint64_t vectors; /* number of such vectors in the batch; counted to size the buffer `packed`, then to fill it */
-    uint64_t at;      /* index of the first vector's first word in the buffer `packed` */
+    uint32_t words;   /* words of a packed vector; in bf16x3 three copies, of its high or low parts (packing.cuh) */
+    uint64_t vectors; /* number of these vectors dy or x in the batch; counted to size `packed`, then to fill it */
+    uint64_t at;      /* word of the buffer `packed`, which has all operands' vectors, at which these begin */
     bool used;        /* whether the batch has vertices of this cell */
 } vpps_gpu_factor;
 
@@ -156,7 +156,7 @@ typedef struct vpps_gpu {
     vpps_gpu_flight flights[2]; /* running batches, the oldest first */
     /* number of elements of `flights`, and of calls so far that checked whether a batch has ended */
     uint32_t n_flights, polls;
-    vpps_outcome outcome;  /* outcome of the latest batch whose outcome was taken */
+    vpps_outcome outcome;  /* outcome of the latest batch for whose end the host has waited */
     vpps_gpu_ahead *ahead; /* list of kernels that are being compiled before they are needed */
 } vpps_gpu;
 
@@ -205,8 +205,8 @@ vpps_status vpps_gpu_move(vpps_device *d, vpps_param p, uint32_t which, float *a
 
 /* ---- kernel.c */
 
-/* Returns the plan from which vpps_specialise makes a kernel with code for these cells. `groups`: number of groups of
- * CTAs (a group holds all weights). `choice`: rows per warp, threads per CTA, who computes gradients. */
+/* Returns the plan from which vpps_specialise makes a kernel with code for these cells. `groups`: number of groups of CTAs (a group holds
+ * all weights). `choice`: rows per warp, threads per CTA, whether the kernel or cuBLAS computes matrices' gradients. */
 vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, uint32_t groups, const vpps_trial *choice,
                                       const vpps_compiled_cell *const *cells, uint32_t n_cells);
 

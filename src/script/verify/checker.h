@@ -81,7 +81,7 @@ typedef struct vpps_checked_block {
     uint32_t *kept;
     /* for each value that is in memory only during one pass (forward, backward), and each vertex: number of its tensor; 0: not made yet */
     uint32_t **pass_record;
-    /* for each gradient for an input that the current task computes: number of its (first partial sum's) tensor */
+    /* for each gradient for an input that the current task computes: number of its tensor or, of several partial sums, of the first one's tensor */
     uint32_t *contributions;
     /* for each gradient for an input of the cell: index in `taken` of its first bit. A vertex's bit is set once the
      * gradient that this vertex computes for the input has been added to the gradient of the output that it reads. */
@@ -163,8 +163,8 @@ typedef struct vpps_checker {
 
     uint32_t n_records; /* number of the graph's vertices */
     uint8_t *needed;    /* for each vertex: whether what the caller wants (outputs, gradients, a step) needs it */
-    uint8_t *whole; /* 1: the caller wants the gradient; 0: summands replace the vertex, if it is a sum in the loss */
-    uint32_t *dropout; /* number of the vertex's first element under dropout, counted through all vertices */
+    uint8_t *whole;     /* by vertex: 1: its gradient is requested; 0: if a sum in the loss, its summands replace it */
+    uint32_t *dropout;  /* number of the vertex's first element under dropout, counted through all vertices */
     uint32_t *block_of, *position_of;
     vpps_term_of_loss *terms;
     uint32_t n_terms, n_added;
@@ -249,8 +249,8 @@ typedef struct vpps_record_view {
     const vpps_cell_data *cell; /* the cell that is applied; NULL: the vertex is an op */
     const vpps_op_node *op;
     const vpps_signature *signature; /* the op's signature */
-    /* args: arguments of an op, or the nodes that a cell's inputs of one node read; listed: the nodes that inputs of
-     * any number of nodes (list inputs) read; indices: the integers given to the vertex, such as table rows */
+    /* args: arguments of an op, or the nodes that a cell reads through inputs of exactly one node; listed: the nodes that it reads through
+     * list inputs (of any number of nodes); indices: the integers given to the vertex, such as table rows */
     const uint32_t *args, *listed, *indices;
     const uint32_t *members;
     uint32_t n_args;
@@ -296,8 +296,8 @@ uint32_t vpps_check_output(vpps_checker *c, vpps_node x);
 uint32_t vpps_check_block_of(const vpps_checker *c, uint32_t output, uint32_t *k, uint32_t *position);
 /* Adds tensor t, whose values lie from `offset` on; returns its number; VPPS_NONE: outside the batch's memory. */
 uint32_t vpps_check_add_tensor(vpps_checker *c, uint64_t offset, vpps_tensor t);
-/* Adds a tensor (values in memory): value v of the cell, for n vertices (or nodes of lists) of block b from `first` on.
- * `record`: offset of the first one's kept values. If CTAs or threads store partial sums, adds one for each. */
+/* Adds a tensor (values in memory) to c->tensors: value v of the cell, for n vertices (or nodes of lists) of block b from `first` on.
+ * `record`: offset of what the first one keeps for later tasks. If CTAs or threads store partial sums, adds one for each. */
 bool vpps_check_add_kept(vpps_checker *c, const vpps_checked_block *b, uint32_t v, uint32_t record, uint32_t first,
                          uint32_t n);
 
@@ -307,7 +307,7 @@ bool vpps_check_open_pool(vpps_checker *c);
 void vpps_check_close_pool(vpps_checker *c);
 /* Makes `unit` (number of a thread or CTA, or n_vps + that of a group) reader and writer of all memory checked next. */
 void vpps_check_act(vpps_checker *c, uint32_t unit);
-/* Returns the number among all virtual processors (CTAs or threads) of number `member` of the current task's group. */
+/* Returns the number, counted through all groups, of virtual processor (CTA or thread) `member` of the current task's group. */
 static inline uint32_t vpps_check_vp(const vpps_checker *c, uint32_t member) {
     return c->group * c->group_size + member;
 }
@@ -327,7 +327,7 @@ bool vpps_check_stage(vpps_checker *c, const vpps_task *t);
 bool vpps_check_constants(vpps_checker *c, uint32_t address, uint32_t n);
 /* Once all groups of threads or CTAs pause after forward: lets the host read outputs and write gradients. */
 bool vpps_check_pause(vpps_checker *c);
-/* Returns where in the batch's memory a cell's value lies for `item`, a vertex or list member (node that it reads). */
+/* Returns where in the batch's memory a cell's value lies for `item`, a vertex or a node that a vertex reads through a list input. */
 vpps_location vpps_check_operand(const vpps_checker *c, const vpps_checked_block *b, uint32_t value, uint32_t item);
 /* Marks a gradient's term, which lies at `offset`, as used. The gradient is of output number `output` or, if VPPS_NONE,
  * of a row of a table. Returns the term's number in c->tensors; VPPS_NONE: another gradient's term, or used twice. */

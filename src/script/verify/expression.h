@@ -21,7 +21,7 @@ typedef enum vpps_expression_kind {
     VPPS_X_GRADIENT,  /* the gradient of the cell's output number a[0] */
     VPPS_X_SUM,       /* the sum of the expression's terms, each multiplied by its own factor */
     VPPS_X_OVER_LIST, /* the sum of the expression's only term over all nodes that the vertex's list input a[0] reads */
-    VPPS_X_AVERAGE,   /* only term / (vpps_expression.a[0] + sum over list inputs d of a[d] * (nodes that d reads)) */
+    VPPS_X_AVERAGE,   /* the only term, divided by a[0] + sum over list inputs d of a[d] * (nodes that d reads) */
     VPPS_X_PRODUCT,   /* the product of matrix parameter a[0] and the expression's only term */
     VPPS_X_PRODUCT_T, /* the product of the transpose of matrix parameter a[0] and the expression's only term */
     VPPS_X_RUN,       /* the result of instruction a[0] of isa.def; its operands are the expression's terms */
@@ -30,10 +30,10 @@ typedef enum vpps_expression_kind {
     VPPS_X_ENTRY, /* a vector of lookup table number a[0]; the expression's only term gives the vector's number in the table */
     VPPS_X_SLICE, /* some rows of the expression's only term, from row a[0] on */
     VPPS_X_PLACE, /* zeros, except rows a[0] and following, which are the value of the expression's only term */
-    /* the terms, one above the other; if the only term's mark is VPPS_ALL_MEMBERS | d: its values for all nodes that
-     * list input d reads, one above the other, then zeros up to the expression's number of rows */
+    /* the terms, one above the other; or, if the mark (vpps_term.mark) of the only term is VPPS_ALL_MEMBERS | d: the term's values for all
+     * nodes that list input d reads, one above the other, then zeros up to the expression's number of rows */
     VPPS_X_STACK,
-    VPPS_X_MEMBER /* per node that a list input reads: the node's rows of the only term, a stack of all nodes' values */
+    VPPS_X_MEMBER /* for each node of a list input: its own rows of the expression's term, a stack of all nodes */
 } vpps_expression_kind;
 
 /* Expression number x as operand of another one. mark: in a sum, the factor of x (a float's bits); if only one element
@@ -67,7 +67,7 @@ typedef struct vpps_expressions {
 typedef enum vpps_operand_source {
     VPPS_OPERAND_NONE,
     VPPS_OPERAND_STATIC, /* the number in the program (vpps_run.u, or .f for a float), the same for all vertices */
-    VPPS_OPERAND_INDEX,  /* of the integers that the caller gives the vertex, number vpps_run.u */
+    VPPS_OPERAND_INDEX,  /* number vpps_run.u of the integers that the caller gives the vertex */
     VPPS_OPERAND_OWN,    /* for a vertex that is one op: the integer that the graph has for the op, such as a class */
     /* an argument's position among an op's arguments (as for a maximum): vpps_run.u + sum over list inputs d of
      * vpps_run.lists[d] * (nodes that d reads) + position in its own list */
@@ -79,12 +79,12 @@ typedef struct vpps_run {
     uint8_t f_source, u_source;
     float f;
     uint32_t u;
-    /* dropout: how many elements earlier instructions have under dropout, those per node aside (see `lists`) */
+    /* dropout: number of elements, per vertex, that earlier instructions have under dropout; `lists` has their numbers per node of a list */
     uint32_t e_add;
-    /* lists[d] is added to u (count or position of arguments) or e_add (dropout) for each node that list d reads */
+    /* for each node that list input d reads, lists[d] is added to u (a count or position of arguments) or, for dropout, to e_add */
     uint32_t lists[VPPS_AXES];
-    bool average; /* instructions SUM, SCALE: divide by the argument count, u + sum of lists[d] * (nodes of list d) */
-    /* d: one result per node that list d reads; 0: as its operands: per node if one of them is, else per vertex */
+    bool average; /* SUM, SCALE: divide by the argument count: u, plus lists[d] for each node that list input d reads */
+    /* d > 0: one result per node that list input d reads; 0: one per node if some operand has one value per node, else one per vertex */
     uint8_t axis;
     uint32_t rows, cols;
     vpps_term *operands; /* the operands, in the order in which isa.def lists the instruction's operands */

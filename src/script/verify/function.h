@@ -11,7 +11,7 @@ typedef struct vpps_function_node {
     const vpps_signature *s;
     uint32_t first, n; /* the node's arguments: args[first] to args[first + n - 1] */
     uint32_t imm;
-    uint8_t imm_source; /* op's integer: imm (STATIC), number imm of the vertex's integers (INDEX), the graph's (OWN) */
+    uint8_t imm_source; /* the op's integer is imm (STATIC), number imm of the vertex's (INDEX) or in the graph (OWN) */
     uint8_t axis;       /* 0: one value per vertex; d: one value per node of list d (input of many nodes) */
     bool over_list;
 } vpps_function_node;
@@ -43,7 +43,7 @@ typedef struct vpps_function {
 typedef enum vpps_owed_kind { VPPS_OWED_INPUT, VPPS_OWED_ENTRY, VPPS_OWED_SUM, VPPS_OWED_MATRIX } vpps_owed_kind;
 
 typedef struct vpps_owed {
-    uint32_t kind, key; /* a vpps_owed_kind; number of the input, of the parameter, or of a table entry's expression */
+    uint32_t kind, key; /* kind (vpps_owed_kind) and number of what gets the gradient; of an entry: its expression's */
     uint32_t x;         /* if kind is MATRIX, whose gradient is dy x^T: number of the expression of vector x */
     uint32_t axis;      /* if kind is MATRIX: 0: one product dy x^T; d: a sum of one for each node of list input d */
     uint32_t dy;

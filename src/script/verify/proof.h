@@ -66,6 +66,6 @@ uint32_t vpps_proof_product_formula(vpps_proof *p);
 
 /* ---- program.c */
 
-/* Runs the compiled cell's steps, forward and backward, with formulas instead of numbers. Finds each value's formula
- * (p->is), the outputs' gradients that it depends on (p->gradients), what each stage (part of it) reads (p->cell). */
+/* Runs the compiled cell's steps, forward and backward, with formulas instead of numbers. Finds each value's formula (p->is), the outputs'
+ * gradients that it depends on (p->gradients), what each stage (part of the cell) reads (p->cell). */
 bool vpps_proof_run(vpps_proof *p);
