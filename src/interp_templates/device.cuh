@@ -66,7 +66,7 @@ struct vpps_rows {
     unsigned first, end;
 };
 
-/* Returns which of `rows` rows number `member` of `parts` CTAs owns, as vpps_rows_of (cell/cell.h) does on the host. */
+/* Returns the rows that CTA number `member` owns if `parts` CTAs divide `rows` rows, as vpps_rows_of (cell/cell.h) does on the host. */
 __device__ __forceinline__ vpps_rows vpps_rows_of(unsigned rows, unsigned parts, unsigned member) {
     const unsigned blocks = (rows + VPPS_ROW_BLOCK - 1) / VPPS_ROW_BLOCK;
     const bool narrow = (unsigned long long)blocks * parts < 1ull << 32; /* true: 32-bit products suffice */
@@ -137,7 +137,7 @@ __device__ __forceinline__ void vpps_wait(unsigned long long counters, unsigned 
     __syncthreads();
 }
 
-/* A CTA's signal to others: after __syncthreads, one thread (is_sent) adds 1 to `counter`. Both are computed before. */
+/* A CTA's signal to others: after __syncthreads, the one thread with is_sent 1 adds 1 to `counter`. Both members are computed before __syncthreads. */
 struct vpps_signal {
     unsigned *counter;
     unsigned is_sent;

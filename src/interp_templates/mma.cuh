@@ -202,9 +202,9 @@ __device__ __forceinline__ unsigned vpps_pair_mask(unsigned at, unsigned n) {
     return at + 1 < n ? 0xffffffffu : at < n ? 0xffffu : 0u;
 }
 
-/* Adds the products dy x^T of 16 pairs of vectors to a warp's sums: 8 rows of dy times 32 columns. `left`, `right`: 32
- * elements of all x, as vpps_turn_quads puts them. d, in lane l: element l / 4 of vectors dy number 4 (l % 4) to 4 (l %
- * 4) + 3; IN_PARTS: as bf16. The masks (vpps_pair_mask) clear vectors after the last. */
+/* Adds the products dy x^T of 16 pairs of vectors to a warp's sums: 8 rows of dy times 32 columns. `left`, `right`: 32 elements of each x,
+ * as mma operands that vpps_turn_quads (above) has made. d, in lane l: element l / 4 of vectors dy number 4 (l % 4) to 4 (l % 4) + 3;
+ * IN_PARTS: each word of d has an element's bf16 numbers. The masks (vpps_pair_mask) clear vectors after the last. */
 template <bool IN_PARTS>
 VPPS_PART void vpps_add_factors(float (&left_sums)[4], float (&right_sums)[4], const vpps_words &left,
                                 const vpps_words &right, const float (&d)[4], unsigned low_mask, unsigned high_mask) {

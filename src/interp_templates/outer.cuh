@@ -18,9 +18,9 @@ struct vpps_sum {
     unsigned n, vp;
 };
 
-/* Where a task's values lie in the pool (the batch's memory). [0]: of the task's vertices; [d]: of the nodes (members)
- * that their list input d - 1 reads; both are numbered within a block of vertices. first, n: number of the task's first
- * one, and how many; kept: place of the values that number 0 keeps for backward; arrays: places of inputs. */
+/* Where a task's values lie in the pool (the batch's memory). Elements [0] are for the task's vertices, [d] for the nodes (members) that
+ * their list input d - 1 reads; vertices and nodes are numbered within a block of vertices. first: the task's first number; n: how many it
+ * has; kept: where the values lie that the vertex or node with number 0 keeps for backward; arrays: places of inputs. */
 template <unsigned AXES, unsigned ARRAYS> struct vpps_sum_task {
     float *pool;
     unsigned first[AXES], n[AXES], kept[AXES];
@@ -155,8 +155,8 @@ enum { VPPS_LONG_SUM = 4096 };
 struct vpps_runs {
     unsigned task, from, done;
 
-    /* Takes up to `most` of the vectors of task t that are not summed yet: sets `first` to the number of the first, and
-     * returns the number after the last. COLUMNS: vectors of each vertex (AXIS is 0) or list member. */
+    /* Takes up to `most` of the vectors of task t that are not summed yet: sets `first` to the number of the first, and returns the number
+     * after the last. COLUMNS: number of vectors of each vertex (AXIS 0) or of each node that list input AXIS - 1 reads. */
     template <unsigned AXIS, unsigned COLUMNS, class TASK>
     __device__ __forceinline__ unsigned take(const TASK &t, unsigned most, unsigned &first) {
         const unsigned n = t.n[AXIS] * COLUMNS, end = n - from < most ? n : from + most;
@@ -349,8 +349,8 @@ struct vpps_staging {
     unsigned from, there, vp, thread;
 };
 
-/* Copies vectors X to shared memory: those of the elements owned by this CTA that follow the first BEFORE. LANES lanes,
- * four elements each, copy a vertex's vector (or that of a node of its list), to word AT of its WORDS words. */
+/* Copies vectors X to shared memory: of each, the elements that this CTA owns, without the first BEFORE. LANES lanes, four elements each,
+ * copy the vector of one vertex (or node that a list input reads), which has WORDS words of shared memory, to word AT of these. */
 template <class X, unsigned BEFORE, unsigned AT> struct vpps_staged_columns {
     template <unsigned LANES, unsigned WORDS, class TASK>
     static __device__ __forceinline__ void copy(const vpps_staging &s, const TASK &t) {
@@ -416,7 +416,7 @@ struct vpps_unit_sums {
         const unsigned thread = vpps_thread(), number = thread / LANES, lane = thread % LANES;
         const vpps_unit &unit = units[number % UNITS];
         const unsigned part = number / UNITS, x_at = unit.x_at + lane * 4, d_at = unit.d_at;
-        /* to_row: where, among all gradients, row `lane` of the unit's SLOTS rows begins, at the unit's first column */
+        /* columns: how many this CTA owns, from the unit's first on; to_row: where, among all gradients, the unit's row `lane` begins there */
         unsigned columns = 0, to_row = VPPS_NONE;
         bool add = false;
         if (number < UNITS) {
@@ -558,7 +558,7 @@ template <class DY, unsigned NUMBER> struct vpps_row_tile {
 template <class VALUE, unsigned FIRST, unsigned SLOTS, unsigned... GRADIENTS> struct vpps_strip {
     using X = VALUE;
 
-    /* If block `slot` (32 columns) is in the strip, sets `column` to its first (`first`: the CTA's). Else false. */
+    /* If block `slot` (32 columns) is in this strip, sets `column` to the block's first column (`first`: the CTA's first). Else false. */
     static __device__ __forceinline__ bool find(unsigned slot, unsigned first, unsigned &column) {
         if (slot < FIRST || slot >= FIRST + SLOTS) return false;
         column = first + (slot - FIRST) * 32;
@@ -578,7 +578,7 @@ template <class VALUE, unsigned FIRST, unsigned SLOTS, unsigned... GRADIENTS> st
 
 /* A list of tiles. A tile: eight rows of the vectors dy of matrices' gradients dy x^T, which mma computes at once. */
 template <class TILE, class... OTHERS> struct vpps_row_tiles {
-    static constexpr unsigned HEIGHT = TILE::V::LENGTH; /* rows of a matrix; all matrices have few rows, or none has */
+    static constexpr unsigned HEIGHT = TILE::V::LENGTH; /* rows; either all matrices are low (vpps_is_low) or none */
 };
 /* Strips (gradients dy x^T, each for another x) that have the same rows dy (TILES); one loop computes them all. */
 template <class TILES, class STRIP, class... OTHERS> struct vpps_strips_alike;
@@ -594,7 +594,7 @@ struct vpps_strips_alike<vpps_row_tiles<TILES...>, STRIP, OTHERS...> {
         return own.first < own.end && (TILES::is_there(vp, skip) || ...);
     }
 
-    /* Adds dy x^T of 16 vertices or list nodes to sums q: each tile's 8 rows of dy, the 32 columns of block `slot`. */
+    /* Adds dy x^T of 16 vertices or list nodes to a warp's sums q: for each tile, its 8 rows of dy times block `slot`, 32 elements of x. */
     template <int SUMS, class TASK>
     static __device__ __forceinline__ void add(float (&q)[SUMS][4], const TASK &t, const vpps_four_vectors &v,
                                                unsigned slot, unsigned vp, unsigned skip) {
@@ -636,9 +636,9 @@ struct vpps_strips_alike<vpps_row_tiles<TILES...>, STRIP, OTHERS...> {
     }
 };
 
-/* Computes gradients dy x^T by strips: a vector x times TILES tiles (eight rows of dy each), in numbered blocks of 32
- * elements of x: blocks FIRST to FIRST + SLOTS - 1, each by PARTS warps, which divide the vertices (AXIS > 0: the nodes
- * of list AXIS - 1). ALIKE: types vpps_strips_alike, strips with the same rows of dy. */
+/* Computes gradients dy x^T by strips. A strip is a vector x times TILES tiles (eight rows of dy each). Its blocks of 32 elements of x are
+ * numbered: FIRST to FIRST + SLOTS - 1 are computed here, each by PARTS warps, which divide the vertices (AXIS > 0: the nodes that list
+ * input AXIS - 1 reads). ALIKE: types vpps_strips_alike, strips with the same rows of dy. */
 template <unsigned TILES, unsigned FIRST, unsigned SLOTS, unsigned PARTS, unsigned AXIS, class... ALIKE>
 struct vpps_strip_sums {
     /* Computes the gradients of all tiles (eight rows), or of those `skip` rows further down. All threads call it. */

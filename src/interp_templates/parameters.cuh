@@ -1,6 +1,6 @@
 /* parameters.cuh - tasks on parameters: gradients of lookup tables, norm, update, loss. Each CTA owns some rows. */
 
-/* A parameter, in the model's order. values, gradient, states: offsets in device memory or the matrices' buffers. */
+/* A parameter, in the model's order. values, gradient, states: offsets in the pool; for a matrix: in the buffers of all matrices. */
 struct vpps_param_entry {
     unsigned kind; /* kind of the parameter: 0: matrix, 1: vector, 2: lookup table */
     unsigned rows, cols, values, gradient, states[2];
@@ -84,8 +84,8 @@ struct __align__(16) vpps_break {
 };
 __shared__ vpps_break vpps_breaks[VPPS_TEAMS > 1 ? 2 : 1][VPPS_TEAMS > 1 ? VPPS_PARAMS + 1 : 1];
 
-/* Elements that the CTA owns are numbered through all parameters (vpps_span). Returns where number i, of parameter
- * `span`, is: VPPS_QUADS: first word of four adjacent elements in the buffer of matrices; VPPS_SINGLES: an element. */
+/* Elements that the CTA owns are numbered through all parameters (vpps_span). Returns where number i, in the range of parameter `span`, is.
+ * VPPS_QUADS: the first of four adjacent elements, as a word of the buffer of matrices; VPPS_SINGLES: one element, as its index in the parameter. */
 template <unsigned KIND> __device__ __forceinline__ unsigned vpps_spanned_at(unsigned span, unsigned i) {
     const unsigned words = KIND == VPPS_QUADS ? 4 : 1;
     unsigned at = vpps_spans[KIND][span].at + words * i;
@@ -118,7 +118,7 @@ __device__ __forceinline__ void vpps_list_spans() {
         }
     }
     __syncthreads();
-    if (VPPS_WARP < 2 || VPPS_WARPS < 2) { /* a warp for each kind turns parameters' counts into running totals `end` */
+    if (VPPS_WARP < 2 || VPPS_WARPS < 2) { /* a warp each for quads, singles: parameters' counts become totals `end` */
 #pragma unroll 1
         for (unsigned kind = VPPS_WARP; kind < 2; kind += VPPS_WARPS) {
             unsigned before = 0;

@@ -329,7 +329,7 @@ struct vpps_pass {
         constexpr unsigned WORDS = (0 + ... + OPERANDS::WORDS) * ITEMS;
         constexpr bool COPIED = (OPERANDS::COPIED || ...);
         if constexpr (COPIED && AT) __syncthreads(); /* other threads may still read what the preceding pass copied */
-        if (ITEMS > 1 && n <= ITEMS / 2) {           /* few vertices or nodes of their lists: half as many at once */
+        if (ITEMS > 1 && n <= ITEMS / 2) {           /* few items (vertices, list nodes): takes half as many at once */
             run_few<(ITEMS + 1) / 2>(operands...);
         } else if constexpr (COPIED) {
             run_copied<ITEMS>(operands...);
@@ -523,7 +523,7 @@ struct vpps_fragment_rows {
                                                      const vpps_weight_row *rows) {
         const unsigned member = blockIdx.x % VPPS_GROUP;
         vpps_weight_row row = rows[NUMBER * 8 + weights.thread % 32 / 4];
-        if (PADDED && !row.rows) return {0.0f, 0.0f, 0.0f, 0.0f}; /* the row's result is another product's */
+        if (PADDED && !row.rows) return {0.0f, 0.0f, 0.0f, 0.0f}; /* not a row of this product: adds nothing */
         const unsigned words = WORDS ? WORDS : row.element_words;
         row.at += member % SHARES * (LENGTH * words);
         const vpps_rows own = vpps_rows_of(HEIGHT ? HEIGHT : row.rows, VPPS_GROUP / SHARES, member / SHARES);
@@ -537,9 +537,9 @@ template <int BLOCKS, int N> struct vpps_step_operands {
     unsigned weights[N][VPPS_STEP_WORDS];
 };
 
-/* A vector of LENGTH words of each item (vertex or node of its list); place(item) returns its address. FRAGMENTS, eight
- * rows of weights each, multiply it; all are in memory, or all in registers or shared memory. A warp multiplies STEPS
- * times 16 elements. IN_PARTS: a word is an element's VPPS_PARTS bf16 numbers. ALIGNED: vectors are, to four words. */
+/* A vector of LENGTH words of each item (vertex, or node that a list input reads); place(item) returns its address. FRAGMENTS, eight rows
+ * of weights each, multiply it; all are in memory, or all in registers or shared memory. A warp multiplies STEPS times 16 elements.
+ * IN_PARTS: a word holds an element as VPPS_PARTS bf16 numbers. ALIGNED: vectors begin and end at multiples of four words. */
 template <unsigned LENGTH, unsigned STEPS, bool IN_PARTS, bool ALIGNED, class PLACE, class... FRAGMENTS>
 struct vpps_tile_operand {
     PLACE place;
@@ -634,9 +634,9 @@ template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_tile_pas
     }
 };
 
-/* Computes a product of many rows (vpps_product_tile.tall) in TURNS turns of TILES times eight rows. A warp multiplies
- * all columns, also those whose weights other warps loaded, so that it has final sums: one word for each row. A turn's
- * weights lie SHARED words of shared memory, or MEMORY words of each thread in device memory, after the turn before. */
+/* Computes a product of many rows (vpps_product_tile.tall) in TURNS turns of TILES times eight rows. A warp multiplies all columns, also
+ * those whose weights other warps loaded, so that it has final sums: one word for each row. A turn's weights begin SHARED words of shared
+ * memory, or MEMORY words of each thread in device memory, after those of the preceding turn. */
 template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS, unsigned TURNS, unsigned SHARED, unsigned MEMORY>
 struct vpps_tall_pass {
     vpps_weights weights;

@@ -24,8 +24,8 @@
     const vpps_array name = {script, script[array], script[array + 1]};                                                \
     array += 2;                                                                                                        \
     (void)name, (void)array
-/* Declares arrays for the gradient of an output, a sum of terms from the output's readers. starts: each vertex's first
- * index in `lists`, the terms' offsets. factors: its first pair of offsets, for terms scalar * vector. */
+/* Declares arrays for the gradient of an output, a sum of terms from the output's readers. starts[v]: vertex v's first index in `lists`, the terms'
+ * offsets. factors[v]: for terms scalar * vector, vertex v's first index in the list of pairs of offsets (scalar, vector) after `factors`. */
 #define VPPS_GRADIENT_ARRAYS(starts, lists, factors)                                                                   \
     const vpps_array starts = {script, array, 0}, lists = {script, array + b->n + 1, 0};                               \
     const vpps_array factors = {script, lists.at + starts[b->n], 0};                                                   \
@@ -56,15 +56,15 @@ __device__ __forceinline__ float &vpps_contributed(float *pool, unsigned contrib
     return pool[contributions + item * WORDS + element];
 }
 
-/* Returns this CTA's scratch memory (device memory), for values of a part of a cell that do not fit into shared memory,
- * after the weights of all CTAs. */
+/* Returns the scratch memory of CTA number vp, for values of a part of a cell that do not fit into shared memory. It lies in device memory,
+ * behind the weights of all CTAs. */
 __device__ __forceinline__ float *vpps_scratch_of(const vpps_arguments &a, unsigned vp) {
     return (float *)a.scratch + VPPS_MEMORY_WEIGHTS * 1ull * VPPS_VPS + (unsigned long long)vp * a.scratch_words;
 }
 
-/* Reserves words from `next` on in the pool (the batch's memory): WORDS for the gradient that each of a task's n items,
- * from number `first` on, computes for an input, or for each of its SHARES partial sums, one for each CTA that adds to
- * it. Returns where the gradient of item 0, or this CTA's partial sum of it, would be (vpps_contributed). */
+/* Reserves words from `next` on in the pool (the batch's memory): WORDS for the gradient that each of a task's n items (vertices or list
+ * nodes), from number `first` on, computes for an input, or for each of its SHARES partial sums, one for each CTA that adds to it. Returns
+ * where item 0's gradient, or this CTA's partial sum of it, would be if the task had this item (vpps_contributed adds the number of an item). */
 template <unsigned WORDS, unsigned SHARES>
 __device__ __forceinline__ unsigned vpps_next_contribution(unsigned &next, unsigned first, unsigned n) {
     const unsigned words = (n * WORDS + 15) & ~15u, at = next + vpps_vp() % VPPS_GROUP % SHARES * words - first * WORDS;
@@ -174,8 +174,8 @@ template <bool (*BEATS)(float x, float a)> struct vpps_found {
     }
 };
 
-/* Adds a gradient's terms scalar * vector: pairs starts[item] to starts[item + 1] - 1 of the list after `starts`. A
- * pair is both offsets or, for a run (terms at equal distances), the scalar's and a vpps_pair_run's index. */
+/* Adds a gradient's terms scalar * vector: pairs starts[item] to starts[item + 1] - 1 of the list after `starts`. A pair is the offsets of
+ * scalar and vector or, if vpps_header.pairs is 2, of a run (terms at equal distances) the first scalar's offset and a vpps_pair_run's index. */
 __device__ __forceinline__ float vpps_add_pairs(float sum, const float *pool, const vpps_array &starts, unsigned n,
                                                 unsigned item, unsigned element) {
     const unsigned *const lists = starts.script + starts.at + n + 1;

@@ -145,8 +145,8 @@ template <unsigned OUTPUTS, bool TRANSPOSED, bool ALIGNED> struct vpps_wide_copi
         }
     }
 
-    /* Starts to copy the next block of columns of n vectors and of all rows. Columns after the last one, and rows that do not multiply the vectors, are
-     * zeros in the copy. */
+    /* Starts to copy the next block of columns (elements) of n vectors and of all rows of weights. In the copy, columns after the last one
+     * are zeros, and so are rows that multiply only other operands' vectors. */
     __device__ __forceinline__ void next(float *to, unsigned n) {
         const unsigned thread = threadIdx.x, quad = thread % VPPS_WIDE_QUADS * 4, in = thread / VPPS_WIDE_QUADS;
         float *const place = to + in * VPPS_WIDE_STRIDE + quad;
@@ -174,7 +174,7 @@ template <unsigned OUTPUTS, bool TRANSPOSED, bool ALIGNED> struct vpps_wide_copi
     }
 
   private:
-    /* Starts to copy four words: those of column k and of the following ones before `end`. */
+    /* Starts to copy four words, columns k to k + 3; words of columns from `end` on become zeros. */
     __device__ __forceinline__ void copy(float *to, const float *from, unsigned k, unsigned end) const {
         if (ALIGNED || aligned) {
             vpps_copy_quad(to, from, k < end);
@@ -192,9 +192,9 @@ template <unsigned OUTPUTS, unsigned AT, unsigned ITEM_WORDS, bool TRANSPOSED> s
     float *part, *buffers; /* in shared memory: results of all n vectors; copies of vectors and weights */
     unsigned n, before = 0;
 
-    /* Computes sums of operands: vectors, with rows of weights (vpps_wide_operand). All threads of the CTA call it. */
+    /* Multiplies each operand's vectors with its rows of weights (vpps_wide_operand); a result sums up all operands' products. All threads call it. */
     template <class... OPERANDS> __device__ __forceinline__ void run(const OPERANDS &...operands) const {
-        unsigned bits = 0; /* 2^bits threads share the items */
+        unsigned bits = 0; /* 2^bits threads divide the n vectors, K each */
         while (K << bits < n) bits++;
         const unsigned all = K << bits, shares = vpps_least(VPPS_WIDE_QUADS, VPPS_THREADS / 4 >> bits),
                        item = threadIdx.x & ((1u << bits) - 1), row = threadIdx.x >> bits & 3,

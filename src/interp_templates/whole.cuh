@@ -6,8 +6,8 @@ struct vpps_totals {
     unsigned length;
 };
 
-/* What is computed from the first operand, a vector, before the sum (a "head"): nothing; the greatest element (without NaNs, which the sum
- * passes on); the greatest element, but 0 if infinite; the sum of squares; the mean. */
+/* The "head": what an instruction, such as a softmax, computes from its first operand, a vector, before it sums up its terms: nothing; the
+ * greatest element (without NaNs, which the sum passes on); the greatest element, but 0 if infinite; the sum of squares; the mean. */
 enum { VPPS_HEAD_NONE, VPPS_HEAD_GREATEST, VPPS_HEAD_FINITE, VPPS_HEAD_SQUARES, VPPS_HEAD_MEAN };
 
 /* An instruction's operand u is a class (label), the index of an element of a vector. here: whether the current element is that element;

@@ -4,7 +4,7 @@
 #include "codegen/cache.h"
 #include "runtime/log.h"
 
-/* Makes the disk cache's key of the stored choice `m`. *shapes: part of the key, to be freed. Fails with MEMORY. */
+/* Makes the disk cache's key of the text (such as the fastest kernel) that m identifies. *shapes: part of the key, to be freed. Fails with MEMORY. */
 static vpps_status key_of(const vpps_memory *m, char **shapes, vpps_cache_key *key) {
     size_t size = 0;
     *shapes = NULL;

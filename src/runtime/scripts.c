@@ -43,8 +43,8 @@ static vpps_status check_decided(const vpps_handle *h, const vpps_graph *g, bool
                      h->stats.device);
 }
 
-/* Drops the least recently used types of vertices if there are too many, after the running batch has ended. Drops none while gradients
- * accumulate or a trace is recorded, which may need cells of earlier batches. */
+/* Drops the least recently used types of vertices (cells, or ops with shapes), with the cells compiled for them, if there are too many, after
+ * the running batch has ended. Drops none while gradients accumulate or a trace is recorded: both may need compiled cells of earlier batches. */
 static void drop_types(vpps_handle *h) {
     if (!vpps_history_is_full(&h->history) || h->n_backward || h->trace) return;
     vpps_handle_finish(h);

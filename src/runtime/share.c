@@ -33,7 +33,7 @@ struct vpps_share {
     char *headers; /* buffers for the headers sent to and received from each process */
     /* gradients of table rows, by process: `rows` are sent to that process; `come` are received from it, and summed here */
     rows_parcel *rows, *come;
-    rows_parcel *sums; /* rows that each process has summed and sends to all */
+    rows_parcel *sums; /* gradients of table rows, by process: summed over all processes, sent by that process */
     rows_parcel **out;
     slot **slots;      /* for each table: for each row that this process sums, the place of the row's sum */
     uint32_t *counts;  /* for each process and lookup table: number of rows whose gradients that process has summed */

@@ -177,7 +177,7 @@ static void put_vp(writer *w, uint32_t vp) {
     const vpps_track *k = &w->trace->tracks[vp];
     const uint32_t track = FIRST_VP + vp;
     char name[64];
-    for (size_t at = 0, end; at < k->n; at = end) { /* each iteration handles one batch's notes */
+    for (size_t at = 0, end; at < k->n; at = end) { /* one turn for each batch's notes (of tasks and waits) */
         for (end = at + 1; end < k->n && k->notes[end].kind != VPPS_NOTE_BEGIN;) end++;
         if (end == at + 1) continue;
         const vpps_launch_note *l = &w->trace->launches[k->notes[at].number];
@@ -188,7 +188,7 @@ static void put_vp(writer *w, uint32_t vp) {
         for (size_t next = at + 1; next < end; phase++) {
             next = put_phase(w, track, k, next, end, phase);
             if (next == end) break;
-            put_task(w, track, &k->notes[next], k->notes[next - 1].end_ns); /* the wait for a barrier after the phase */
+            put_task(w, track, &k->notes[next], k->notes[next - 1].end_ns); /* the wait at the barrier that follows */
             next++;
         }
     }

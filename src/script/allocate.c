@@ -1,6 +1,6 @@
-/* allocate.c - packs tensors into few words of memory, by their lifetimes. A hole is a range of words that no live tensor occupies. A new tensor
- * takes the smallest hole that is large enough, as in NNC's allocation graph; the rest of the hole stays a hole. Without such a hole, the tensor is
- * placed after all words used so far. */
+/* allocate.c - packs tensors into few words of memory, by their lifetimes. A hole is a range of words that no live tensor occupies. A new
+ * tensor takes the smallest hole that is large enough; the rest of the hole stays a hole. Without such a hole, the tensor is placed after
+ * all words used so far. */
 #include "script/allocate.h"
 
 /* A range of words that no live tensor occupies. */

@@ -192,7 +192,7 @@ static bool follow(learner *l, uint32_t state, double explore, uint32_t *value) 
     return true;
 }
 
-/* Runs all vertices of the graph once, choosing types at random with probability `explore`. */
+/* Runs all vertices of the graph once. The type whose vertices run next is chosen at random with probability `explore`, else by Q values. */
 static bool go_through(learner *l, double explore) {
     vpps_walk *w = &l->walk;
     vpps_walk_restart(w);

@@ -26,7 +26,7 @@ bool vpps_find_components(const vpps_batch_needs *needs, vpps_arena *arena, vpps
     }
     for (uint32_t v = 0; v < r->n_vertices && r->shares; v++) {
         if (!r->lists[v].shared || !needs->needed[v]) continue;
-        /* vertex v - 1, if needed and a reader of the same list, is joined with the list's nodes: join v with it */
+        /* if vertex v - 1 reads the same list (repeats) and is needed, it has been joined with the list's nodes: joining v with v - 1 is enough */
         const bool joined = r->lists[v].repeats && needs->needed[v - 1];
         if (joined) join(parent, v, v - 1);
         for (vpps_reader x = vpps_reads_of(r, v, !joined); vpps_next_input(&x);)

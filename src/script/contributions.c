@@ -9,7 +9,7 @@ typedef struct contribution {
     const vpps_cell_contribution *to;
     /* for each output of the cell: the inputs (or table lookups) on which the output depends, as bits */
     const uint64_t *reads;
-    /* whether each vertex of `block` computes this gradient; else only if an output with a gradient uses the input */
+    /* whether all vertices of `block` compute this gradient; false: only those of which an output with a gradient depends on the input */
     bool all;
     uint32_t number, stage, stride, shares;
     /* The gradient of item i (vertex, or node of a list) of the current task lies at offset at + i * stride. If each thread
@@ -261,8 +261,8 @@ static void write_input(const vpps_contributions *all, const uint32_t *offsets, 
     }
 }
 
-/* Writes where gradients lie that a block's vertices (of one cell) compute through one input (contribution x) as
- * factors: to words[pairs_at[output read]] go offsets of scalar and vector or, with x.next_run, of a vpps_pair_run. */
+/* A block's vertices (of one cell) compute gradients x for one input as two factors, scalar times vector. Writes the offsets of scalar and
+ * vector to words[pairs_at[output read]] or, with x.next_run, joins terms at equal distances into a vpps_pair_run. */
 static void write_scaled(const vpps_steps *s, contribution x, const vpps_block_memory *placed, uint32_t *words,
                          uint32_t *pairs_at) {
     const vpps_cell_value *vector = &x.cell->values[x.to->vector], *scalar = &x.cell->values[x.to->scalar];
@@ -300,8 +300,8 @@ static inline void touch(vpps_entry_lists *lists, uint32_t entry, uint32_t slice
     lists->touched[lists->n_touched++] = entry;
 }
 
-/* For each gradient that vertices of block i (of one type) compute for a table's entry (row): counts it or, if words
- * (the batch's program) is not NULL, writes its offset to the entry's list. all->uses is in this order. */
+/* For each gradient that vertices of block i (of one type) compute for a table's entry (row): counts it or, if words (the batch's program)
+ * is not NULL, writes its offset to the entry's list. all->uses has the gradients' entries in the order of these loops. */
 static inline void use_entries_of(const vpps_contributions *all, const uint32_t *offsets, uint32_t i,
                                   vpps_entry_lists *lists, uint32_t *words) {
     const vpps_steps *s = all->tasks->steps;

@@ -3,7 +3,7 @@
 
 typedef struct component {
     uint32_t number, depth, place;
-    uint64_t cost, rank; /* cost: flops of its vertices; rank: as cost, to sort by, if all are equally deep, else 0 */
+    uint64_t cost, rank; /* cost: flops of its vertices; rank: equals cost if all components are equally deep, else 0 */
 } component;
 
 /* Orders connected components (sets of vertices joined by reads) for qsort, the deepest first: a wave (part of the batch) should have

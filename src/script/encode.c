@@ -113,7 +113,7 @@ static uint32_t arrays_of(const vpps_compiled_cell *c) {
     return 1 + c->inputs_of[0] + c->n_lookups + c->n_words + c->is_data;
 }
 
-/* Writes offsets of nodes that one cell's vertices (block b) read through an input of many; returns their address. */
+/* Writes offsets of the nodes that one cell's vertices (block b) read through a list input (any number of nodes each); returns their address. */
 static uint32_t write_members(encoder *e, const vpps_step_block *b, vpps_input_place place) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, b);
     const uint32_t list = place.axis - 1, address = vpps_write_room(&e->to, b->members[list]);

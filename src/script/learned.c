@@ -1,4 +1,4 @@
-/* learned.c - finds in memory, loads from the store, or learns the automaton (policy that chooses the next type) for a kind of graph. */
+/* learned.c - finds in memory, loads from the store, or learns the automaton (policy that chooses which vertex type runs next) for a kind of graph. */
 #include "script/learned.h"
 
 void vpps_learned_free(vpps_learned *l) {

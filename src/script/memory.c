@@ -68,18 +68,18 @@ static uint32_t block_beside(const vpps_steps *s, const vpps_step_block *b, uint
     return s->first_block[type] + slice * s->batching->n_groups + b->group;
 }
 
-/* Block b (vertices of one cell) reads vertices of type `type` (another cell). Returns the number of their block. A
- * batch runs in parts (waves), a wave's classifiers (vertices that only the loss reads) in parts of their own (slices):
- * classifiers are read in b's slice; vertices of other types are in blocks of the wave's last slice. */
+/* Block b (vertices of one cell) reads vertices of type `type` (another cell). Returns the number of their block. A batch runs in parts
+ * (waves), a wave's classifiers (vertices that only the loss reads) in parts of their own (slices). Classifiers are read in b's slice. The
+ * wave's other vertices are not divided: their blocks count as the last slice's. */
 static uint32_t read_by(const vpps_steps *s, const vpps_step_block *b, uint32_t type) {
     return block_beside(s, b, type, s->batching->heads[type] ? b->slice : vpps_last_slice(s, b->slice));
 }
 
 static uint32_t last_of(const vpps_block_phases *b) { return vpps_max_u32(b->last_forward, b->last_backward); }
 
-/* Returns the last phase (time between two barriers) in which vertices of type `type` may read block b (vertices of one
- * cell). A batch runs in parts (waves), a wave's classifiers (vertices that only the loss reads) in slices. If only
- * `type` is a classifier, its vertices in all slices of b's wave may read b; else only those in b's slice. */
+/* Returns the last phase (time between two barriers) in which vertices of type `type` may read block b (vertices of one cell). A batch runs
+ * in parts (waves), a wave's classifiers (vertices that only the loss reads) in slices. If `type` is a classifier and b's cell is not,
+ * vertices of `type` in all slices of b's wave may read b; else only those in b's slice. */
 static uint32_t last_of_readers(const placer *p, const vpps_step_block *b, uint32_t type) {
     const bool *heads = p->s->batching->heads, slices = heads[type] && !heads[b->type];
     uint32_t last = 0;

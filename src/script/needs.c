@@ -1,11 +1,11 @@
-/* needs.c - finds the vertices and gradients that the loss or the request needs (needs.h). */
+/* needs.c - finds the vertices and gradients on which the loss depends or for which the caller's request asks (needs.h). */
 #include "script/needs.h"
 
 /* Each input of a cell or op has a small cache of reads, so that equal reads are recorded once. NOTED_TYPES: number of
  * entries of a cache; the index of a read is the number of the cell or op that is read, modulo NOTED_TYPES. */
 enum { NOTED_TYPES = 4 };
 
-/* An entry of a cache of reads (a vertex reads an output of another vertex): the latest read recorded in the entry, by the vertices' types. */
+/* An entry of an input's cache of reads (a vertex reads another vertex's output): the latest read of any type whose number gives this index. */
 typedef struct noted_read {
     uint64_t gradients;    /* outputs of the reading vertex that have a gradient, as bits */
     uint64_t gives;        /* 1 << output if the reading vertex adds to the output's gradient in backward; else 0 */
@@ -20,7 +20,7 @@ typedef struct finder {
     vpps_type_needs *types;
     uint64_t *edges;
     vpps_batch_needs *out;       /* result: the vertices, outputs and gradients that the batch needs */
-    uint64_t *differentiable_in; /* for each type: inputs, as bits, that read `differentiable` outputs */
+    uint64_t *differentiable_in; /* by type: inputs (bits) that read outputs that depend on trained parameters */
     noted_read *noted;
 } finder;
 
@@ -135,7 +135,7 @@ static void find_differentiable(finder *f) {
         spread_by_type(f);
 }
 
-/* Returns whether each cell's recurrence, and outputs that depend on trained parameters, are as in the last batch. */
+/* Returns whether the guess holds that, for each type, the types that read each other and the differentiable outputs are as in the last batch. */
 static bool guessed_types(const finder *f) {
     for (uint32_t t = 0; t < f->r->n_types; t++) {
         const vpps_type_guess *guess = &f->r->types[t].guess;
@@ -179,8 +179,8 @@ static void note_types(finder *f, uint32_t v, uint32_t vertex, uint32_t k, uint3
     }
 }
 
-/* Vertex v, which the batch computes, reads vertex sources[s].vertex: marks the latter as needed, too, and its output
- * if v gives it a gradient. A read whose type, output and gradients are not in the cache `noted` goes to note_types. */
+/* Vertex v, which the batch computes, reads sources[s]: marks this vertex as needed, too, and its output as one with a gradient if v computes a
+ * gradient for it. A read unlike those in the cache `noted` (in type and output read, in v's outputs with gradients) goes to note_types. */
 static inline void note_read(finder *f, uint32_t v, size_t s, uint32_t input, noted_read *noted) {
     const uint32_t vertex = f->r->sources[s].vertex;
     const vpps_read_vertex *read = &f->r->vertices[vertex];

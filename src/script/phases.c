@@ -39,7 +39,7 @@ typedef struct phases {
     const vpps_steps *s;
     progress *types;
     uint32_t *of_scc, n_of_scc; /* of_scc: the n_of_scc cells or ops of the current SCC (recurrence) */
-    /* first phase (time between barriers) of the current slice (part of the batch) or, after a pause, its backward */
+    /* first phase (time between barriers) of the current slice (batch part) or, after the pause in which the host writes gradients, of backward */
     uint32_t begin;
     vpps_stage_task *tasks; /* all tasks added so far, of all groups of threads or CTAs */
     uint32_t n_tasks;

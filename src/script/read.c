@@ -95,8 +95,8 @@ static vpps_status type_of_record(reader *r, const vpps_record *record, const vp
 
 /* ---------------------------------------------------------------- vertices */
 
-/* Records that a vertex reads n nodes, outputs of earlier vertices. Raises at->depth above their depths in the graph,
- * and at->level above their levels (steps) in its recurrence: cells that read each other, in the last batch. */
+/* Records that a vertex reads n nodes, outputs of earlier vertices. Raises at->depth above their depths in the graph, and at->level above
+ * the levels (steps) of those whose types belong to the vertex's recurrence: types that read each other, as the last batch lets expect. */
 static inline void read_nodes(reader *r, uint32_t vertex, uint32_t n, const vpps_node *nodes, vertex_at *at) {
     vpps_reading *out = r->out;
     vpps_read *sources = r->sources + out->n_sources;

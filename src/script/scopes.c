@@ -128,8 +128,8 @@ static bool open_maker(maker *m, const vpps_reading *r, vpps_arena *arena, vpps_
     return true;
 }
 
-/* Makes out->kind, by which the policy learned for such graphs is found: the names of the vertex types (cells), and a
- * key that also tells which type's vertices read which type's. */
+/* Makes out->kind, by which the policy (which type runs next) learned for such graphs is found: the names of the vertex types (cells), and
+ * a key that also tells which type's vertices read which type's. Graphs are alike if their keys are equal. */
 static bool describe(maker *m, vpps_arena *arena) {
     vpps_scope *s = m->out;
     const vpps_typed_graph *g = &s->graph;

@@ -113,7 +113,7 @@ static void unblock(vpps_walk *w, uint32_t type, uint32_t run) {
             const uint32_t reader = w->readers[i];
             if (--blockers_of(w, reader)[type]) continue;
             if (g->types[reader] == type) {
-                /* no vertex of its type must run before `reader`, which must still run before its own readers */
+                /* `reader` no longer depends on a vertex of its type; its own readers still depend on `reader` */
                 w->unblocked[type]++;
             } else {
                 w->stack[n++] = reader;

@@ -139,8 +139,8 @@ PACK_INLINE void turn_halves(__m256i *v) {
         two[4 + i] = _mm256_unpackhi_epi16(v[2 * i], v[2 * i + 1]);
     }
 #pragma GCC unroll 4
-    /* second of three steps of the transpose: each register gets two elements of the vectors v[0] to v[3] (i even) or v[4] to v[7] (odd):
-     * four[i] elements 0 and 1 (i > 1: 4 and 5), four[4 + i] elements 2 and 3 (6 and 7); its upper half those 8 further on */
+    /* second of three steps of the transpose. Registers of even i get elements of v[0] to v[3], of odd i of v[4] to v[7]. Lower half of
+     * four[i]: elements 0 and 1 (i > 1: 4 and 5); of four[4 + i]: 2 and 3 (i > 1: 6 and 7). Upper halves: those 8 elements later. */
     for (uint32_t i = 0; i < 4; i++) {
         const __m256i a = two[i / 2 * 4 + i % 2 * 2], b = two[i / 2 * 4 + i % 2 * 2 + 1];
         four[i] = _mm256_unpacklo_epi32(a, b);

@@ -19,8 +19,8 @@ static double cost_of_batch(const vpps_batch_extent *e, uint32_t group_size) {
     return flops * (1 + half * groups / e->vectors) + (group_size > 1 ? e->levels * barrier : 0);
 }
 
-/* Returns the cheapest number of groups (of threads that together hold the model), at most `most`; or 1 if a number
- * above `most` is cheapest. Such numbers are not tried if, in one group, some threads have no rows. */
+/* Returns the cheapest number of groups (of threads that together hold the model), at most `most`; or 1 if a number above `most` is
+ * cheapest. Numbers above `most` are not tried if a single group of all threads would have threads that own no rows of matrices. */
 uint32_t vpps_cpu_groups(const vpps_batch_extent *e, uint32_t most) {
     const uint32_t end = vps_for_one_with_rows(e, e->n_vps) > 1 ? most : e->n_vps;
     uint32_t best = 1;

@@ -212,7 +212,7 @@ static uint64_t measure(stand *s, vpps_trial *t) {
 static const struct plan {
     vpps_cpu_way way;
     bool far;
-    /* numbers of vectors with which a product is timed, then 0. Most: MOST_VECTORS; for A^T x (way `rows`) in fp32 half of that */
+    /* numbers of vectors with which a product is timed, then 0. At most MOST_VECTORS; in fp32 half of that for products A^T x (`rows`) */
     uint32_t fp32[12], bf16[12];
 } plan[] = {
     {VPPS_CPU_WAY_forward, false, {1, 2, 3, 4, 6, 8, 16, 24, 48, 96, 192}, {1, 4, 8, 16, 48}},
@@ -225,7 +225,7 @@ static const struct plan {
 uint32_t vpps_cpu_list_trials(const vpps_cpu_units *u, vpps_trial *out, vpps_cpu_maker *by) {
     vpps_cpu_maker makers[VPPS_MOST_MAKERS];
     const uint32_t n_makers = vpps_cpu_makers(u, makers);
-    const uint32_t slow = u->n_kernels > 1; /* leaves out the slowest vector kernels, if others exist */
+    const uint32_t slow = u->n_kernels > 1; /* 1: leaves out the first, slowest set of vector kernels */
     uint32_t n = 0;
     for (const vpps_cpu_maker *m = makers + slow; m < makers + n_makers; m++) {
         const bool fp32 = m->precision == VPPS_PRECISION_FP32, rows = fp32 || u->bf16[m->unit].product_t;

@@ -68,8 +68,8 @@ static void store(const vpps_tile *t, const vpps_program_step *s) {
 
 /* A vertex, or a node that a vertex's list input (of any number of nodes) reads, for which a step runs. */
 typedef struct item {
-    uint32_t number, vertex; /* number: index among those run now; vertex: index in the block (vertices of one cell) */
-    uint32_t in_part;        /* index, among those run now, of the vertex or, for a node, of the vertex that reads it */
+    uint32_t number, vertex; /* number: index among the items that the step runs for; vertex: index in the block */
+    uint32_t in_part;        /* index, among the vertices of the step, of the vertex or of the node's reader */
     uint32_t member; /* for a node: its position in the list input of the vertex that reads it; for a vertex: 0 */
 } item;
 
@@ -97,8 +97,8 @@ static void set_numbers(const vpps_tile *t, const vpps_program_step *s, const it
                at->member * vpps_operand_words(&s->to);
 }
 
-/* Returns which of operand o's values a step reads for `at`: that of `at` itself; its vertex's, if `at` is a node in a
- * list and o has one value per vertex; or, if the step reads the vertex's whole list, that of the list's first node. */
+/* Returns which of operand o's values a step reads for `at`, a vertex or a node that its list input reads: the value of `at` itself; the
+ * vertex's, if `at` is a node and o has one value per vertex; or, if the step reads all nodes of the vertex's list, the first node's. */
 static uint32_t number_of(const vpps_tile *t, const vpps_operand *o, uint32_t axis, const item *at) {
     if (o->access == VPPS_ACCESS_MEMBERS) return t->view->lists[o->axis][at->vertex] - t->first[o->axis];
     return o->axis != axis ? at->in_part : at->number;
@@ -111,7 +111,7 @@ static float *operand_at(const vpps_tile *t, const vpps_operand *o, uint32_t axi
     return vpps_span_at(&w, number);
 }
 
-/* Sets o->list to the addresses of operands from k on, for `at`, a vertex or node in a list. False: out of memory. */
+/* Sets o->list to the addresses of operands from k on, for `at`, a vertex or a node that its list input reads. False: out of memory. */
 static bool set_list(const vpps_tile *t, const vpps_program_step *s, uint32_t k, const item *at, vpps_operands *o) {
     vpps_vp *vp = t->vp;
     o->n_list = 0;

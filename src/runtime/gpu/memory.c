@@ -60,7 +60,7 @@ vpps_status vpps_gpu_grow_pool(vpps_gpu *gpu, uint32_t words) {
 
 vpps_status vpps_gpu_reserve_kept(vpps_device *d, uint32_t words) {
     vpps_gpu *gpu = (vpps_gpu *)d;
-    VPPS_TRY(vpps_gpu_take_gradients(d)); /* saves lookup tables' gradients that lie in the memory to be reserved */
+    VPPS_TRY(vpps_gpu_take_gradients(d)); /* saves table rows' gradients in words that kept values are about to take */
     VPPS_TRY(vpps_gpu_grow_pool(gpu, gpu->layout.target.batch + words + 1));
     gpu->layout.target.batch += words;
     return VPPS_OK;

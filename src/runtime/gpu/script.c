@@ -80,7 +80,7 @@ static uint32_t fill_up(uint32_t *to, uint32_t at) {
 static uint32_t write_groups(const vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part which, uint32_t places,
                              uint32_t *to, uint32_t at) {
     const uint32_t *script = batch->script;
-    const bool whole = which == VPPS_GPU_WHOLE || which == VPPS_GPU_STEP; /* copies up to the task of kind END */
+    const bool whole = which == VPPS_GPU_WHOLE || which == VPPS_GPU_STEP; /* whether tasks up to the END are copied */
     uint32_t *starts = to + VPPS_TASK_HEADER_WORDS;
     at = fill_up(to, at);
     for (uint32_t g = 0; g < gpu->header.n_groups; g++) {

@@ -134,7 +134,7 @@ static bool find_terms(vpps_checker *c) {
             ok = VPPS_RESERVE(stack, depth + view.n_args);
             for (uint32_t i = 0; ok && i < view.n_args; i++)
                 stack[depth++] = (vpps_term_of_loss){.node = view.args[i], .factor = top.factor * (i ? others : first)};
-        } else if (2 * (size_t)c->n_terms >= c->words) { /* the batch's program has two words for each term */
+        } else if (2 * (size_t)c->n_terms >= c->words) { /* a term of the loss takes two words of the batch's program */
             VPPS_FREE_ARRAYS(stack);
             return VPPS_REFUSE(c, "the loss has more terms than the script has words");
         } else {

@@ -127,7 +127,7 @@ static int by_mark(const void *a, const void *b) {
 
 /* If all terms are PLACE expressions (values among zeros) whose rows follow without gaps, returns the stack of the values; else VPPS_NONE. */
 static uint32_t stack_terms(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t n, const vpps_term *terms) {
-    vpps_term *parts = malloc(n * sizeof *parts); /* each term without its zeros; mark: first row that is left */
+    vpps_term *parts = malloc(n * sizeof *parts); /* the terms' values; mark: row at which PLACE puts the value */
     if (!parts) return fail(s);
     uint32_t row = 0, placed = 0, below = 0;
     for (; placed < n; placed++) {

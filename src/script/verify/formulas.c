@@ -123,8 +123,8 @@ static bool fits(const vpps_proof *p, uint32_t i) {
     return a->rows == first->rows && a->cols == first->cols && (made == 1 || (made == first->cols && s->to.cols == 1));
 }
 
-/* An instruction marked `uniform` runs in one call for several vertices (or nodes of lists) whose values follow each other in memory. Returns
- * whether the mark is right, or absent. */
+/* An instruction marked `uniform` runs in one call for several vertices (or nodes that list inputs read) whose values follow each other in
+ * memory. Returns whether the mark is right, or absent. */
 static bool uniform_fits(const vpps_proof *p) {
     const vpps_program_step *s = p->step;
     const vpps_cell_number *f = &s->run.of.f, *u = &s->run.of.u;
@@ -182,7 +182,7 @@ static uint32_t express_instruction(const vpps_proof *p) {
     return ok || p->s->failed ? is : vpps_proof_none(p, "operands do not fit the instruction");
 }
 
-/* Returns the expression of the stack of all members of a list (their vectors below each other), or of one member's rows in such a stack. */
+/* Returns the expression of a STACK: of all nodes that a list input reads, their vectors below each other; or of a SLICE: one node's rows of it. */
 static uint32_t express_members(const vpps_proof *p) {
     const vpps_program_step *s = p->step;
     const vpps_operand *x = &s->to, *a = vpps_proof_operand(p, 0);
@@ -282,7 +282,7 @@ uint32_t vpps_proof_run_formula(vpps_proof *p) {
 
 /* ---------------------------------------------------------------- products */
 
-/* Checks that a product finds operand `a` at its place, and reads no rows while other threads or CTAs compute them. */
+/* Checks that a product finds operand `a` at the place that its step names, and reads no rows while other threads or CTAs compute them. */
 static bool reads_factor(vpps_proof *p, const vpps_operand *a) {
     if (!finds(p, a)) return false;
     if (a->access == VPPS_ACCESS_WHOLE && a->dealt)

@@ -187,7 +187,7 @@ static uint32_t express_forward(vpps_function *f, vpps_expressions *s, uint32_t 
         if (*letter == 'a' || *letter == 'v') operands[run.n++] = (vpps_term){value_of(f, args[0]), every};
         if (*letter == 'b') operands[run.n++] = (vpps_term){value_of(f, args[1]), 0};
         for (uint32_t i = run.n; *letter == '*' && i < node->n; i++) {
-            /* of a value per list node, an op with one result takes all; an op with a result per node, that node's */
+            /* args[i] may have a value per list node: an op with one result reads all values, an op with a result per node that node's */
             const uint32_t list = node->axis ? 0 : axis_of(f, args[i]);
             operands[run.n++] = (vpps_term){value_of(f, args[i]), list ? VPPS_ALL_MEMBERS | list : 0};
         }

@@ -14,7 +14,7 @@ static bool check_source(vpps_checker *c, vpps_checked_block *b, uint32_t p, uin
     b->sources[i][item] = output;
     const vpps_location at = vpps_check_location(c, output);
     const int64_t from = b->view.inputs[i][item], offset = from + b->view.shifts[i];
-    /* Inputs whose values lie at a fixed distance can share offsets, plus a shift; not parameters (below `batch`). */
+    /* List inputs whose values lie at a fixed distance can share an array of offsets, each adding its shift; not parameters (below `batch`). */
     if (offset == at.offset && (from == offset || (from >= c->target->batch && offset >= c->target->batch)))
         return true;
     return VPPS_REFUSE(c, "block %u (cell %s), vertex %u: input %u is at %" PRId64 "; node %u lies at %u",

@@ -80,7 +80,7 @@ static bool read_matrix(vpps_checker *c, vpps_param matrix) {
     return true;
 }
 
-/* Checks that a product's matrices and bias can be read. */
+/* Checks that a product reads its matrices before their update, and a bias that nothing has overwritten. */
 static bool read_parameters(vpps_checker *c, const share *s, const vpps_program_step *product) {
     const vpps_program *p = &s->b->cell->c->programs[s->stage];
     for (uint32_t i = 0; i < product->n; i++)
@@ -92,8 +92,8 @@ static bool read_parameters(vpps_checker *c, const share *s, const vpps_program_
     return vpps_check_read(c, c->target->values[start->at] + rows.first, rows.end - rows.first, 0);
 }
 
-/* Some terms of a gradient are stored as two factors: a scalar, and a vector of `words` words. Checks that such terms
- * of output k's gradient at vertex p may be read: scalars, `rows` of the vectors. `take`: marks the terms as used. */
+/* Some terms of a gradient are stored as two factors: a scalar, and a vector of `words` words. Checks that such terms of output k's
+ * gradient at vertex p may be read: the scalar, and words `rows` of the vector. `take`: marks the terms as used. */
 static bool read_pairs(vpps_checker *c, const vpps_checked_block *b, uint32_t k, uint32_t p, uint32_t words,
                        vpps_rows rows, bool take) {
     const uint32_t *starts = b->view.pair_starts[k];
@@ -197,8 +197,8 @@ static bool run_once(vpps_checker *c, const vpps_checked_block *b, uint32_t stag
     return true;
 }
 
-/* Adds a tensor (place in memory) for each gradient, or partial sum of it, that the task (of some vertices) computes
- * for an input: values for all vertices, or all nodes of an input of many. It takes a multiple of 16 words. */
+/* Adds a tensor (place in memory) for each gradient, or partial sum of it, that the task (of some vertices) computes for an input: values
+ * for all vertices or, for a list input (any number of nodes), for all nodes. The tensor takes a multiple of 16 words. */
 static bool add_contributions(vpps_checker *c, vpps_checked_block *b, const vpps_task *task) {
     const vpps_compiled_cell *cell = b->cell->c;
     const uint32_t *o = task->operands;
@@ -302,7 +302,7 @@ bool vpps_check_pause(vpps_checker *c) {
 
 /* ---------------------------------------------------------------- taking contributions */
 
-/* Marks the gradient that the host gives for requested output i as used for this output; an error if already used. */
+/* Marks the host's gradient of request->outputs[i] as added to that of output number `output`; an error if it belongs elsewhere or was added. */
 static bool take_given(vpps_checker *c, uint32_t output, uint32_t i) {
     for (uint32_t t = c->first_term[output]; t < c->first_term[output + 1]; t++)
         if (!c->terms[t].taken && c->terms[t].given == i) return c->terms[t].taken = true;
@@ -318,8 +318,8 @@ static bool take_term(vpps_checker *c, uint32_t output, uint32_t bits) {
     return VPPS_REFUSE(c, "%g is added to a gradient without such a term of the loss", (double)vpps_bits_float(bits));
 }
 
-/* Members are the nodes that vertices read through a list input; the members of all vertices of a block are numbered together. Returns the
- * vertex that reads member number `item` through list input axis - 1. */
+/* Axis d > 0 stands for the nodes (members) that a block's vertices (of one cell) read through list input d - 1; all these vertices'
+ * members are numbered together. Returns the vertex that reads member number `item`. */
 static uint32_t vertex_of(const vpps_checked_block *b, uint32_t axis, uint32_t item) {
     /* finds the first vertex whose list ends after the member, by binary search */
     uint32_t low = 0, high = b->block->n;
