@@ -6,7 +6,7 @@
 /* Resource use of a compiled kernel, as ptxas tells it in the compiler's log, and how it was compiled. */
 typedef struct vpps_cubin_report {
     uint32_t registers; /* registers per thread */
-    /* bytes of a thread's stack, callees included: spilled registers and arrays indexed at run time; vpps_specialise looks for 0 */
+    /* bytes of a thread's stack, callees included, for spilled registers and arrays indexed at run time. vpps_specialise tries to get 0. */
     uint32_t frame_bytes;
     uint32_t shared_bytes; /* static shared memory of a CTA, without the bytes that the system reserves */
     uint32_t cubin_bytes;

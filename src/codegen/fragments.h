@@ -11,14 +11,14 @@ enum { VPPS_FRAGMENT_ROWS = 8, VPPS_FRAGMENT_DEPTH = 16 };
 
 /* One row of a product's result, computed by the VP (virtual processor, a CTA) that runs the kernel. */
 typedef struct vpps_product_row {
-    const vpps_program_step *product; /* the step that computes the product; NULL: the row is padding */
+    const vpps_program_step *product; /* the step that computes the product; NULL: none, the row fills a tile up */
     uint32_t row;                     /* number of the row among the product's rows that the CTA computes */
 } vpps_product_row;
 
 typedef struct vpps_product_tile {
     vpps_product_row rows[VPPS_FRAGMENT_ROWS];
-    /* Whether the tile is of a product by one matrix with many rows, for more than a level's vertices. A warp then
-     * computes final sums, of some tiles for some vertices; else partial sums, from some columns, of all. */
+    /* Whether the tile is of a product by one matrix with many rows, for many vertices at once: not the few of one level of a
+     * recurrence. Each warp then computes final sums, of some tiles for some vertices; else partial sums, from some columns, of all. */
     bool tall;
 } vpps_product_tile;
 
@@ -34,7 +34,7 @@ typedef struct vpps_fragment {
     uint32_t length; /* number of columns */
     uint32_t shares; /* number of CTAs among which a row's columns are divided; each computes a partial sum */
     uint32_t steps;  /* number of blocks of eight rows x 16 columns that each warp multiplies with vectors */
-    bool tall;       /* whether these rows belong to a product of many rows (vpps_product_tile) */
+    bool tall;       /* whether the eight rows' product has many rows (`tall` in vpps_product_tile) */
     uint8_t level;   /* where the weights of `rows` are stored while the kernel runs: a vpps_resident_level */
     /* place of the fragment's weights in each thread: number of the first register, or of the first word of shared or device memory */
     uint32_t at;
@@ -48,8 +48,8 @@ static inline uint32_t vpps_fragment_words(const vpps_fragment *f, uint32_t part
 vpps_product_tile *vpps_tile_products(const vpps_segments *s, const vpps_segment *g, uint32_t *n);
 
 /* A tile is eight rows of results of matrix products. Finds the weights (a fragment, eight rows) by which the products of `tile` multiply
- * vector `operand`. If one product multiplies `operand` by several matrices, `which` is the number of one of these matrices. Returns false
- * if no product of the tile multiplies `operand` by a matrix with number `which`. */
+ * vector `operand`. If a product is a sum in which several matrices multiply `operand` (W0 x + W1 x), `which` numbers these from 0. Returns
+ * false if no product of the tile multiplies `operand` by a matrix with number `which`. */
 bool vpps_fragment_of(const vpps_program *p, const vpps_product_tile *tile, uint32_t operand, uint32_t which,
                       uint32_t threads, vpps_fragment *out);
 

@@ -181,7 +181,7 @@ static void put_vector_loads(const vpps_generation *g) {
 
 /* Writes a table that tells for each fragment (eight rows of weights) where its rows lie in memory. */
 static void put_weight_rows(const vpps_generation *g) {
-    enum { MOST_IN_CONSTANTS = 256 /* most fragments in constant memory, which could hold 409; else: device memory */ };
+    enum { MOST_IN_CONSTANTS = 256 /* most fragments whose table is in constant memory, which could hold 409 */ };
     const vpps_residents *r = &g->plan->residents;
     fprintf(g->out, "\n__%s__ const vpps_weight_row vpps_weight_rows[] = {\n",
             r->n_fragments > MOST_IN_CONSTANTS ? "device" : "constant");
@@ -211,7 +211,7 @@ static void put_fragment_rows(const vpps_generation *g, const vpps_fragment *f) 
     bool quads = f->length % QUAD == 0, padded = false;
     for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS; k++) {
         const vpps_weight_row *x = &f->rows[k];
-        padded |= x->matrix == VPPS_NO_PARAM; /* the row is zeros: its result can be another product's */
+        padded |= x->matrix == VPPS_NO_PARAM; /* zeros: row k has no product, or one of other vectors */
         if (x->matrix == VPPS_NO_PARAM) continue;
         const vpps_parameter_data *p = &g->model->params[x->matrix];
         const uint32_t own_height = x->transposed ? p->cols : p->rows, own_words = x->transposed ? p->cols : 1;
@@ -230,8 +230,8 @@ static void put_fragment_load(const vpps_generation *g, const vpps_fragment *f) 
     fprintf(g->out, ", vpps_fragment<%u, %u, %u>, %u, %u>", f->at, f->level, f->steps, f->length, f->steps);
 }
 
-/* Returns whether fragment f (eight rows of weights) is loaded from memory at each use, all its rows are of the matrix of x's first row, and as
- * long: products of a matrix whose columns CTAs divide have shorter rows than others of that matrix. */
+/* Returns whether fragment f (eight rows of weights) is loaded from memory at each use, and has rows of the matrix of x's first row only,
+ * equally long: if CTAs divide a matrix's columns in one product, rows are shorter there than in other products of the matrix. */
 static bool is_streamed_as(const vpps_fragment *f, const vpps_fragment *x) {
     bool same = f->level == VPPS_RESIDENT_STREAM && f->length == x->length && f->shares == x->shares;
     for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS; k++)
@@ -239,8 +239,8 @@ static bool is_streamed_as(const vpps_fragment *f, const vpps_fragment *x) {
     return same;
 }
 
-/* Writes code by which a thread reads its part of all weights, rounds it to bf16 and stores it. A call handles
- * AT_ONCE blocks of eight rows and 16 columns or, if they are stored in device memory, eight rows (a fragment). */
+/* Writes code by which a thread reads its part of all weights, rounds it to bf16 and stores it. A call stores AT_ONCE
+ * blocks of eight rows and 16 columns in registers or shared memory, or a whole fragment (eight rows) in device memory. */
 static void put_fragments(const vpps_generation *g) {
     enum { AT_ONCE = 8, LEAST_TURNS = 16 };
     const vpps_residents *r = &g->plan->residents;

@@ -36,7 +36,7 @@ static void end_listed(const work *w, const vpps_program_step *s, uint32_t i) {
 
 /* ---------------------------------------------------------------- steps */
 
-/* Writes a function call for an instruction: elements of 3 vectors, a scalar, real, integer, random number (or 0). */
+/* Writes the call of an instruction's function. Arguments: elements of 3 vectors, a scalar, real, integer, random number; 0 if unused. */
 static void make_formula(const work *w, const vpps_program_step *s) {
     const char *letters = vpps_instructions[s->run.of.opcode].operands;
     uint32_t i = 0;

@@ -31,8 +31,8 @@ uint32_t vpps_outer_rows(const vpps_outer_work *w, uint32_t outer);
 uint32_t vpps_outer_blocks(const vpps_outer_work *w, uint32_t outer);
 
 /* Writes code that computes gradients of n different matrices in fp32: the sums of dy x^T with numbers list[0..n), n <=
- * VPPS_MOST_OUTERS. All vectors dy and x belong to vertices, or all belong to members of one list. Returns false,
- * without output, if a CTA has more rows or columns than shared memory or the generator's tables can hold. */
+ * VPPS_MOST_OUTERS. All vectors dy and x belong to vertices, or all belong to nodes that one list input reads. Returns
+ * false, without output, if a CTA has more rows or columns than shared memory or the generator's tables can hold. */
 bool vpps_generate_outer_tiles(vpps_outer_work *w, const uint32_t *list, uint32_t n);
 /* Writes code that computes the sums of outer products dy x^T numbered list[0..n) in bf16, by strips (rows of dy times 32 columns of x). */
 void vpps_generate_outer_strips(vpps_outer_work *w, const uint32_t *list, uint32_t n);

@@ -22,8 +22,8 @@ typedef struct strips {
 } strips;
 
 /* A strip: some tiles (eight rows each) of gradients that are sums of dy v^T for one vector v. `x` is the number of the
- * first gradient with this v. Tiles first to end - 1 of all gradients with this v belong to the strip, and of all
- * strips' blocks of 32 columns the blocks slot to slot + slots - 1. */
+ * first gradient with this v. The strip's tiles are first to end - 1 of those of all gradients with this v. Its blocks of
+ * 32 columns are numbered slot to slot + slots - 1 among the blocks of all strips. */
 typedef struct strip {
     uint32_t x, first, end, slot, slots;
 } strip;

@@ -17,7 +17,7 @@ enum {
     MOST_ROW_WORDS = VPPS_TILE_WORDS / (2 * AT_ONCE),
     WARP = 32,
     LEAST_LANES = 8,
-    MULTIPLY_COST = 64,            /* cost of a multiply-add */
+    MULTIPLY_COST = 64,            /* cost of a multiply-add; the other costs are relative to it (cost_of) */
     LOAD_COST = 6 * MULTIPLY_COST, /* cost of a load of four words from shared memory */
     PART_COST = MULTIPLY_COST,     /* cost per vertex of each of several groups of threads that have their own sums */
     COPY_COST = 24 * MULTIPLY_COST /* cost of copying and awaiting a vector */
@@ -27,7 +27,7 @@ enum {
  * x are numbered together (as slots), so that a unit can have rows of several gradients. */
 typedef struct unit {
     uint32_t x, block; /* x: number of the first gradient dy x^T with this x; block: which block of 4 * lanes columns */
-    uint32_t first, n; /* the unit's rows: first to first + n - 1 of those numbered for all gradients with its x */
+    uint32_t first, n; /* the unit's rows: first to first + n - 1 of the rows of all gradients with this x */
 } unit;
 
 typedef struct tiles {
@@ -35,10 +35,10 @@ typedef struct tiles {
     const uint32_t *outers;
     uint32_t n;
     uint32_t lanes, at_once; /* lanes that compute a unit of work (some rows and columns of gradients); units at once */
-    /* x_of[i]: number of the first gradient dy x^T with gradient i's x. list_of[i], for such a first one: number of the
-     * first whose x is multiplied with the same vectors dy (each from another gradient with this x). */
+    /* x_of[i]: number of the first gradient dy x^T with the same x as gradient i. list_of[i], if i is the first with its x: least j that is
+     * the first with its x, too, and whose x is multiplied with the same vectors dy as i's. */
     uint32_t x_of[VPPS_MOST_OUTERS], list_of[VPPS_MOST_OUTERS];
-    /* Rows of all gradients dy x^T with one x are numbered: each gradient's first row; the number of rows per x. */
+    /* Rows of all gradients with one x are numbered together. slot_of[i]: gradient i's first row; n_slots[x_of[i]]: number of rows. */
     uint32_t slot_of[VPPS_MOST_OUTERS], n_slots[VPPS_MOST_OUTERS];
     uint32_t slots; /* most rows of gradients in a unit of work */
     unit units[MOST_UNITS];
@@ -48,7 +48,7 @@ typedef struct tiles {
 /* A pass reads the vectors dy and x of all vertices once and computes some rows and columns of gradients dy x^T. It
  * needs n_blocks blocks of elements of vectors x, and n_lists lists; a list: the dy of all gradients with one x. */
 typedef struct pass {
-    uint32_t first, end; /* the pass computes units of work (rows and columns of gradients) first to end - 1 */
+    uint32_t first, end; /* the pass computes units (blocks of rows and columns of gradients) first to end - 1 */
     uint32_t x[MOST_UNITS], block[MOST_UNITS], n_blocks;
     uint32_t lists[VPPS_MOST_OUTERS], list_at[VPPS_MOST_OUTERS], n_lists;
     uint32_t words, slots, vectors;
@@ -65,7 +65,7 @@ static uint32_t next_of_x(const tiles *t, uint32_t i) {
     return i;
 }
 
-/* Returns whether all gradients dy x^T with gradient x's vector x have, in order, the same dy as all with y's. */
+/* Returns whether the gradients that share gradient x's right factor (of dy x^T) have, in order, the same dy as those that share y's. */
 static bool same_slots(const tiles *t, uint32_t x, uint32_t y) {
     while (x < t->n && y < t->n) {
         if (!vpps_same_value(outer_of(t, x).dy, outer_of(t, y).dy)) return false;
@@ -134,7 +134,7 @@ static uint32_t list_in(const pass *p, uint32_t list) {
 }
 
 /* Fills a pass (one reading of all vectors) with units of work from number p->first on, as many as lanes and memory
- * allow. Also uses the memory of staged_words, from which weights have moved to registers. False: no unit fits. */
+ * allow. Also uses shared memory (staged_words) that weights left for registers earlier. False: no unit fits. */
 static bool fill(const tiles *t, pass *p) {
     *p = (pass){.first = p->first, .end = p->first, .slots = t->units[p->first].n};
     for (; p->end < t->n_units && p->end - p->first < t->at_once; p->end++) {
@@ -279,7 +279,7 @@ bool vpps_generate_outer_tiles(vpps_outer_work *w, const uint32_t *list, uint32_
     if (!lay_out(&t)) return false;
     for (pass p = {0}; p.first < t.n_units;) {
         fill(&t, &p);
-        /* whether the next pass over all vectors differs only in its rows of the only matrix: one loop runs both */
+        /* whether there is one gradient, and the next pass computes other rows of the same columns: one loop runs both */
         const bool alike =
             n == 1 && !w->vectors_due && p.end < t.n_units && t.units[p.first].block == t.units[p.end].block;
         const uint32_t units = p.end - p.first, passes = alike ? (t.n_units - p.first) / units : 1,

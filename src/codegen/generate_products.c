@@ -14,7 +14,7 @@ typedef struct output {
 typedef struct pass {
     const output *outputs;
     uint32_t n, blocks;      /* n: rows of a thread; blocks: groups of a warp's lanes, which compute different rows */
-    uint32_t at, item_words; /* a vertex's sums have item_words words of shared memory; the pass's begin at word `at` */
+    uint32_t at, item_words; /* a vertex's sums have item_words words of shared memory, these rows' from `at` on */
     uint32_t turns;          /* how often the kernel runs this code, each time for the next n rows */
 } pass;
 
@@ -133,7 +133,7 @@ static void put_wide_pass(const work *w, const pass *p) {
     fprintf(w->out, looped ? ");\n});\n" : ");\n");
 }
 
-/* Writes code that computes some rows of products, for all vertices or nodes of their lists computed together. */
+/* Writes code that computes some rows of products, for all items (vertices, or nodes that a list input reads) computed together. */
 static void put_pass(const work *w, const pass *p) {
     if (is_wide(w)) {
         put_wide_pass(w, p);
@@ -249,8 +249,8 @@ static bool put_tile_operand(const work *w, const vpps_product_tile *tiles, uint
     return true;
 }
 
-/* Writes code that computes tiles (eight result rows each) first to first + n - 1. For a tall product (many rows, one
- * matrix) a loop of `turns` turns computes n tiles each, with adjacent weights that begin with f. Else f is NULL. */
+/* Writes code that computes tiles (eight result rows each) first to first + n - 1. If f is not NULL, the product
+ * is tall (many rows, one matrix): a loop of `turns` turns computes n tiles each, with adjacent weights from f on. */
 static void put_tiles(const work *w, const vpps_segment *g, const vpps_product_tile *tiles, uint32_t n, uint32_t first,
                       uint32_t turns, const vpps_fragment *f) {
     const vpps_residents *r = &w->g->plan->residents;
@@ -273,7 +273,7 @@ static void put_tiles(const work *w, const vpps_segment *g, const vpps_product_t
     fprintf(w->out, ");\n");
 }
 
-/* Returns how many of n tiles (eight rows) of a product by value v have adjacent weights in one kind of memory. */
+/* Returns how many of n tiles (eight rows of a matrix times vector v), from the first on, have adjacent weights in one kind of memory. */
 static uint32_t adjacent_tiles(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t v) {
     const vpps_fragment *first = fragment_of(w, tiles, v, 0), *f = first;
     const uint32_t words = vpps_fragment_words(first, w->g->plan->residents.parts);

@@ -71,7 +71,7 @@ static void choose_room(work *w, vpps_stage_room *room) {
     room->shared_words += w->near_words;
 }
 
-/* For each number R of rows of vectors in this part of a cell, declares rR: which of the R rows the CTA computes. */
+/* For each length R of vectors whose rows CTAs divide in this part of a cell, declares rR: which of the R rows the CTA computes. */
 static void put_rows(const work *w) {
     for (uint32_t i = 0; i < w->s.p->n_dealt; i++) {
         const uint32_t rows = w->s.p->dealt[i];

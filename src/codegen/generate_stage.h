@@ -18,7 +18,7 @@ typedef struct vpps_stage_work {
     uint32_t segment, tile;
     bool lists;          /* whether some values belong to members (nodes that a vertex reads) of a list input */
     bool joined;         /* whether the elementwise steps being written first add up partial sums of products */
-    bool loaded_early;   /* whether steps that add up products' sums load other operands before the products */
+    bool loaded_early;   /* whether code that adds up products' sums loads its other operands before the products */
     uint32_t chunk;      /* number of vertices or nodes of their lists that a product handles at a time */
     uint32_t part_words; /* words of shared memory for the warps' partial sums of products */
     /* Vectors that products read are copied to copy_buffers buffers in shared memory, each for VPPS_COPY_ITEMS items (vertices or list
@@ -27,11 +27,11 @@ typedef struct vpps_stage_work {
     uint32_t near_words; /* stages with lists: words of shared memory for buffers of values (slots) that fit there */
     uint32_t copy_words; /* most words of shared memory for copies of the vectors that products read */
     uint32_t copy_buffers;
-    uint32_t copy_item_words; /* words of a buffer that one vertex's or list node's vectors take; 0: no copies */
+    uint32_t copy_item_words; /* words of a buffer for the copied vectors of a vertex or list node; 0: no copies */
     uint32_t *copy_at;    /* each value's first word among a vertex's vectors copied for products; VPPS_NONE: no copy */
     uint32_t *part_at;    /* for each product: where the partial sums of its rows begin among a vertex's partial sums */
     uint32_t *item_words; /* for each segment (steps that run together): words of a vertex's partial sums of products */
-    uint32_t *row_words;  /* each segment's (steps run together) words for a row of products: 1, or 1 per warp */
+    uint32_t *row_words;  /* for each segment (steps run together): words of a product row's sums: 1, or 1 per warp */
 } vpps_stage_work;
 
 /* Returns how many CTAs divide the columns of each product of a stage (part of a cell), each for a partial sum. */
@@ -59,12 +59,12 @@ bool vpps_made_in_loop(const vpps_stage_work *w, uint32_t v);
 /* ---- generate_places.c
  *
  * Names in a kernel's text. f0: number of the tile's first vertex (tile: vertices processed together); f1, f2: number
- * of the first node (member) in its lists 0, 1. n0, n1, n2: numbers of vertices and members. `item`: a vertex or
+ * of the first node (member) that list inputs 0, 1 of these vertices read. n0, n1, n2: numbers of vertices and members. `item`: a vertex or
  * member; vx: the vertex whose list has the member. e: number of an element among those that the VP (a CTA) owns;
  * `element`: its number in the whole value. ls1: array with the number of each vertex's first member of list 0. k0, k1:
  * offsets of kept values of vertices and members. s5: the buffer (slot) of value 5; v5: the thread's element of it. */
 
-/* Writes a C expression for an element of a value in memory. `item` numbers the vertex or node of its list within the tile. */
+/* Writes a C expression for an element of a value in memory. `item`: number of a vertex, or node that a list input reads, in the tile. */
 void vpps_put_memory(const vpps_stage_work *w, uint32_t v, const char *item, const char *element);
 /* Writes a C expression for an element of value v in its slot, a buffer in shared or scratch memory. */
 void vpps_put_slot(const vpps_stage_work *w, uint32_t v, const char *item, const char *element);
@@ -80,13 +80,13 @@ static inline void vpps_put_pointer(const vpps_stage_work *w, uint32_t v, const 
     vpps_put_at(w, v, item, "0u");
 }
 
-/* Returns the variable, in the kernel's text, that numbers the vertex or node of its list whose operand is read: `item`, for which the step
- * computes a result, or vx, the vertex whose list has the member `item`. */
+/* Returns the variable, in the kernel's text, by which a step finds operand o: vx, if a step for each node (`item`) that a list input reads
+ * takes a value of the vertex that reads the node; else `item`. */
 static inline const char *vpps_item_for(uint32_t axis, const vpps_operand *o) {
     return o->axis == axis || !axis ? "item" : "vx";
 }
 
-/* Writes the declaration of vx, the vertex whose list has the member that the thread computes, if the step runs over list members. */
+/* If the step computes a value for each node that a list input reads: declares vx, the vertex that reads the thread's node. */
 void vpps_put_vertex(const vpps_stage_work *w, uint32_t axis);
 
 /* Write C expressions for an instruction's argument: a real number (put_f), an integer (put_u), a random number in [0, 1) (put_random). */
@@ -139,8 +139,8 @@ bool vpps_place_products(const vpps_stage_work *w);
  * copies for one vertex, or for one node of a list that it reads, are adjacent. */
 void vpps_place_copies(vpps_stage_work *w, const vpps_segment *g);
 
-/* Returns whether segment number `segment` (steps that run together) is products whose partial sums the next segment
- * can add up: elementwise steps in which a thread reads the products only at the element that it computes. */
+/* Returns whether segment number `segment` (steps that run together) is products whose partial sums the next segment can
+ * add up. The next one then is elementwise, and each of its threads reads the products only at the element that it computes. */
 bool vpps_can_join(const vpps_stage_work *w, uint32_t segment);
 
 /* Writes the code of segment g, whose steps are matrix products. If `joined` is false, the code also adds up the warps' partial sums of the

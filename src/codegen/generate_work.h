@@ -13,7 +13,7 @@ typedef struct vpps_generation {
 } vpps_generation;
 
 /* Writes the function vpps_stage_NUMBER of a stage (part of a cell). Sets `room` to the shared memory that its tiles
- * (vertices processed together) need, and the scratch memory per vertex and per node in its lists of nodes. */
+ * (vertices processed together) need, and the scratch memory per vertex and per node that a list input reads. */
 vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_cell *c, uint32_t stage, uint32_t number,
                                 vpps_stage_room *room);
 
@@ -23,9 +23,9 @@ uint32_t vpps_generate_outer(const vpps_generation *g, const vpps_compiled_cell 
 /* Writes macros VPPS_STEP, the optimiser's function (isa/steps.h), and VPPS_STEP_NUMBERS, the struct of its rates. */
 void vpps_generate_step(FILE *out, vpps_optimizer_kind optimizer, const char *numbers);
 
-/* Declares: script (the batch's program), pool (values' memory), b (a cell's vertices that a group runs), k0.. (where
- * vertices' values begin), and per vertex in0.. (inputs' offsets), lk0.. (table entries), wd0.. (integers), data, ls1..
- * (first node of a list), gs0.. (an output's first gradient term), ge0.. (terms), gp0.. (terms scalar * vector). */
+/* Declares: script (the batch's program), pool (values' memory), b (a cell's vertices that a group runs), k0.. (where vertices' values
+ * begin), and per vertex in0.. (inputs' offsets), lk0.. (table entries), wd0.. (integers), data (address of the caller's numbers), ls1..
+ * (first node of a list), gs0.. (an output's first gradient term, in ge0..), ge0.. (terms' offsets), gp0.. (terms scalar * vector). */
 void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *block);
 
 /* Returns whether memory holds each element of a value as one bf16 number, or as two whose sum is the element. In bf16, values are stored
@@ -37,7 +37,7 @@ static inline bool vpps_is_kept_in_parts(const vpps_generation *g, const vpps_co
 /* Writes the name of the C++ type (products.cuh) for a matrix in memory, or for its transpose. */
 void vpps_put_matrix(const vpps_generation *g, vpps_param matrix, bool transposed, uint32_t shares);
 
-enum { VPPS_COPY_ITEMS = 4 /* number of vertices or nodes of their lists copied together */ };
+enum { VPPS_COPY_ITEMS = 4 /* number of vertices (or list nodes) whose vectors are copied together */ };
 
 /* Returns whether a value is a vector of at least 16 words; in memory, such vectors begin at multiples of 16 words. */
 static inline bool vpps_is_long(const vpps_operand *x) {

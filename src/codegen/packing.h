@@ -5,8 +5,8 @@
 
 #include "cell/program.h"
 
-/* For cuBLAS, vectors dy and x of matrices' gradients dy x^T are copied: gradient i's dy as number 2 i, x as 2 i + 1; a
- * vector of several gradients once. Returns its least number; VPPS_NONE: `outer` is no matrix's gradient. */
+/* For cuBLAS, vectors dy and x of matrices' gradients dy x^T are copied: gradient i's dy as number 2 i, its x as 2 i + 1; a vector of
+ * several gradients under the least of its numbers only. Returns this number, for gradient `outer`; VPPS_NONE: it is not a matrix's. */
 uint32_t vpps_packed_number(const vpps_compiled_cell *c, uint32_t outer, bool is_x);
 
 /* Returns the vector dy or x (of gradients dy x^T) that is copied for cuBLAS under this number; NULL: none is. */

@@ -58,7 +58,7 @@ typedef struct vpps_residents {
     uint32_t n, n_vectors, registers, shared_words;
     uint64_t memory_words; /* words of device memory of a CTA for weights in bf16 */
     /* words of shared memory, the last of shared_words, for buffers of wide products (tiles.cuh). These multiply each weight that they read
-     * from memory by many vertices' vectors at once. 0: no product is wide. If products are wide in fp32, no weights are resident. */
+     * from memory by many vertices' vectors at once. 0: no product is wide. If they are wide in fp32, device memory holds all weights. */
     uint32_t wide_words;
 } vpps_residents;
 
@@ -75,7 +75,7 @@ static inline uint32_t vpps_sum_words(uint32_t threads) {
  * rows: number of the matrix's rows that a CTA keeps. */
 uint32_t vpps_blocks_of_rows(uint32_t rows, bool transposed, uint32_t threads);
 
-/* Returns how a CTA's threads divide its rows of a matrix (`rows`: at most), before these get registers or memory. */
+/* Returns how a CTA's threads divide its rows of a matrix, at most `rows`. vpps_residents_place gives the rows registers or memory. */
 vpps_resident vpps_lay_out_rows(uint32_t rows, uint32_t columns, bool transposed, uint32_t threads);
 
 static inline uint32_t vpps_rows_of_thread(const vpps_resident *m) { return (m->rows + m->blocks - 1) / m->blocks; }
@@ -87,7 +87,7 @@ vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const
                                uint32_t threads);
 
 /* Assigns registers, else shared memory, to each matrix in the order of adding. If over half the weights fit in
- * neither, sets wide_words: products use each weight read from memory for many vertices; in fp32 none is kept. */
+ * neither, sets wide_words: each weight read from device memory serves many vertices, and in fp32 none gets registers or shared memory. */
 void vpps_residents_place(vpps_residents *r, const vpps_kernel_room *room);
 
 const vpps_resident_vector *vpps_resident_vector_of(const vpps_residents *r, vpps_param vector);
