@@ -175,7 +175,7 @@ def leaf_only(x: Any, what: str) -> None:
 
 
 def real(x: Any, what: str) -> float:
-    """Returns x as a float32 number; fails for any other x."""
+    """Returns the number x as a Python float; fails if x is an array, no number, too large for float32, or an integer that it would round."""
     if type(x) in (float, int) and -(2**24) <= x <= 2**24:
         return float(x)
     a = as_f32(x, what)

@@ -129,7 +129,7 @@ class Spellings(Uncopied):
 
 
 def characters(text: str) -> list[str]:
-    """The UTF-8 characters of a text, as `Spellings` has them of each word; a byte that is not UTF-8 is a character by itself."""
+    """Splits a text into UTF-8 characters, as `Spellings` splits the words of a vocabulary. A byte that is not UTF-8 is a character by itself."""
     (data, size), at, out = _text(text), 0, []
     while at < size:
         n: int = lib.vpps_utf8_character(data[at:at + 4], size - at)
@@ -154,7 +154,7 @@ FORMS = {number: name for name, number in names_of("VPPS_VECTORS_").items()}
 
 
 def describe_vectors(path: Path) -> VectorsInfo:
-    """Describes a file of word2vec, GloVe or fastText."""
+    """Returns the format of a file of word vectors (of word2vec, GloVe or fastText), their number if the format tells it, and their length."""
     info = result(lib.vpps_vectors_describe, path_bytes(path))
     return VectorsInfo(FORMS[info.form], info.words, info.size)
 
@@ -264,7 +264,7 @@ class Treebank(_OfOneFormat, _OfWords):
         return self
 
     def generate_complete(self, n: int, seed: int = 1, *, leaves: int = 0) -> Treebank:
-        """Appends n complete binary trees of `leaves` (0: 256) random words, labelled with the number of the tree's commonest word."""
+        """Appends n complete binary trees of `leaves` random words a to e (`leaves` 0 means 256). A tree's label, 0 to 4, is its commonest word."""
         check(lib.vpps_treebank_generate_complete(self._c, struct("vpps_complete_trees", locals()), n))
         return self
 
@@ -421,7 +421,7 @@ class Sentences(_OfWords, Sequence[Sentence]):
 
     @property
     def tag_vocab(self) -> Vocab:
-        """The vocabulary of tags, or of labels."""
+        """The vocabulary of the words' tags, or of the sentences' labels if sentences were read with labels, such as by `read_labelled`."""
         return Vocab._of(lib.vpps_sentences_tag_vocab(self._c), self)
 
     def counts(self) -> U32:
@@ -544,7 +544,7 @@ class F1(Uncopied):
 
     @property
     def types(self) -> list[str]:
-        """The types of chunks seen so far."""
+        """The types of chunks (spans of words), such as NP and PER, that occur in the vocabulary of tags."""
         return [ffi.string(lib.vpps_f1_type(self._c, i)).decode() for i in range(lib.vpps_f1_types(self._c))]
 
     def counts(self, kind: str | None = None) -> Counts:
@@ -573,7 +573,7 @@ class Bleu(Uncopied):
         self._c = ffi.new("vpps_bleu *")
 
     def add(self, hypothesis: ArrayLike, reference: ArrayLike) -> None:
-        """Adds a sentence and its reference translation, as ids of words, to the counts."""
+        """Adds the n-grams of a translated sentence, `hypothesis`, and of its reference translation to the counts; both are ids of words."""
         a, b = as_u32(hypothesis, "hypothesis"), as_u32(reference, "reference")
         check(lib.vpps_bleu_add(self._c, len(a), u32_pointer(a), len(b), u32_pointer(b)))
 

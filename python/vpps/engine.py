@@ -148,7 +148,7 @@ class Value(Closing):
             check(status)
         ndim = 0 if rows == cols == 1 else 1 if cols == 1 else 2
         capsule = ctypes.cast(lib.glue_capsule(array[0], at[0], engine._gpu, ndim, rows, cols), ctypes.py_object).value
-        ctypes.pythonapi.Py_DecRef(ctypes.py_object(capsule))  # drops glue_capsule's reference; `capsule` holds one, too
+        ctypes.pythonapi.Py_DecRef(ctypes.py_object(capsule))  # drops the reference that C's glue_capsule returned; `capsule` holds another
         return capsule
 
     def release(self) -> None:
@@ -180,7 +180,7 @@ class Engine(Hinting, Closing):
     _handle: Any
 
     def _open(self, model: Model, create: Callable[[Any], int]) -> None:
-        """Makes the handle by create(out). After Ctrl-C meanwhile, destroys the handle, so that the model can have another one."""
+        """Makes the C handle, a model on a device, by create(out). If Ctrl-C comes meanwhile, destroys it, so that the model can have another."""
         out = ffi.new("glue_user **")
         try:
             check(create(out))
@@ -192,9 +192,9 @@ class Engine(Hinting, Closing):
         self._glue = ffi.gc(out[0], lib.glue_user_destroy)
         self._handle = self._glue.handle
         self._lock = threading.RLock()
-        self._released: deque[int] = deque()  # numbers of kept values to which Python no longer refers
+        self._released: deque[int] = deque()  # ids of values on the device that no `Value` refers to any more; the next call frees them
         self._is_open = False  # whether a `Step` has run forward but not backward
-        self._left_open = False  # whether nothing refers to the open `Step` any more: the next call drops it
+        self._left_open = False  # whether a step has run forward alone and its `Step` object is gone: the engine's next call ends it
         stats = self._counters()
         device = ffi.string(stats.device)
         self._gpu: int | None = stats.gpu if device == b"cuda" else None
@@ -262,7 +262,7 @@ class Engine(Hinting, Closing):
 
     @contextmanager
     def _arrays_at(self, stream: int | None) -> Iterator[None]:
-        """While the context lasts, calls take arrays in the device's memory, in the order of work in the CUDA stream; None: on the host."""
+        """While the context lasts, C reads and writes arrays in the device's memory, ordered by the CUDA `stream`; if it is None, on the host."""
         with self._lock:
             self._give_back()
             if stream is not None:

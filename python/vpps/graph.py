@@ -121,7 +121,7 @@ class Builder(Uncopied):
         return n
 
     def _pop_current(self) -> None:
-        """Removes this builder's latest entry from the stack; later entries may be others', since generators' `with` blocks end in any order."""
+        """Ends this builder's latest `with` block. Other builders' blocks may be above it on the stack, as generators' blocks end in any order."""
         stack = _current.stack
         del stack[-1 - stack[::-1].index(self)]
 
@@ -176,7 +176,7 @@ class Graph(Builder):
         return lib.vpps_graph_vertices(self._p)
 
     def inputs(self, data: Floats) -> Nodes:
-        """Makes n nodes of n x rows, or n x rows x cols, numbers, which are copied. A tensor in a GPU's memory, as for `input`, is n x rows."""
+        """Makes n nodes from a copy of n x rows or n x rows x cols numbers. A tensor in the memory of the trainer's GPU must be n x rows."""
         leaf_only(data, "inputs")
         trainer = self.model._on_gpu() if is_on_gpu(data) else None
         if trainer is not None:
@@ -249,7 +249,7 @@ class Graph(Builder):
     def apply(self, cell: Cell, *, children: Ids | None = None, pulls: Ids | None = None, indices: ArrayLike | None = None,
               lists: Sequence[Members | tuple[ArrayLike, Ids | None]] = (), pull_lists: Sequence[Ids] = (),
               n: SupportsIndex | None = None) -> Vertices:
-        """Applies a cell at n new vertices, by one call however many there are.
+        """Applies a cell at n new vertices. Its function reads children's outputs by `gather`, nodes by `pull`, and whole numbers by `pull_index`.
 
         children    n x (children that the cell reads by `gather`): Vertices or their numbers. A child may be a vertex of this call that comes
                     before its parent: the call's vertex i has the number `graph.next_vertex + i`.
@@ -304,7 +304,7 @@ class Graph(Builder):
     def apply_one(self, cell: Cell, children: Sequence[Vertex] = (), pulls: Sequence[Node] = (), indices: Numbers = (),
                   pull_lists: Sequence[Sequence[Node]] = (), list_members: Numbers = ()) -> Vertex:
         """Makes a vertex that applies the cell to child vertices, nodes (`pulls`) and whole numbers (`indices`), as `cell(child, ...)` does on the
-        current graph. list_members[k]: how many members the cell's list input k has, if there are several. For many vertices `apply` is faster."""
+        current graph. list_members: if the cell has several list inputs, how many nodes each has. For many vertices `apply` is faster."""
         return self._vertex(lib.vpps_apply(self._p, self._application(cell, children, pulls, indices, pull_lists, list_members)))
 
     def loop(self, cell: Cell, start: Vertex, limit: int, *, children: Sequence[Vertex] = (), pulls: Sequence[Node] = (),
@@ -358,7 +358,7 @@ def _numbers(given: Numbers, cell: Cell, what: str) -> Sequence[int]:
 
 
 def _check_pulled(cell: Cell, sizes: list[int], members: Sequence[int]) -> None:
-    """Checks that the nodes given for call k of `pull_list` in the cell, sizes[k], are as many as the members of the list input that it reads."""
+    """Checks that each call of `pull_list` in the cell's function (number k) got as many nodes, sizes[k], as its list input has members."""
     for k, (size, of) in enumerate(zip(sizes, cell.pull_list_of)):
         if of < len(members) and size != members[of]:
             raise ArgumentError(f"pull_lists: {size} nodes in number {k}; expected {members[of]}, one a member")
@@ -405,7 +405,7 @@ class Recorder(Builder):
         return made(self._epoch, lib.vpps_gather(self._epoch.p, child, output, rows, cols))
 
     def gather_list(self, output: int, rows: int, cols: int = 1, *, first: int = 0) -> Node:
-        """Reads output number `output` of each child (input vertex) from number `first` on, as a list: the cell's list 0."""
+        """Reads output number `output` of each child (input vertex) from child `first` on. They are the cell's first list input, number 0."""
         return self._list(0, lib.vpps_gather_list_from(self._epoch.p, first, output, rows, cols))
 
     def gather_list_of(self, list: int, output: int, rows: int, cols: int = 1) -> Node:

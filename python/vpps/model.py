@@ -98,7 +98,7 @@ class Parameter(Hinting):
 
     @staticmethod
     def _shown(info: Any, values: Any, own: int) -> F32:
-        """Makes an array over the memory at `values`: of a matrix, row after row; or of entries of a table (`own`: how many), column after column."""
+        """Makes an array over the memory at `values`, without a copy: a row-major matrix, a vector, or `own` column-major entries of a table."""
         flat: F32 = np.frombuffer(ffi.buffer(values, 4 * own * info.rows * info.cols), np.float32)
         entry = (info.rows,) if info.cols == 1 else (info.cols, info.rows)
         shape: tuple[int, ...] = {lib.VPPS_MATRIX: (info.rows, info.cols), lib.VPPS_VECTOR: (info.rows,)}.get(info.kind, (own, *entry))
@@ -121,7 +121,7 @@ class Parameter(Hinting):
         self.model._write()
 
     def _gradient(self) -> tuple[F32, U32 | None, bool]:
-        """The gradient in the model's memory, valid until the next read_gradients; a table's entries that have one; whether there is any."""
+        """Returns the gradient in the model's memory (valid until the next read_gradients), the table's entries in it, and whether it exists."""
         out, info = sized("vpps_gradient"), self._info()
         check(lib.vpps_param_gradient(self.model._c, self.id, out))
         if info.kind != lib.VPPS_LOOKUP:
@@ -169,8 +169,8 @@ class Dense(Parameter):
 
 
 class Matrix(Dense):
-    """A rows x cols matrix. `W @ x` is its product with a node of `cols` rows; a sum of such products and a bias is one operation. In any other
-    use the matrix is copied: at each call of `W.node()`, and at each vertex of a cell that uses it."""
+    """A rows x cols matrix. `W @ x` is its product with a node of `cols` rows; a sum of such products and a bias is one operation. Any other
+    use copies the matrix: at each call of `W.node()` in a graph, or at each vertex (application of a cell) whose cell uses it."""
 
     def __matmul__(self, x: Node | Dense) -> Node:
         x = node_of(x, f"{self.name} @")
@@ -227,7 +227,7 @@ class Model(Hinting):
     # ---- parameters
 
     def _init(self, name: str, init: InitLike, shape: tuple[int, ...], order: tuple[int, ...]) -> Any:
-        """Makes the C struct vpps_init from `init`; None: NULL. An array must have this shape; its axes are put in `order` for C."""
+        """Makes the C struct vpps_init from `init`; NULL from None. An array must have the parameter's `shape`; C gets its axes in `order`."""
         what = f"parameter {name}: initial values"
         if init is None:
             return ffi.NULL

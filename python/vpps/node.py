@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 NO_NODE = 2**32 - 1
 NO_PARAM = 2**32 - 1
 MOST_PRODUCTS = 32  # of one vpps_affine
-FIRST_PULLED = 2**32 - 2**16  # an index or label from here on is no number, but a vpps_pull_index: each vertex is given its own
+FIRST_PULLED = 2**32 - 2**16  # an index or label from here on stands for the result of a vpps_pull_index, a number given to each vertex
 One = TypeVar("One", bound="Union[Node, Vertex]")
 Some = TypeVar("Some", bound="Many[Any]")
 
@@ -309,7 +309,7 @@ def picked(ids: U32, i: Any, what: str) -> Any:
 
 
 class Vertex(Uncopied):
-    """One application of a cell (a recorded function). Other vertices can read its outputs of `scatter`, any operation its outputs of `push`."""
+    """One application of a cell (a recorded function). Its function makes outputs for other vertices by `scatter`, for operations by `push`."""
 
     __slots__ = ("_e", "id")
 
@@ -321,7 +321,7 @@ class Vertex(Uncopied):
         return made(self._e, lib.vpps_scattered(self._e.p, self.id, k))
 
     def pushed(self, k: int = 0) -> Node:
-        """Node number k among those that the vertex's cell made by `push`, such as logits and losses."""
+        """Output number k, from 0, of those that the cell gives by `push` to operations outside of cells and to the program, such as a loss."""
         return made(self._e, lib.vpps_pushed(self._e.p, self.id, k))
 
     def __repr__(self) -> str:

@@ -189,11 +189,11 @@ class _Call:
         return places.result
 
     def backward(self, slopes: list[Optional[Tensor]], tensors: list[Tensor], parameters: list[Tensor]) -> list[Optional[Tensor]]:
-        """Runs the call's graph backward, after forward with `parameters` if another call came between; returns the gradients of tensors."""
+        """Runs this call's graph backward; returns the gradients of `tensors`. First repeats forward with `parameters` if another call intervened."""
         m = self.module
         if not any(n for n, _ in self.outputs):
             return [torch.zeros_like(x) if wanted else None for x, wanted in zip(tensors, self.wanted)]
-        if self.step is None or not self.step._is_open or not self.trains:  # another call has used the engine: run forward again
+        if self.step is None or not self.step._is_open or not self.trains:  # the step has ended, or parameters need no gradients: forward again
             if self.updates != m._updates:
                 raise RuntimeError("vpps.torch: backward after Optimizer.step(), of a call from before it; expected backward first")
             m._give_up()
@@ -203,7 +203,7 @@ class _Call:
         assert step is not None
         given = [None if s is None else columns_of(s.detach().to(torch.float32), many).contiguous() for s, (_, many) in zip(slopes, self.outputs)]
         if self.memory is not None:
-            self.memory = _memory_of(m.trainer, tensors)  # the tensors' memory, with the CUDA stream that is current now
+            self.memory = _memory_of(m.trainer, tensors)  # makes result tensors on the tensors' device, for the CUDA stream that is current now
         _rest_threads(m.trainer)
         step._go_on([np.zeros(n, np.uintp) if s is None else addresses_of(s.data_ptr(), 4 * s.numel(), n)
                      for s, (n, _) in zip(given, self.outputs)], self.stream)
@@ -231,9 +231,9 @@ class _Autograd(torch.autograd.Function):
             raise RuntimeError("vpps.torch: backward twice through one call of a module (retain_graph=True); expected another call of it")
         call.done = True
         m = call.module
-        with m._lock:  # with an Optimizer, torch.autograd.grad of inputs alone must not add to the gradients that the engine holds
+        with m._lock:
             adding = (torch._C._will_engine_execute_node(node) for node, _ in ctx.next_functions[ctx.n:] if node is not None)
-            call.trains = m._engine is None or any(adding)
+            call.trains = m._engine is None or any(adding)  # false: an Optimizer's gradients in the engine must not grow by autograd.grad of inputs
             inputs = call.backward(list(slopes), list(tensors[:ctx.n]), list(tensors[ctx.n:]))
             if m._engine is not None:
                 m._added |= call.trains
@@ -339,7 +339,7 @@ class Module(nn.Module):
             if p is not old:
                 if self._engine is not None:
                     raise RuntimeError(f"vpps.torch: {name} was replaced by another tensor after Optimizer had it; expected that before")
-                for q in (old, *self.parameters()):  # p takes over the model's memory; other tensors in it get copies
+                for q in (old, *self.parameters()):  # p becomes the parameter in the model's memory; tensors that were there get copies
                     if q is not p and isinstance(q, nn.Parameter) and q.data_ptr() == view.ctypes.data:
                         q.data = q.detach().clone()  # gives q memory of its own
                 self._shared[i] = p

@@ -201,7 +201,7 @@ class Trainer(Engine):
             return self._begin(lambda a: self._call(e, what, lambda h, g: lib.glue_fb(h, g, loss, a))).stale_loss
 
     def _begin(self, call: Callable[[Any], None]) -> Any:
-        """Begins a batch: `call` has C fill in a struct. If C has begun the batch, the user's on_step is called for it later, even after Ctrl-C."""
+        """Begins a batch by `call`, which has C fill in status and loss. If C began the batch, on_step is called later, even after Ctrl-C."""
         answer = ffi.new("glue_answer *", {"status": lib.VPPS_STATE})
         try:
             call(answer)
@@ -276,7 +276,7 @@ class Trainer(Engine):
             return Step(self, v, d)
 
     def update(self) -> None:
-        """Makes one step of the optimiser by the accumulated gradients, and clears them. It counts as one batch."""
+        """Makes one step of the optimiser by the accumulated gradients, and clears them. `stats` and `on_step` count the step as one batch."""
         with self._lock:
             self._begin(lambda a: lib.glue_update(self._c, a))
             self._tell_latest()

@@ -86,8 +86,8 @@ class GATv2(Attention):
 
 
 class GAT(Attention):
-    """torch_geometric's GATConv (Veličković et al. 2018): as `GATv2`, but of lin(x_j), and with scores
-    leaky_relu(att_src . lin(x_j) + att_dst . lin(x_i))."""
+    """torch_geometric's GATConv (Veličković et al. 2018): vertex i is the sum over its sources j of a_ij lin(x_j), and bias, with a_ij
+    the softmax over j of leaky_relu(att_src . lin(x_j) + att_dst . lin(x_i)); heads are concatenated."""
 
     def declare(self) -> None:
         self.lin = Linear(self.model, self.rows, self.outputs, self._prefix + "lin", bias=False, init=self.glorot(self.outputs, self.rows))
@@ -180,7 +180,7 @@ def graph(layer: Attention | GIN | GGNN, x: Any, edges: Any = None, *, indices: 
 
     edges   2 x n numbers of vertices: row 0 has the sources, row 1 the targets. torch_geometric's Data and Batch, which have this array as
             `edge_index`, are accepted, too; given as x, they also supply the features
-    indices for each vertex, whole numbers for the calls of `pull_index` in the layer's `head`, a function that adds operations to its cell"""
+    indices for each vertex, whole numbers, such as its label, that the layer's `head`, a function of the user, reads by `pull_index`"""
     if edges is None and hasattr(x, "edge_index"):
         x, edges = x.x, x
     ends = numbers(getattr(edges, "edge_index", edges), "edges")

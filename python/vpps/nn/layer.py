@@ -56,7 +56,7 @@ class Layer:
         return c.pull(self.inputs)
 
     def given(self, x: Any, indices: ArrayLike | None, n: int | None = None) -> dict[str, Any]:
-        """Returns arguments of `Graph.apply` for inputs x, one per vertex, and `indices`, which the user's `head` reads. n: number of inputs."""
+        """Returns `Graph.apply`'s arguments for inputs x, one per vertex, and `indices` that the user's function `head` reads. n: expected inputs."""
         some: list[U32] = []
         if isinstance(self.inputs, Lookup):
             numbers = as_u32(x, "x")

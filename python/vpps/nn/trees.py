@@ -111,6 +111,6 @@ def tree(layer: ChildSumTreeLSTM | BinaryTreeLSTM, x: Any, parents: ArrayLike, *
         if (far >= 0).any():
             raise ArgumentError(f"parents: vertex {np.flatnonzero(far >= 0)[0]} is below a cycle; expected trees")
         order = np.argsort(-depth, kind="stable")
-    first, members = grouped(np.argsort(order)[up[below]], below, n)  # the children of each vertex, vertices in the order in which they are made
+    first, members = grouped(np.argsort(order)[up[below]], below, n)  # members[first[k]:first[k + 1]]: indices of the children of tree node order[k]
     g = graph_now()
     return g.vertices(layer.grow(g, x, order, first, members, indices))
