@@ -106,12 +106,13 @@ __device__ __forceinline__ float vpps_add_up(float sum, unsigned k, unsigned n, 
     if (k >= n || n - k <= VPPS_RUN * step) {
 #pragma unroll 1
         for (; AT_ONCE && k < n; k += UNROLL * step) {
+            float terms[UNROLL];
 #pragma unroll
-            for (unsigned i = k; i < k + UNROLL * step; i += step) {
-                const float x = term(vpps_least(i, n - 1));
-                sum = i < n ? sum + x : sum;
-            }
+            for (unsigned i = 0; i < UNROLL; i++) terms[i] = term(vpps_least(k + i * step, n - 1));
+#pragma unroll
+            for (unsigned i = 0; i < UNROLL; i++) sum = k + i * step < n ? sum + terms[i] : sum;
         }
+        if (AT_ONCE) return sum;
 #pragma unroll UNROLL
         for (; k < n; k += step) sum += term(k);
         return sum;

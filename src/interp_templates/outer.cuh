@@ -85,7 +85,6 @@ template <unsigned... CONSTANTS> struct vpps_constants {
  * CTA. BEFORE: number of rows that other calls compute, on preceding warps. ADDS: some sums are added to those of other calls. */
 template <class DY, unsigned MOST, unsigned BEFORE, bool ADDS, class WORDS, class... SUMS, class SUM>
 __device__ __forceinline__ void vpps_sum_vectors(const SUM &sum) {
-    enum { AT_ONCE = 8 }; /* vectors whose elements a lane loads before it adds up the first of them */
     VPPS_READ_PLACE;
     const vpps_rows own = vpps_rows_of(DY::LENGTH, VPPS_VPS, sum.vp);
     if (ADDS) __syncthreads();
@@ -105,13 +104,8 @@ __device__ __forceinline__ void vpps_sum_vectors(const SUM &sum) {
 #pragma unroll 1
             for (unsigned i = 0; i < sum.n; i++) {
                 const auto t = sum.task(i);
-                const unsigned n = DY::count(t);
-                total = vpps_add_up<1>(total, VPPS_LANE, (n + AT_ONCE - 1) / AT_ONCE, 32, [&](unsigned k) {
-                    float terms = 0.0f;
-#pragma unroll
-                    for (unsigned at = k * AT_ONCE; at < (k + 1) * AT_ONCE; at++)
-                        terms += at < n ? DY::element(t.pool[DY::vector(t, at) + DY::OFFSET + offset + row]) : 0.0f;
-                    return terms;
+                total = vpps_add_up<4, true>(total, VPPS_LANE, DY::count(t), 32, [&](unsigned k) {
+                    return DY::element(t.pool[DY::vector(t, k) + DY::OFFSET + offset + row]);
                 });
             }
         }
