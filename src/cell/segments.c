@@ -123,7 +123,7 @@ static void add_step(builder *b, placing *to, placed p) {
     if (p.step.kind != VPPS_SEGMENT_STORE) b->s->made_in[p.step.value] = p.segment;
 }
 
-/* Returns how many barriers must precede a step (NULL: a load) in a segment (VPPS_NONE: a new one); VPPS_NONE: a later segment makes an operand. */
+/* Returns how many barriers must precede a step (if NULL, a load) in `segment` (VPPS_NONE: in a new one); VPPS_NONE if operands are made later. */
 static uint32_t barriers_before(const builder *b, const vpps_program_step *step, uint32_t segment) {
     uint32_t most = 0;
     const vpps_operand *o;

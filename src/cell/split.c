@@ -293,7 +293,7 @@ static bool only_contributed(const vpps_compiled_cell *c, uint32_t v) {
     return n == 1;
 }
 
-/* Finds gradients for list inputs' nodes that are a vector of the vertex times a scalar of the node: devices may store the two factors. */
+/* Finds gradients that each node of a vertex's list gets as the same vector times the node's own scalar: devices may store these two factors. */
 static void choose_scaled(vpps_compiled_cell *c) {
     for (uint32_t j = 0; j < c->n_contributions && c->needs.scales; j++) {
         vpps_cell_contribution *to = &c->contributions[j];

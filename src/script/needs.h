@@ -16,7 +16,7 @@ typedef struct vpps_batch_needs {
     const vpps_reading *reading;
     const bool *needed;        /* for each vertex: whether the loss or the request needs it */
     const uint64_t *gradients; /* for each vertex: the set of its outputs that have a gradient, as bits */
-    /* for each vertex: its level, above those of the vertices it reads whose types (cells, ops) read its own type, too, directly or not (one SCC) */
+    /* for each vertex: its level, above the levels of vertices it reads that have its own cell, or one that reads it back, directly or not (SCC) */
     const uint32_t *levels;
     const vpps_type_needs *types;
     const uint64_t *edges; /* bit matrix: whether vertices of the row's type read vertices of the column's type */

@@ -243,7 +243,7 @@ struct vpps_cpu {
     atomic_bool quit;
     uint32_t threads;  /* number of threads that take part in the launch */
     vpps_crowd *crowd; /* speeds by which the running launch's number of threads was chosen: an element of `crowds` */
-    /* threads' speeds by kind of launch: [vpps_half: all, forward, backward] [0: inference, 1: training, 2: update] */
+    /* speeds measured with fewer or more threads, for each kind of launch: [vpps_half: all, forward, backward] [0: inference, 1: training, 2: update] */
     vpps_crowd crowds[VPPS_BACKWARD_HALF + 1][3];
 };
 

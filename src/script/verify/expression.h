@@ -84,7 +84,7 @@ typedef struct vpps_run {
     /* for each node that list input d reads, lists[d] is added to u (a count or position of arguments) or, for dropout, to e_add */
     uint32_t lists[VPPS_AXES];
     bool average; /* SUM, SCALE: divide by the argument count: u, plus lists[d] for each node that list input d reads */
-    /* d > 0: one result per node that list input d reads; 0: one per node if some operand has one value per node, else one per vertex */
+    /* d > 0: one result for each node that the vertex's list d reads; 0: as the operands: for each node of their list if one has it, else for the vertex */
     uint8_t axis;
     uint32_t rows, cols;
     vpps_term *operands; /* the operands, in the order in which isa.def lists the instruction's operands */

@@ -1,4 +1,4 @@
-/* parameters.c - checks tasks on parameters (gradients, norm, update), which each thread or CTA runs for its own. */
+/* parameters.c - checks tasks on parameters (gradients, norm, update), which each thread or CTA runs for its own share of them. */
 #include "script/verify/checker.h"
 
 #include <inttypes.h>
