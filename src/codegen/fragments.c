@@ -9,8 +9,8 @@ vpps_product_tile *vpps_tile_products(const vpps_segments *s, const vpps_segment
     vpps_product_tile *tiles = calloc(*n + 1u, sizeof *tiles);
     if (!tiles) return NULL;
     const bool few = s->c->needs.recurrent_in && vpps_by_levels(s->c->stages[s->stage].pass); /* a level's vertices */
-    for (uint32_t t = 0; t < *n; t++)
-        tiles[t].tall = !few && g->n == 1 && s->steps[g->first].step->n == 1 && rows > MOST * VPPS_FRAGMENT_ROWS;
+    const bool tall = !few && g->n == 1 && s->steps[g->first].step->n == 1 && rows > MOST * VPPS_FRAGMENT_ROWS;
+    for (uint32_t t = 0; t < *n; t++) tiles[t].tall = tall, tiles[t].by_levels = few;
     for (uint32_t k = 0; k < g->n; k++) {
         const vpps_program_step *product = s->steps[g->first + k].step;
         const uint32_t width = vpps_segment_width(s, product->to.value);
@@ -24,7 +24,7 @@ bool vpps_fragment_of(const vpps_program *p, const vpps_product_tile *tile, uint
                       uint32_t threads, vpps_fragment *out) {
     enum { WARP = 32 };
     bool any = false;
-    *out = (vpps_fragment){.tall = tile->tall};
+    *out = (vpps_fragment){.tall = tile->tall, .by_levels = tile->by_levels};
     for (uint32_t i = 0; i < VPPS_FRAGMENT_ROWS; i++) {
         out->rows[i] = (vpps_weight_row){.matrix = VPPS_NO_PARAM};
         const vpps_program_step *x = tile->rows[i].product;

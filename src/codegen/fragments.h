@@ -20,6 +20,7 @@ typedef struct vpps_product_tile {
     /* Whether the tile is of a product by one matrix with many rows, for many vertices at once: not the few of one level of a
      * recurrence. Each warp then computes final sums, of some tiles for some vertices; else partial sums, from some columns, of all. */
     bool tall;
+    bool by_levels; /* whether the products run once for each level of a recurrence's vertices */
 } vpps_product_tile;
 
 /* One row of weights, of a matrix or its transpose. */
@@ -31,11 +32,11 @@ typedef struct vpps_weight_row {
 
 typedef struct vpps_fragment {
     vpps_weight_row rows[VPPS_FRAGMENT_ROWS];
-    uint32_t length; /* number of columns */
-    uint32_t shares; /* number of CTAs among which a row's columns are divided; each computes a partial sum */
-    uint32_t steps;  /* number of blocks of eight rows x 16 columns that each warp multiplies with vectors */
-    bool tall;       /* whether the eight rows' product has many rows (`tall` in vpps_product_tile) */
-    uint8_t level;   /* where the weights of `rows` are stored while the kernel runs: a vpps_resident_level */
+    uint32_t length;      /* number of columns */
+    uint32_t shares;      /* number of CTAs among which a row's columns are divided; each computes a partial sum */
+    uint32_t steps;       /* number of blocks of eight rows x 16 columns that each warp multiplies with vectors */
+    bool tall, by_levels; /* as of the tile of the eight rows' product (vpps_product_tile) */
+    uint8_t level;        /* where the weights of `rows` are stored while the kernel runs: a vpps_resident_level */
     /* place of the fragment's weights in each thread: number of the first register, or of the first word of shared or device memory */
     uint32_t at;
 } vpps_fragment;

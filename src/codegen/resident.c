@@ -136,10 +136,7 @@ vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const
             const uint32_t rows = vpps_most_rows(&c->needs, transposed ? m->cols : m->rows, shares);
             vpps_resident *made = &r->list[r->n++];
             *made = vpps_lay_out_rows(rows, (transposed ? m->rows : m->cols) / shares, transposed, threads);
-            made->matrix = matrix;
-            made->transposed = transposed;
-            made->shares = shares;
-            made->is_short = is_short;
+            made->matrix = matrix, made->transposed = transposed, made->shares = shares, made->is_short = is_short;
         }
     }
     return r->parts ? add_fragments(r, c, threads) : VPPS_OK;
@@ -149,27 +146,23 @@ vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const
  * memory (*level), after the words that are there already. Returns the number of the first of these words. */
 static uint32_t place(vpps_residents *r, const vpps_kernel_room *room, uint32_t words, bool registers, uint8_t *level,
                       uint64_t *words_at) {
-    uint32_t at = 0;
-    if (registers && words <= room->registers - r->registers) {
-        *level = VPPS_RESIDENT_REGISTERS;
-        at = r->registers;
-        r->registers += words;
-    } else if ((uint64_t)words * room->threads + r->shared_words <= room->shared_words) {
-        *level = VPPS_RESIDENT_SHARED;
-        at = r->shared_words / room->threads;
-        r->shared_words += words * room->threads;
-    } else {
-        *level = VPPS_RESIDENT_STREAM;
-        at = (uint32_t)words_at[VPPS_RESIDENT_STREAM];
-    }
+    const uint64_t of_cta = (uint64_t)words * room->threads;
+    *level = registers && words <= room->registers - r->registers ? VPPS_RESIDENT_REGISTERS
+             : of_cta + r->shared_words <= room->shared_words     ? VPPS_RESIDENT_SHARED
+                                                                  : VPPS_RESIDENT_STREAM;
+    const bool in_shared = *level == VPPS_RESIDENT_SHARED;
+    const uint32_t at = in_shared ? r->shared_words / room->threads : (uint32_t)words_at[*level];
+    if (*level == VPPS_RESIDENT_REGISTERS) r->registers += words;
+    if (in_shared) r->shared_words += (uint32_t)of_cta;
     words_at[*level] += words;
     return at;
 }
 
 static void place_fragments(vpps_residents *r, const vpps_kernel_room *room, uint64_t *words_at) {
     for (uint32_t i = 0; i < r->n; i++) r->list[i].level = VPPS_RESIDENT_REGISTERS;
-    for (uint32_t i = 0; i < r->n_fragments; i++) {
-        vpps_fragment *f = &r->fragments[i];
+    for (uint32_t i = 0; i < 2 * r->n_fragments; i++) { /* if products are wide, first those of each level */
+        vpps_fragment *f = &r->fragments[i % r->n_fragments];
+        if ((i < r->n_fragments) != (!r->wide_words || f->by_levels)) continue;
         f->at = place(r, room, vpps_fragment_words(f, r->parts), !f->tall, &f->level, words_at);
         for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS; k++) {
             vpps_resident *m = vpps_resident_of(r, f->rows[k].matrix, f->rows[k].transposed, f->shares);
@@ -212,8 +205,8 @@ void vpps_residents_place(vpps_residents *r, const vpps_kernel_room *room) {
     vpps_kernel_room rest = *room; /* what buffers for products of many vertices at once leave for weights */
     rest.registers = r->parts ? vpps_min_u32(room->registers, VPPS_WIDE_REGISTERS) : 0;
     rest.shared_words = r->parts ? room->shared_words - words : 0;
-    place_weights(r, &rest, vectors);
     r->wide_words = words;
+    place_weights(r, &rest, vectors);
     r->shared_words += words;
 }
 

@@ -194,7 +194,8 @@ static void check_fragment_places(const vpps_residents *r, const vpps_kernel_roo
     FREED uint8_t *registers = calloc(r->registers + 1u, 1), *shared = calloc(r->shared_words + 1u, 1);
     const uint32_t most =
         r->wide_words && room->registers > VPPS_WIDE_REGISTERS ? VPPS_WIDE_REGISTERS : room->registers;
-    uint64_t memory = 0; /* words of a thread in scratch memory */
+    const uint64_t words_in_memory = r->memory_words / room->threads; /* of a thread, in scratch memory */
+    FREED uint8_t *memory = calloc(words_in_memory + 1, 1);
     MUST(r->registers, <=, most);
     for (uint32_t i = 0; i < r->n_vectors; i++) take(shared, r->shared_words, r->vectors[i].at, r->vectors[i].rows);
     if (r->wide_words) take(shared, r->shared_words, r->shared_words - r->wide_words, r->wide_words);
@@ -214,11 +215,10 @@ static void check_fragment_places(const vpps_residents *r, const vpps_kernel_roo
             take(shared, r->shared_words, (uint64_t)f->at * room->threads, (uint64_t)words * room->threads);
         } else {
             MUST((uint64_t)words * room->threads + r->shared_words, >, room->shared_words);
-            MUST(f->at, ==, memory);
-            memory += words;
+            take(memory, words_in_memory, f->at, words);
         }
     }
-    MUST(r->memory_words, ==, memory * room->threads);
+    for (uint64_t w = 0; w < words_in_memory; w++) MUST(memory[w], ==, 1);
     for (uint32_t w = 0; w < r->registers; w++) MUST(registers[w], ==, 1);
 }
 
