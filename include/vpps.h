@@ -386,7 +386,7 @@ typedef struct vpps_options {
     uint32_t watchdog_ms;
     uint64_t seed; /* seed of dropout's random masks */
     vpps_precision precision;
-    uint32_t batch; /* number of inputs (examples) expected per batch, for VPPS_PRECISION_AUTO; 0: unknown */
+    uint32_t batch; /* inputs (examples) expected per batch, for VPPS_PRECISION_AUTO and a GPU's layout; 0: unknown */
     /* Connects processes that train together; NULL: this process trains alone. The communicator must live longer than the handle, and
      * nothing else may use the communicator during a batch. */
     vpps_communicator *communicator;

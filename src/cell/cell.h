@@ -209,7 +209,8 @@ typedef struct vpps_row_rule {
     uint32_t least;
     /* If `least` is 0: n processors divide matrices of n * unit or more rows and, if `enough` is not 0, those of `enough` or more rows. */
     uint32_t enough;
-    /* whether each processor owns columns, too, to compute rows of products matrix^T x instead of partial sums */
+    /* If not 0, each processor owns columns, too, to compute rows of products matrix^T x instead of partial sums, or
+     * partial sums over at least so many elements of a long x (vpps_cell_value.shares). */
     uint32_t columns;
     /* if all matrices of a cell together have fewer elements than this, processors divide the vertices instead of the rows of matrices */
     uint32_t split_elems;

@@ -256,11 +256,9 @@ static void put_tiles(const work *w, const vpps_segment *g, const vpps_product_t
     const vpps_residents *r = &w->g->plan->residents;
     const uint32_t words = f ? n * vpps_fragment_words(f, r->parts) : 0;
     const bool wide = is_wide(w) && !f, in_shared = f && f->level == VPPS_RESIDENT_SHARED;
-    fprintf(w->out, "vpps_%s_pass<%u, %u, %u",
-            f      ? "tall"
-            : wide ? "wide"
-                   : "tile",
-            n, first * VPPS_FRAGMENT_ROWS * w->row_words[g - w->s.list], w->item_words[g - w->s.list]);
+    const char *const kind = f ? "tall" : wide ? "wide" : "tile";
+    fprintf(w->out, "vpps_%s_pass<%u, %u, %u", kind, n, first * VPPS_FRAGMENT_ROWS * w->row_words[g - w->s.list],
+            w->item_words[g - w->s.list]);
     if (f) fprintf(w->out, ", %u, %u, %u", turns, in_shared ? words * w->g->plan->threads : 0, in_shared ? 0 : words);
     fprintf(w->out, ">{{w, shared, threadIdx.x, a}, part, ");
     if (wide) fprintf(w->out, "shared + %uu, ", r->shared_words - r->wide_words);
@@ -284,11 +282,12 @@ static uint32_t adjacent_tiles(const work *w, const vpps_product_tile *tiles, ui
 
 static bool put_all_tiles(const work *w, const vpps_segment *g) {
     enum { MOST = 8, MOST_TALL = 6 };
-    uint32_t n, most = is_wide(w) ? VPPS_WIDE_TILES : MOST;
+    uint32_t n;
     vpps_product_tile *tiles = vpps_tile_products(&w->s, g, &n);
     if (!tiles) return false;
     const uint32_t v = vpps_operand_of(&w->s, w->s.steps[g->first].step, 0)->value;
-    if (tiles->tall) most = (n - 1) / vpps_max_u32(2, (n + MOST_TALL - 1) / MOST_TALL) + 1;
+    const uint32_t limit = tiles->tall ? MOST_TALL : is_wide(w) ? VPPS_WIDE_TILES : MOST;
+    const uint32_t most = (n - 1) / vpps_max_u32(1 + tiles->tall, (n + limit - 1) / limit) + 1; /* equal passes */
     for (uint32_t first = 0, turns; first < n; first += turns * most) {
         const vpps_fragment *f = tiles->tall ? fragment_of(w, &tiles[first], v, 0) : NULL;
         turns = f ? vpps_max_u32(1, adjacent_tiles(w, &tiles[first], n - first, v) / most) : 1;

@@ -144,7 +144,7 @@ TEST(broken_segments_are_refused) {
             const vpps_cell cell = id < N_CELLS ? x.cell[id] : more[id - N_CELLS];
             vpps_cell_needs needs = cells_recurrent(x.g, cell, 1 + way % 2);
             if (way / 2) needs.training = false, needs.gradient_in = needs.gradient_out = 0;
-            needs.rows.columns = true; /* rows are shared out as on a GPU */
+            needs.rows.columns = 1000; /* rows are shared out as on a GPU */
             if (way % 2) needs.recurrent_in = 0;
             OWNED(vpps_compiled_cell) *c = cells_compile(x.g, cell, &needs);
             for (uint32_t stage = 0; stage < c->n_stages; stage++) break_stage(c, stage, &n);
