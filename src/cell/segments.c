@@ -1,6 +1,6 @@
 /* segments.c - divides the steps of a stage (part of a cell) into segments. After each segment for which another one
- * waits, all threads of the CTA wait for each other. Reads of memory may move to earlier segments, stores to later
- * ones; never the reverse: stores may overwrite what was read. */
+ * waits, all threads of the CTA wait for each other. Reads of memory that the stage stores over may move to earlier
+ * segments, stores to later ones; never the reverse. */
 #include "cell/segments.h"
 
 typedef struct builder {
@@ -74,6 +74,13 @@ static bool lies_over_read(const builder *b, uint32_t v) {
     for (uint32_t u = 0; u < b->c->n_values; u++)
         if (b->s->memory[u] && !made_here(b, u) && vpps_places_meet(b->c, u, v)) return true;
     return false;
+}
+
+/* Returns whether the stage (part of the cell) stores a value over value u. */
+static bool is_stored_over(const builder *b, uint32_t u) {
+    bool any = false;
+    for (uint32_t v = 0; v < b->c->n_values; v++) any |= made_here(b, v) && vpps_places_meet(b->c, u, v);
+    return any;
 }
 
 bool vpps_segment_stores_over(const vpps_segments *s, uint32_t segment, uint32_t u) {
@@ -157,7 +164,7 @@ static void note_read(builder *b, const vpps_program_step *step, const vpps_oper
         if (s->made_in[u] != segment || !vpps_reads_alike(step, o)) s->slot[u] = 0;
         return;
     }
-    const bool movable = b->c->values[u].stage != VPPS_NONE && !b->free;
+    const bool movable = b->c->values[u].stage != VPPS_NONE && (!b->free || is_stored_over(b, u));
     if (b->read_in[u] != VPPS_NONE && b->read_in[u] != segment && movable && !b->load[u])
         b->load[u] = 1, b->retry = true;
     b->read_in[u] = segment;
@@ -287,8 +294,8 @@ static uint64_t number_of(const vpps_segment *g) {
 }
 
 /* Counts the barriers before each segment (list of steps), sorts segments by this count, and joins some. A segment
- * waits for those whose values it reads or overwrites; if CTAs divide rows, for all before it. If no value belongs to
- * the nodes of a list input, no segment is moved ahead: values made early would fill shared memory longer. */
+ * waits for those whose values it reads or overwrites; if CTAs divide rows, for all before it. In cells without list
+ * inputs (of any number of nodes) no segment is moved ahead: values made early would fill shared memory longer. */
 static bool order_segments(builder *b, placing *to) {
     vpps_segments *s = b->s;
     uint32_t *order = calloc(s->n + 1u, sizeof *order), *number = calloc(s->n + 1u, sizeof *number), n = 0;

@@ -3,8 +3,8 @@
  * A stage runs over tiles: vertices processed together. An item is a vertex of the tile, or one of the nodes that
  * the vertex's list input reads. In an elementwise segment a thread takes one element of one item and computes all
  * values of the segment in registers. A value that another thread or segment reads is stored in a slot: a buffer in
- * shared memory, or in the CTA's scratch memory if a tile's lists are too long. A value in memory that only one
- * segment reads is read there, without a copy in a slot. */
+ * shared memory, or in the CTA's scratch memory if a tile's lists are too long. A value in memory is
+ * read there if one segment reads it or, in cells with lists but no recurrence, if the stage stores nothing over it. */
 #pragma once
 
 #include "cell/program.h"

@@ -66,7 +66,7 @@ static void choose_room(work *w, vpps_stage_room *room) {
     }
     w->copies_at = vpps_quads_up(room->shared_words);
     if (copies) room->shared_words = w->copies_at + copies;
-    if (in_tiles || w->c->needs.recurrent_in) return;
+    if (in_tiles || !w->lists || w->c->needs.recurrent_in) return;
     w->near_words = LIMIT - vpps_min_u32(LIMIT, room->shared_words);
     room->shared_words += w->near_words;
 }
