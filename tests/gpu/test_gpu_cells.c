@@ -364,7 +364,7 @@ TEST(long_lists_agree) {
 
 /* Attention over lists of which only some, neither the first nor all of a tile, are long: their members' values lie in memory that the host reserves. */
 GPU_EACH(uneven_lists_have_room, 1, 1) {
-    enum { SIZE = 24, VERTICES = 21, LONG = 90 };
+    enum { SIZE = 24, VERTICES = 21, LONG = 600 };
     const gpu_layout layout = {.sms = 1, .threads = 64, .rpw = 1, .groups = 1};
     vpps_node losses[VERTICES], members[LONG];
     uint64_t random = 1;
@@ -386,8 +386,8 @@ GPU_EACH(uneven_lists_have_room, 1, 1) {
 }
 
 /* Gradients of list members that are stored as two factors: term by term, and, if vertices read the same list, in runs. The members are two outputs
- * of a vertex, which sums both gradients. */
-TEST_EACH(factors_agree, 0, 2) {
+ * of a vertex, which sums both gradients, or nodes outside of cells. */
+TEST_EACH(factors_agree, 0, 4) {
     enum { N = 20, MEMBERS = 9, VERTICES = 5 };
     AT_END(training_end) training t = training_of(1);
     const vpps_param E = add_lookup(t.model, "E", MEMBERS, 2 * N, 1), Q = add_lookup(t.model, "Q", VERTICES, N, 1);
@@ -406,10 +406,11 @@ TEST_EACH(factors_agree, 0, 2) {
     for (uint32_t m = 0; m < MEMBERS; m++) {
         const vpps_node row = vpps_lookup(t.g, E, m);
         const vpps_vertex at = APPLY(t.g, member, PULLS(1, &row));
-        for (uint32_t k = 0; k < 2; k++) inputs[k][m] = vpps_pushed(t.g, at, k);
+        for (uint32_t k = 0; k < 2; k++)
+            inputs[k][m] = _i < 2 ? vpps_pushed(t.g, at, k) : vpps_tanh(t.g, vpps_slice(t.g, row, k * N, N));
     }
     for (uint32_t v = 0; v < VERTICES; v++) {
-        const uint32_t n = _i ? MEMBERS : MEMBERS - v;
+        const uint32_t n = _i % 2 ? MEMBERS : MEMBERS - v;
         const vpps_node pulled = vpps_tanh(t.g, vpps_lookup(t.g, Q, v));
         terms[v] = vpps_pushed(
             t.g, APPLY(t.g, cell, PULLS(1, &pulled), .n_pull_lists = 2, .pull_lists = lists, .n_members = n), 0);
