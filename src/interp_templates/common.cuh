@@ -98,8 +98,8 @@ struct vpps_long_sum {
 };
 
 /* Returns sum + term(k) + term(k + step) + ... for indices < n. If there are more than VPPS_RUN terms, each VPPS_RUN of them are summed in
- * a float, and these floats are added up in a vpps_long_sum (two floats). UNROLL is the loop's unroll factor. AT_ONCE: the last
- * UNROLL terms or fewer are loaded at once, too. */
+ * a float, and these floats are added up in a vpps_long_sum (two floats). UNROLL is the loop's unroll factor. AT_ONCE: if
+ * there are at most VPPS_RUN terms, UNROLL terms, also the last, are loaded before the first of them is added; term(n - 1) may be called twice. */
 enum { VPPS_RUN = 256 };
 template <unsigned UNROLL, bool AT_ONCE = false, class TERM>
 __device__ __forceinline__ float vpps_add_up(float sum, unsigned k, unsigned n, unsigned step, const TERM &term) {

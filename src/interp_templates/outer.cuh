@@ -97,20 +97,20 @@ __device__ __forceinline__ void vpps_sum_vectors(const SUM &sum) {
         const bool begun = vpps_is_begun(vpps_constants<SUMS::PARAM...>::get(which));
         float *const to = (float *)sum.a.pool + vpps_constants<SUMS::GRADIENT...>::get(which) + row;
         const float before = VPPS_LANE == 0 && begun ? *to : 0.0f;
-        float total = 0.0f;
+        vpps_long_sum total = {0.0f, 0.0f};
 #pragma unroll 1
         for (unsigned j = vpps_constants<SUMS::BEGIN...>::get(which); j < end; j++) {
             const unsigned offset = WORDS::get(j);
 #pragma unroll 1
             for (unsigned i = 0; i < sum.n; i++) {
                 const auto t = sum.task(i);
-                total = vpps_add_up<4, true>(total, VPPS_LANE, DY::count(t), 32, [&](unsigned k) {
+                total.add(vpps_add_up<4, true>(0.0f, VPPS_LANE, DY::count(t), 32, [&](unsigned k) {
                     return DY::element(t.pool[DY::vector(t, k) + DY::OFFSET + offset + row]);
-                });
+                }));
             }
         }
-        total = vpps_warp_sum(total);
-        if (VPPS_LANE == 0) *to = before + total;
+        const float whole = vpps_warp_sum(total.value());
+        if (VPPS_LANE == 0) *to = before + whole;
     }
 }
 
