@@ -123,7 +123,7 @@ class Trainer(Engine):
     caller                  whether the calling thread works as a virtual processor: "works", "free", "auto"
     watchdog_ms             a wait longer than this is a `StallError`; 0: ten seconds
     seed                    seed of dropout
-    precision, batch        number format of products: "fp32", "bf16x3", "bf16", "auto"; number of inputs of a batch, by which "auto" chooses
+    precision, batch        number format of products: "fp32", "bf16x3", "bf16", "auto"; number of inputs of a batch, for "auto" and a GPU's layout
     communicator            the processes that train together
     portable, verify        CPU: plain C instead of vector instructions; each batch's program is first proved right, slowly
     rpw, threads            GPU: rows of a block, in which CTAs get rows of matrices; threads of a CTA; 0: measured

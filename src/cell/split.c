@@ -312,7 +312,7 @@ static void choose_scaled(vpps_compiled_cell *c) {
  * read only one of `shares` equal parts of x. It then computes `shares` times as many rows, of partial sums. */
 static bool fits_shares(const vpps_compiled_cell *c, const vpps_cell_stage *s, uint32_t shares) {
     /* The vector x has at least LONG elements, a part of x at least rows.columns, a multiple of QUAD; at most 1 / FEW of the CTAs get no rows */
-    enum { QUAD = 4, LONG = 1000, FEW = 10 };
+    enum { QUAD = 4, LONG = 500, FEW = 10 };
     const uint32_t least = vpps_max_u32(LONG, shares * c->needs.rows.columns);
     for (const uint32_t *v = &c->order[s->first]; v < &c->order[s->first + s->n]; v++) {
         const vpps_cell_value *x = &c->values[*v];

@@ -234,7 +234,7 @@ static void put_fragment_load(const vpps_generation *g, const vpps_fragment *f) 
  * equally long: if CTAs divide a matrix's columns in one product, rows are shorter there than in other products of the matrix. */
 static bool is_streamed_as(const vpps_fragment *f, const vpps_fragment *x) {
     bool same = f->level == VPPS_RESIDENT_STREAM && f->length == x->length && f->shares == x->shares &&
-                f->by_levels == x->by_levels; /* else the weights are not adjacent in memory */
+                f->by_levels == x->by_levels; /* else other weights may lie between them in memory */
     for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS; k++)
         same = same && f->rows[k].matrix == x->rows->matrix && f->rows[k].transposed == x->rows->transposed;
     return same;

@@ -87,7 +87,7 @@ vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const
                                uint32_t threads);
 
 /* Assigns registers, else shared memory, to each matrix in the order of adding. If over half the weights fit in
- * neither, sets wide_words: each weight read from device memory serves many vertices, and in fp32 none gets registers or shared memory. */
+ * neither, sets wide_words: each weight in device memory serves many vertices a read; fp32 uses it for all, bf16 last for those of every level. */
 void vpps_residents_place(vpps_residents *r, const vpps_kernel_room *room);
 
 const vpps_resident_vector *vpps_resident_vector_of(const vpps_residents *r, vpps_param vector);

@@ -85,7 +85,7 @@ vpps_status vpps_gpu_lay_out(vpps_gpu_layout *out, const vpps_model *model, cons
         /* predicted least time of one level of a Tree-LSTM (7,000 cycles), as flops that a CTA could do meanwhile */
         LEVEL_FLOPS = 1000000
     };
-    /* Least elements of a part of a vector, of which CTAs make partial sums: in bf16 and batches of MANY inputs fewer. A
+    /* Least elements of a part of a vector, of which CTAs make partial sums: in bf16x3 and batches of MANY inputs fewer. A
      * level then has so many vertices that reading less of each saves more than the barrier before sums are read. */
     enum { MANY = 8, LEAST_PART = 1000, LEAST_OF_MANY = 256 };
     const uint32_t n_vps = options->vps ? vpps_min_u32(options->vps, machine->sms) : machine->sms;
@@ -94,7 +94,7 @@ vpps_status vpps_gpu_lay_out(vpps_gpu_layout *out, const vpps_model *model, cons
                              .n_states = vpps_optimizer_states(options->optimizer.kind)};
     VPPS_TRY(check(options, n_vps, groups, device));
     VPPS_TRY(vpps_gpu_choose_precision(options->precision, options->batch, machine, &out->precision, &out->why));
-    const bool few = options->batch < MANY || out->precision == VPPS_PRECISION_FP32;
+    const bool few = options->batch < MANY || out->precision != VPPS_PRECISION_BF16X3;
     const uint32_t unit = options->rpw ? options->rpw : 1, part = few ? LEAST_PART : LEAST_OF_MANY;
     VPPS_TRY(vpps_lay_out_pool(&out->plan, model, options, n_vps, device, &out->gradients));
     out->plan.n_vps = n_vps;
