@@ -365,11 +365,11 @@ static void put_loop(const work *w, const vpps_segment *g, uint8_t *loaded, uint
     fputs(end_elements, w->out);
 }
 
-/* Sums of gradients, which may have many terms, get a loop each, whose elements begin at other warps than those of the loop before. */
+/* Sums of gradients, which may have many terms, get a loop each, whose first element another thread computes than the first of the loop before. */
 void vpps_put_elements(const work *w, const vpps_segment *g, uint8_t *loaded) {
     bool apart = !w->joined && !w->c->needs.recurrent_in;
-    const vpps_program_step *s;
-    for (uint32_t k = 0; k < g->n; k++) apart &= (s = vpps_step_of(w, g, k)->step) && s->kind == VPPS_STEP_GRADIENT;
+    const vpps_segment_step *s = vpps_step_of(w, g, 0), *end = s + g->n;
+    for (; s < end; s++) apart &= s->kind == VPPS_SEGMENT_MAKE && s->step->kind == VPPS_STEP_GRADIENT;
     if (!apart) put_loop(w, g, loaded, 0);
     for (uint32_t k = 0; apart && k < g->n; k++)
         put_loop(w, &(vpps_segment){.axis = g->axis, .dealt = g->dealt, .first = g->first + k, .n = 1}, loaded,
