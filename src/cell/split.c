@@ -311,9 +311,9 @@ static void choose_scaled(vpps_compiled_cell *c) {
 /* Returns whether stage s only computes gradients for inputs as products matrix^T x with x so long that each CTA may
  * read only one of `shares` equal parts of x. It then computes `shares` times as many rows, of partial sums. */
 static bool fits_shares(const vpps_compiled_cell *c, const vpps_cell_stage *s, uint32_t shares) {
-    /* The vector x has at least LONG elements, a part of x at least rows.columns, a multiple of QUAD; at most 1 / FEW of the CTAs get no rows */
-    enum { QUAD = 4, LONG = 500, FEW = 10 };
-    const uint32_t least = vpps_max_u32(LONG, shares * c->needs.rows.columns);
+    /* A part of the vector x has at least rows.columns elements, a multiple of QUAD; at most 1 / FEW of the CTAs get no rows */
+    enum { QUAD = 4, FEW = 10 };
+    const uint32_t least = shares * c->needs.rows.columns;
     for (const uint32_t *v = &c->order[s->first]; v < &c->order[s->first + s->n]; v++) {
         const vpps_cell_value *x = &c->values[*v];
         if (x->kind != VPPS_VALUE_PRODUCT_T || x->split != VPPS_SPLIT_ROWS || !only_contributed(c, *v)) return false;

@@ -160,9 +160,9 @@ static uint32_t place(vpps_residents *r, const vpps_kernel_room *room, uint32_t 
 
 static void place_fragments(vpps_residents *r, const vpps_kernel_room *room, uint64_t *words_at) {
     for (uint32_t i = 0; i < r->n; i++) r->list[i].level = VPPS_RESIDENT_REGISTERS;
-    for (uint32_t i = 0; i < 2 * r->n_fragments; i++) { /* if products are wide, first those of each level */
+    for (uint32_t i = 0; i < 2 * r->n_fragments; i++) { /* if products are wide, others than each level's last */
         vpps_fragment *f = &r->fragments[i % r->n_fragments];
-        if ((i < r->n_fragments) != (!r->wide_words || f->by_levels)) continue;
+        if ((r->wide_words && !f->by_levels) != (i >= r->n_fragments)) continue;
         f->at = place(r, room, vpps_fragment_words(f, r->parts), !f->tall, &f->level, words_at);
         for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS; k++) {
             vpps_resident *m = vpps_resident_of(r, f->rows[k].matrix, f->rows[k].transposed, f->shares);
