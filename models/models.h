@@ -62,7 +62,7 @@ typedef enum net_heads {
 
 struct net_decoding;
 /* The nodes that a network's `add` makes for an example, in the caller's arrays. An array has an entry for each position (word, node or
- * whole example); VPPS_NO_NODE: `add` was not asked (net_heads) for a score or loss of the position. */
+ * whole example); VPPS_NO_NODE: the caller of `add` did not request (net_heads) the position's score or loss. */
 typedef struct net_scores {
     vpps_node *logits; /* each position's vector of `classes` logits */
     vpps_node *nll;    /* each position's loss -log softmax(logits)[label], or its part of a random field's (crf.c) */

@@ -365,7 +365,7 @@ static void put_loop(const work *w, const vpps_segment *g, uint8_t *loaded, uint
     fputs(end_elements, w->out);
 }
 
-/* Sums of gradients, which may have many terms, get a loop each, whose first element another thread computes than the first of the loop before. */
+/* Writes one loop, or one for each step if all are sums of gradients, which may have many terms: the loops then begin at different threads. */
 void vpps_put_elements(const work *w, const vpps_segment *g, uint8_t *loaded) {
     bool apart = !w->joined && !w->c->needs.recurrent_in;
     const vpps_segment_step *s = vpps_step_of(w, g, 0), *end = s + g->n;

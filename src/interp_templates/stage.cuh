@@ -57,7 +57,7 @@ __device__ __forceinline__ float &vpps_contributed(float *pool, unsigned contrib
 }
 
 /* Returns the scratch memory of CTA number vp, for values of a part of a cell that do not fit into shared memory. It lies in device memory,
- * behind the weights of all CTAs. */
+ * after the weights of all CTAs. */
 __device__ __forceinline__ float *vpps_scratch_of(const vpps_arguments &a, unsigned vp) {
     return (float *)a.scratch + VPPS_MEMORY_WEIGHTS * 1ull * VPPS_VPS + (unsigned long long)vp * a.scratch_words;
 }
