@@ -131,8 +131,7 @@ VPPS_API const vpps_vocab *vpps_spellings_vocab(const vpps_spellings *s);
 typedef enum vpps_vectors_form {
     VPPS_VECTORS_TEXT,  /* text of word2vec and fastText (.vec): a line "words size", then a word and numbers a line */
     VPPS_VECTORS_GLOVE, /* text of GloVe: a word and its numbers a line */
-    VPPS_VECTORS_WORD2VEC, /* word2vec's binary form: a line "words size", then each word, a space and its floats */
-    VPPS_VECTORS_FASTTEXT  /* a model of fastText (.bin) that is not quantised */
+    VPPS_VECTORS_WORD2VEC /* word2vec's binary form: a line "words size", then each word, a space and its floats */
 } vpps_vectors_form;
 
 typedef struct vpps_vectors_info {
@@ -143,17 +142,15 @@ typedef struct vpps_vectors_info {
 /* Describes a file of word vectors, whose form is recognised by the file's beginning. Fails with IO, FORMAT, MEMORY. */
 VPPS_API vpps_status vpps_vectors_describe(const char *path, vpps_vectors_info *info);
 typedef struct vpps_vectors_found {
-    uint32_t words;    /* number of words in the vocabulary, with a vector or without */
-    uint32_t found;    /* number of words whose vector is in the file */
-    uint32_t composed; /* number of words whose vector a fastText model composes from n-grams of characters */
+    uint32_t words; /* number of words in the vocabulary, with a vector or without */
+    uint32_t found; /* number of words whose vector is in the file */
 } vpps_vectors_found;
 /* Copies the vector of each word of the vocabulary that the file has to values[id * size ..]; other words' values stay. To begin
  * with pretrained embeddings, declare the network, read the vectors, then create the handle:
  *     vpps_vectors_read("glove.txt", words, 300, vpps_param_values(model, embeddings), &found)
- * Words are compared byte by byte; the first vector of a repeated word counts. For a word that a fastText model lacks, except
- * "<unk>", the vector is composed from the word's n-grams. The file is read once and never held whole. `found` may be NULL.
- * Fails with IO, ARGUMENT (vectors of another size), FORMAT (message: file:line:column for text, else the word or the
- * section of the file), MEMORY; some values may then be set. */
+ * Words are compared byte by byte; the first vector of a repeated word counts. The file is read once and never held whole.
+ * `found` may be NULL. Fails with IO, ARGUMENT (vectors of another size), FORMAT (message: file:line:column for text, else the
+ * word; fastText's binary models are refused), MEMORY; some values may then be set. */
 VPPS_API vpps_status vpps_vectors_read(const char *path, const vpps_vocab *words, uint32_t size, float *values,
                                        vpps_vectors_found *found);
 

@@ -145,9 +145,9 @@ class VectorsInfo(NamedTuple):
 
 
 class VectorsFound(NamedTuple):
-    """Counts of a vocabulary's words: all, those that have a vector in a file, and those whose vector fastText composes of n-grams."""
+    """Counts of a vocabulary's words: all, and those that have a vector in a file."""
 
-    words: int; found: int; composed: int
+    words: int; found: int
 
 
 FORMS = {number: name for name, number in names_of("VPPS_VECTORS_").items()}
@@ -167,7 +167,7 @@ def read_vectors(path: Path, words: Vocab, values: F32) -> VectorsFound:
                             f"contiguous float32, {len(words)} x size, that can be written")
     room = ffi.from_buffer("float[]", values, require_writable=True)
     found = result(lib.vpps_vectors_read, path_bytes(path), words._c, values.shape[1], room)
-    return VectorsFound(found.words, found.found, found.composed)
+    return VectorsFound(found.words, found.found)
 
 
 class _Data(Uncopied):

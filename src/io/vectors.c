@@ -14,13 +14,15 @@ uint32_t vpps_vectors_wanted(const vpps_vectors_target *t, const char *word, siz
 
 /* ---------------------------------------------------------------- the form
  *
- * A file's first bytes tell a model of fastText. A first line of two whole numbers
- * is a header, "words size". Text follows it where the next line has size + 1 words, of which the second begins as a number, or where all
- * bytes are those of text; else it is word2vec's binary form. Any other first line is GloVe's: all lines have as many numbers as stand at
- * its end. */
+ * A first line of two whole numbers is a header, "words size". Text follows it where the next line has size + 1 words, of
+ * which the second begins as a number, or where all bytes are those of text; else it is word2vec's binary form. Any other
+ * first line is GloVe's: all lines have as many numbers as stand at its end. */
 
 /* Number of a file's first bytes that are looked at; they hold at least two of the longest vectors. */
 enum { LOOKED_AT = 1 << 22 };
+
+/* The first bytes of a binary model of fastText: an int32, 793712314. */
+static const char fasttext_magic[] = {(char)0xba, 0x16, 0x4f, 0x2f};
 
 /* The first bytes of a file, or that part of them that is still to be looked at. */
 typedef struct window {
@@ -86,7 +88,9 @@ vpps_status vpps_vectors_look(vpps_stream *s, vpps_vectors_info *info) {
     const char *bytes;
     size_t n;
     VPPS_TRY(vpps_stream_peek(s, LOOKED_AT, &bytes, &n));
-    if (vpps_fasttext_begins(bytes, n)) return vpps_fasttext_look(s, bytes, n, info);
+    if (n >= sizeof fasttext_magic && memcmp(bytes, fasttext_magic, sizeof fasttext_magic) == 0)
+        return vpps_fail(VPPS_FORMAT, "%s%s: fastText's binary models are not read; use the .vec file",
+                         VPPS_PATH_ARGS(vpps_stream_name(s)));
     const char *end = bytes + n;
     bytes = vpps_skip_mark(bytes, end);
     n = (size_t)(end - bytes);
@@ -174,7 +178,6 @@ static vpps_status read_form(vpps_stream *s, vpps_vectors_target *t) {
     case VPPS_VECTORS_TEXT:
     case VPPS_VECTORS_GLOVE: return vpps_vectors_read_text(s, &info, t);
     case VPPS_VECTORS_WORD2VEC: return read_word2vec(s, &info, t);
-    case VPPS_VECTORS_FASTTEXT: return vpps_vectors_read_fasttext(s, &info, t);
     }
     return VPPS_OK;
 }

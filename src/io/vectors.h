@@ -1,4 +1,4 @@
-/* vectors.h - common functions of the readers of pretrained word vectors (text, word2vec, fastText). */
+/* vectors.h - common functions of the readers of pretrained word vectors (text, word2vec's binary form). */
 #pragma once
 
 #include "stream.h"
@@ -19,9 +19,8 @@ uint32_t vpps_vectors_wanted(const vpps_vectors_target *t, const char *word, siz
 /* Recognises the format at the beginning of a stream and describes it, without taking bytes. Fails as vpps_vectors_describe does. */
 vpps_status vpps_vectors_look(vpps_stream *s, vpps_vectors_info *info);
 
-/* vpps_vectors_read_text and vpps_vectors_read_fasttext read a stream of their format from its beginning; `info` describes the stream. */
+/* Reads a stream of text from its beginning; `info` describes the stream. */
 vpps_status vpps_vectors_read_text(vpps_stream *s, const vpps_vectors_info *info, vpps_vectors_target *t);
-vpps_status vpps_vectors_read_fasttext(vpps_stream *s, const vpps_vectors_info *info, vpps_vectors_target *t);
 
 /* Reads vectors from a stream as vpps_vectors_read does from a file. */
 vpps_status vpps_vectors_read_stream(vpps_stream *s, const vpps_vocab *words, uint32_t size, float *values,
@@ -30,13 +29,7 @@ vpps_status vpps_vectors_read_stream(vpps_stream *s, const vpps_vocab *words, ui
 /* Parses word2vec's first line, "words size", perhaps after a byte order mark. Returns false if the line is no such line. */
 bool vpps_vectors_header(const char *line, size_t len, vpps_vectors_info *info);
 
-/* vpps_fasttext_begins recognises a fastText model by its first bytes, of which it needs at most VPPS_FASTTEXT_BYTES;
- * vpps_fasttext_look describes the model. */
-#define VPPS_FASTTEXT_BYTES 64
-bool vpps_fasttext_begins(const char *bytes, size_t n);
-vpps_status vpps_fasttext_look(vpps_stream *s, const char *bytes, size_t n, vpps_vectors_info *info);
-
-/* The most bytes that a word may have in the binary formats. */
+/* The most bytes that a word may have in word2vec's binary form. */
 #define VPPS_VECTORS_LONGEST_WORD (1 << 16)
 
 /* The most elements of a vector; no network has vectors of such a size. */

@@ -1,8 +1,7 @@
-/* vectors_tests.c - pretrained vectors: all formats give the same, fastText's models what fastText itself gives; and refusals. */
+/* vectors_tests.c - pretrained vectors: all formats give the same; and refusals. */
 #include "io/text.h"
 #include "io/vectors.h"
 #include "io_tests.h"
-#include "vectors_golden.h"
 
 #define NOTHING (-7.0f) /* initial value of all elements */
 
@@ -33,8 +32,7 @@ static const struct in_file {
                       {"dog", {9, 9, 9}}}; /* repeated: the first vector counts */
 
 static void check_asked(const char *name, const float *values, vpps_vectors_found found) {
-    ck_assert_msg(found.words == ASKED && found.found == 3 && found.composed == 0, "%s: %u of %u, %u composed", name,
-                  found.found, found.words, found.composed);
+    ck_assert_msg(found.words == ASKED && found.found == 3, "%s: %u of %u", name, found.found, found.words);
     for (int w = 0; w < ASKED; w++) {
         const float *wanted = NULL;
         for (int i = IN_FILE; i-- > 0;)
@@ -175,130 +173,6 @@ TEST(numbers_are_those_of_c) {
     }
 }
 
-/* ---------------------------------------------------------------- fastText */
-
-enum { MODEL_BYTES = 1024 };
-
-/* Reads a fastText model; returns its number of bytes. */
-static size_t read_model(const char *name, unsigned char bytes[MODEL_BYTES]) {
-    char path[64];
-    snprintf(path, sizeof path, "tests/io/fasttext/%s.bin", name);
-    FILE *file = fopen(path, "rb");
-    ck_assert_msg(file, "%s: cannot be read", path);
-    const size_t n = fread(bytes, 1, MODEL_BYTES, file);
-    fclose(file);
-    ck_assert_uint_lt(n, MODEL_BYTES);
-    return n;
-}
-
-TEST_EACH(models_of_fasttext, 0, VPPS_COUNT(golden_models)) {
-    const struct golden_model *m = &golden_models[_i];
-    unsigned char bytes[MODEL_BYTES];
-    const size_t n_bytes = read_model(m->name, bytes);
-    enum { WORDS = VPPS_COUNT(golden_asked) };
-    OWNED(vpps_vocab) *words = vocab_of(WORDS, golden_asked);
-    float values[(WORDS + 1) * GOLDEN_SIZE];
-    vpps_vectors_found found;
-    vpps_vectors_info info;
-    vpps_stream *s;
-    uint32_t id, composed = 0;
-    TEST_OK(vpps_vocab_add(words, "<unk>", 5, &id)); /* <unk> gets no vector of its characters */
-    TEST_OK(vpps_stream_of(&s, "t", bytes, n_bytes));
-    TEST_OK(vpps_vectors_look(s, &info));
-    vpps_stream_close(s);
-    ck_assert_int_eq(info.form, VPPS_VECTORS_FASTTEXT);
-    ck_assert_uint_eq(info.size, GOLDEN_SIZE);
-    ck_assert_uint_gt(info.words, m->known);
-    TEST_OK(read_bytes(bytes, n_bytes, words, GOLDEN_SIZE, values, &found));
-    for (uint32_t w = 0; w < WORDS; w++) {
-        const float *got = values + (size_t)w * GOLDEN_SIZE, *wanted = m->vectors[w];
-        float sum = 0;
-        for (int k = 0; k < GOLDEN_SIZE; k++) sum += fabsf(wanted[k]);
-        composed += sum > 0;
-        for (int k = 0; k < GOLDEN_SIZE; k++) {
-            const float want = sum > 0 ? wanted[k] : NOTHING; /* fastText gives zeros if it has nothing */
-            ck_assert_msg(fabsf(got[k] - want) < 1e-6f, "%s: %s[%d] is %g, not %g", m->name, golden_asked[w], k,
-                          (double)got[k], (double)want);
-        }
-    }
-    ck_assert_float_eq(values[WORDS * GOLDEN_SIZE], NOTHING);
-    ck_assert_uint_eq(found.words, WORDS + 1);
-    ck_assert_uint_eq(found.found, m->known);
-    ck_assert_uint_eq(found.composed, composed - m->known);
-}
-
-/* The skip-gram model, with three numbers of its arguments changed: classifiers in the format before the latest had no n-grams of characters, whatever
- * their arguments say. */
-TEST(old_classifiers_of_fasttext) {
-    enum { SKIPGRAM = 2, SUPERVISED = 3, OLD = 11, NEW = 12, VERSION = 4, MODEL = 36, MAX_N = 48 };
-    static const struct {
-        int32_t version, model, max_n;
-        bool with_ngrams;
-    } rows[] = {{NEW, SKIPGRAM, 0, false},
-                {NEW, SKIPGRAM, 4, true},
-                {OLD, SUPERVISED, 4, false},
-                {OLD, SKIPGRAM, 4, true},
-                {NEW, SUPERVISED, 4, true}};
-    OWNED(vpps_vocab) *words = vocab_of(VPPS_COUNT(golden_asked), golden_asked);
-    float values[VPPS_COUNT(rows)][VPPS_COUNT(golden_asked) * GOLDEN_SIZE];
-    for (size_t i = 0; i < VPPS_COUNT(rows); i++) {
-        unsigned char bytes[MODEL_BYTES];
-        const size_t n = read_model("skipgram", bytes);
-        vpps_vectors_found found;
-        memcpy(bytes + VERSION, &rows[i].version, sizeof rows[i].version);
-        memcpy(bytes + MODEL, &rows[i].model, sizeof rows[i].model);
-        memcpy(bytes + MAX_N, &rows[i].max_n, sizeof rows[i].max_n);
-        TEST_OK(read_bytes(bytes, n, words, GOLDEN_SIZE, values[i], &found));
-        ck_assert_int_eq(found.composed > 0, rows[i].with_ngrams);
-        if (i > 1) ck_assert_mem_eq(values[i], values[rows[i].with_ngrams], sizeof values[i]);
-    }
-    ck_assert(memcmp(values[0], values[1], sizeof values[0]) != 0);
-}
-
-/* A model that is cut before the needed rows end is refused; what follows them does not matter. */
-TEST_EACH(cut_models_are_refused, 0, VPPS_COUNT(golden_models)) {
-    unsigned char bytes[MODEL_BYTES];
-    const size_t n_bytes = read_model(golden_models[_i].name, bytes);
-    OWNED(vpps_vocab) *words = vocab_of(VPPS_COUNT(golden_asked), golden_asked);
-    float values[VPPS_COUNT(golden_asked) * GOLDEN_SIZE];
-    size_t first_good = n_bytes;
-    for (size_t n = n_bytes; n-- > 4;) {
-        const vpps_status status = read_bytes(bytes, n, words, GOLDEN_SIZE, values, NULL);
-        if (status == VPPS_OK) {
-            ck_assert_uint_eq(n + 1, first_good);
-            first_good = n;
-        } else {
-            TEST_FAILS(status, VPPS_FORMAT, "found end of file");
-        }
-    }
-    ck_assert_uint_gt(first_good, n_bytes / 3);
-}
-
-static const struct {
-    size_t at; /* position in the skip-gram model's bytes */
-    int32_t value;
-    const char *message;
-} spoilt[] = {{4, 10, "t: expected a fastText model of version 11 or 12, found version 10"},
-              {8, 0, "t: expected the arguments of a fastText model, found numbers that make no sense"},
-              {8, -3, "t: expected the arguments of a fastText model, found numbers that make no sense"},
-              {40, -1, "t: expected the arguments of a fastText model, found numbers that make no sense"},
-              {64, 1, "t: expected the size of a dictionary, found numbers that make no sense"},
-              {68, -1, "t: expected the size of a dictionary, found numbers that make no sense"},
-              {84, 0, "t: expected a fastText model as it was trained, found a quantised one"},
-              {40, 1 << 30, "t: expected a matrix with a row for every word and n-gram, found another shape"},
-              {64, 1 << 30, "t: expected the rest of the dictionary, found end of file"}};
-
-TEST_EACH(spoilt_models_are_refused, 0, VPPS_COUNT(spoilt)) {
-    OWNED(vpps_vocab) *words = vocab_of(VPPS_COUNT(golden_asked), golden_asked);
-    float values[VPPS_COUNT(golden_asked) * GOLDEN_SIZE];
-    unsigned char bytes[MODEL_BYTES];
-    const size_t n = read_model("skipgram", bytes);
-    memcpy(bytes + spoilt[_i].at, &spoilt[_i].value, sizeof spoilt[_i].value);
-    if (spoilt[_i].at == 84) memset(bytes + 84, 0, 8);
-    CHECK_STATUS(read_bytes(bytes, n, words, GOLDEN_SIZE, values, NULL), VPPS_FORMAT);
-    ck_assert_str_eq(vpps_error_message(), spoilt[_i].message);
-}
-
 /* ---------------------------------------------------------------- what is refused */
 
 static const struct bad_vectors {
@@ -333,7 +207,7 @@ static const struct bad_vectors {
     {"2 2\ncat \0\0\x80?\0\0\x80? x", "t: word 2: expected a word, found a space", 18},
     {"1 2\ncat \0\0\x80?\0\0\x80\x7f", "t: word 1: expected finite numbers, found others", 16},
     {"1 2\ncat \0\0\x80?\0\0\x80?\ndog", "t: word 2: expected no more words than the first line says, found more", 20},
-    {"\xba\x16\x4f\x2f\x0c\0\0\0", "t: expected a fastText model, found end of file", 8},
+    {"\xba\x16\x4f\x2f\x0c\0\0\0", "t: fastText's binary models are not read; use the .vec file", 8},
 };
 
 TEST_EACH(bad_vectors_are_refused, 0, VPPS_COUNT(bad_vectors)) {

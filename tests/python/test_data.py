@@ -149,7 +149,7 @@ def test_vectors(tmp_path):
     (tmp_path / "v").write_text("a 1 2\nc 3 4\n")
     assert data.describe_vectors(tmp_path / "v") == ("glove", 0, 2)
     values = np.zeros((2, 2), np.float32)
-    assert data.read_vectors(tmp_path / "v", data.Vocab(["b", "c"]), values) == (2, 1, 0)
+    assert data.read_vectors(tmp_path / "v", data.Vocab(["b", "c"]), values) == (2, 1)
     assert values.tolist() == [[0, 0], [3, 4]]
     with pytest.raises(vpps.ArgumentError, match="expected contiguous float32, 3 x size"):
         data.read_vectors(tmp_path / "v", data.Vocab(["a", "b", "c"]), values)

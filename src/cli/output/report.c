@@ -100,9 +100,8 @@ json_t *report_train_json(const train_summary *t) {
     set_saved(o, t);
     const vpps_vectors_found *f = &t->session->vectors; /* all zero without --vectors */
     json_object_set_new(o, "vectors",
-                        f->words ? json_pack("{si si si so}", "words", (int)f->words, "found", (int)f->found,
-                                             "composed", (int)f->composed, "share",
-                                             report_number((double)(f->found + f->composed) / f->words))
+                        f->words ? json_pack("{si si so}", "words", (int)f->words, "found", (int)f->found, "share",
+                                             report_number((double)f->found / f->words))
                                  : json_null());
     const init_found *init = &t->session->init;
     json_object_set_new(o, "init",
@@ -168,9 +167,8 @@ vpps_status report_train(const train_summary *t) {
         print_when("best dev", text, t->best.epoch, t->best.batch);
     }
     if (t->session->vectors.words) {
-        const uint32_t have = t->session->vectors.found + t->session->vectors.composed;
-        printf("vectors    of %u of %u words (%.1f %%)\n", have, t->session->vectors.words,
-               100.0 * have / t->session->vectors.words);
+        const vpps_vectors_found *f = &t->session->vectors;
+        printf("vectors    of %u of %u words (%.1f %%)\n", f->found, f->words, 100.0 * f->found / f->words);
     }
     if (kind->signature) printf("signature  %s\n", kind->signature());
     if (t->stats.skipped)

@@ -57,16 +57,13 @@ vpps_status vectors_load(session *x, const corpus *c) {
 
 void vectors_describe(const session *x, char *text, size_t n) {
     const vpps_vectors_found *f = &x->vectors;
-    const uint32_t have = f->found + f->composed;
-    char composed[48] = "";
-    if (f->words > 1 && !have) {
+    if (f->words > 1 && !f->found) {
         snprintf(text, n,
                  "warning: %s%s: vectors of none of the %u words: do they agree in language and capital letters?",
                  VPPS_PATH_ARGS(x->settings->vectors), f->words);
         return;
     }
-    if (f->composed) snprintf(composed, sizeof composed, ", %u of them made of n-grams", f->composed);
-    snprintf(text, n, "%s%s: vectors of %u of the %u words (%.1f %%)%s%s", VPPS_PATH_ARGS(x->settings->vectors), have,
-             f->words, f->words ? 100.0 * have / f->words : 0.0, composed,
+    snprintf(text, n, "%s%s: vectors of %u of the %u words (%.1f %%)%s", VPPS_PATH_ARGS(x->settings->vectors), f->found,
+             f->words, f->words ? 100.0 * f->found / f->words : 0.0,
              x->settings->freeze_vectors ? "; embeddings are frozen" : "");
 }
