@@ -55,22 +55,16 @@ begin() {
     job=$!
     eventually 120 test -s "$1" || { echo "no checkpoint"; cat long.err; return 1; }
 }
-# process RANK FILE [guard]: the process of that rank of the run that saves to FILE, in this folder and not that of another run of the
-# test: the one that trains, or its guard. False: it is not there, or not both of them.
+# process RANK FILE: the process of that rank of the run that saves to FILE, in this folder and not that of another run of the test. False:
+# it is not there.
 process() {
-    local p parent
-    declare -A found=()
+    local p
     for p in /proc/[0-9]*; do
         if grep -qzFx -e "$2" "$p/cmdline" 2> /dev/null && [ "$p/cwd" -ef . ] && grep -qzFx -e train "$p/cmdline" 2> /dev/null &&
             grep -qzxE "(OMPI_COMM_WORLD_RANK|PMI_RANK)=$1" "$p/environ" 2> /dev/null; then
-            found[${p#/proc/}]=$(sed -n 's/^PPid:[[:space:]]*//p' "$p/status" 2> /dev/null)
+            echo "${p#/proc/}"
+            return
         fi
-    done
-    for p in "${!found[@]}"; do
-        parent=${found[$p]}
-        if [ -z "$parent" ] || [ -z "${found[$parent]+there}" ]; then continue; fi
-        if [ "${3:-}" = guard ]; then echo "$parent"; else echo "$p"; fi
-        return
     done
     return 1
 }

@@ -569,7 +569,6 @@ static vpps_status train(trainer *t) {
 }
 
 int command_train(settings *s) {
-    team_guard(s);
     trainer t = {.s = s};
     const vpps_status status = train(&t);
     int code = stopped(&t) ? EXIT_INTERRUPTED : 0;

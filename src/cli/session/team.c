@@ -29,16 +29,6 @@ static long started_together(void) {
     return getenv("PMIX_RANK") ? number_in("SLURM_STEP_NUM_TASKS") : 0;
 }
 
-void team_guard(const settings *s) {
-    static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "PMIX_RANK"};
-    if (s->communicator == COMMUNICATOR_NONE || started_together() < 2) return;
-    for (size_t i = 0; i < VPPS_COUNT(ranks); i++) {
-        if (!getenv(ranks[i])) continue;
-        guard_begin(number_in(ranks[i]));
-        return;
-    }
-}
-
 /* Gives each process as many cores as the process with the fewest can use. Processes on a GPU need none. */
 static vpps_status share_cores(team *t) {
     struct own_cores {

@@ -14,10 +14,6 @@ typedef struct team {
     bool saves, saves_best;
 } team;
 
-/* In a run of several processes: starts the guard, a parent process that reports the death of this process (signals.h). Must be the
- * first call of the process. */
-void team_guard(const settings *s);
-
 /* Joins the processes that the launcher started together, unless s forbids it. Marks this process as busy (team_busy). Fails as
  * vpps_communicator_open does. */
 vpps_status team_open(team *t, const settings *s);
