@@ -24,32 +24,30 @@ open('test.txt', 'w').write('\n'.join(lines(80, ['odd\tthe film is fine', 'odd\t
 PY
 check "train a classifier" exits 0 "$vpps" train bilstm-classifier --train train.txt "${small[@]}" --epochs 8 --save c.ckpt
 eval=("$vpps" eval bilstm-classifier --model c.ckpt --test test.txt --vps 2)
-check "eval --json --csv" exits 0 "${eval[@]}" --json --csv c.csv --quiet
+check "eval --json" exits 0 "${eval[@]}" --json --quiet
 cp out c.json
 cut -f 2 test.txt | "$vpps" predict bilstm-classifier --model c.ckpt >predicted.txt
 counted_anew() {
     python3 - <<'PY'
-import collections, csv, json, math
+import collections, json, math
 gold = [l.split('\t')[0] for l in open('test.txt')]
 said = [l.split('\t')[0] for l in open('predicted.txt')]
 assert len(gold) == len(said) == 82
 o = json.loads(open('c.json').read())
-rows = list(csv.reader(open('c.csv', newline='')))
-names = rows[0][7:]
+names = [c['name'] for c in o['classes'][:-1]]
 assert sorted(names) == ['bad', 'good', 'so, "so"'], names
-assert [c['name'] for c in o['classes']] == names + ['(unseen)'] == [r[0] for r in rows[1:]]
+assert o['classes'][-1]['name'] == '(unseen)'
 assert o['entities'] is None
 pairs = collections.Counter(zip(gold, said))
 for i, name in enumerate(names + ['odd']):
     row = [pairs[name, other] for other in names]
-    assert o['confusion'][i] == row == [int(x) for x in rows[1 + i][7:]], (name, row, o['confusion'][i])
+    assert o['confusion'][i] == row, (name, row, o['confusion'][i])
     right, there, here = pairs[name, name], gold.count(name), said.count(name)
     c = o['classes'][i]
     assert (c['gold'], c['predicted'], c['correct']) == (there, here, right), c
     for key, x in (('precision', right / here if here else None), ('recall', right / there), ('f1', 2 * right / (there + here))):
-        column = rows[1 + i][rows[0].index(key)]
-        assert (c[key] is None) == (x is None) == (column == ''), (name, key, c, column)
-        assert x is None or math.isclose(c[key], x, abs_tol=1e-8) and abs(float(column) - x) < 1e-6, (name, key, c, column)
+        assert (c[key] is None) == (x is None), (name, key, c)
+        assert x is None or math.isclose(c[key], x, abs_tol=1e-8), (name, key, c)
 assert abs(sum(c['correct'] for c in o['classes']) / 82 - o['metrics']['accuracy']) < 1e-6
 assert len({c['correct'] for c in o['classes']} - {0}) > 1, 'the network says one class only'
 PY
@@ -61,7 +59,6 @@ check "and one of unseen labels" grep -qE '^\(unseen\) +- +0\.0 % +0\.0 % +2 +0$
 check "a matrix" grep -qE '^gold \\ predicted' out
 check "--quiet" exits 0 "${eval[@]}" --quiet
 check "is quiet" empty out
-check "unwritable --csv" fails_with 1 "none/c.csv" "${eval[@]}" --quiet --csv none/c.csv
 
 # ---------------------------------------------------------------- tags, and the entities that they are
 
@@ -82,7 +79,6 @@ check "counts all nodes" json out "sum(c['gold'] for c in o['classes']) > o['sen
 abs(sum(c['correct'] for c in o['classes']) / sum(c['gold'] for c in o['classes']) - o['metrics']['nodes']) < 1e-6"
 
 check "a language model has none" exits 0 "$vpps" train lstm-lm --examples 60 "${small[@]}" --epochs 1 --save l.ckpt
-check "and no --csv" fails_with 2 "'--csv' is an option of tree-lstm and others, not of lstm-lm" "$vpps" eval lstm-lm --model l.ckpt --csv l.csv
 check "eval of one" tells "'classes' not in o" "$vpps" eval lstm-lm --model l.ckpt --json
 
 summary

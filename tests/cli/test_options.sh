@@ -401,7 +401,6 @@ kept() { # OPTION COMMAND...: does not replace a file that is none of its own, b
 quick=(train tree-lstm --examples 4 --epochs 1 --hidden 4 --embed 4 --vps 1 --quiet)
 check "--plot" kept plot "$vpps" "${quick[@]}"
 check "--trace" kept trace "$vpps" "${quick[@]}"
-check "--csv" kept csv "$vpps" eval --model small.ckpt small.tsv
 check "--plot with --force" exits 0 "$vpps" "${quick[@]}" --plot notes --force
 check "replaces it" grep -q '<svg' notes
 

@@ -4,22 +4,6 @@
 #include "cli/output/report.h"
 #include "cli/session/classes.h"
 #include "cli/session/measure.h"
-#include "io/output.h"
-
-typedef struct table {
-    const class_counts *classes;
-    const vpps_vocab *names;
-} table;
-
-static vpps_status print_csv(const void *context, FILE *f) {
-    const table *t = context;
-    classes_csv(t->classes, t->names, f);
-    return VPPS_OK;
-}
-
-static vpps_status write_csv(const session *x, const corpus *c) {
-    return vpps_output_print(x->settings->csv, print_csv, &(table){x->classes, c->vocab[VOCAB_CLASSES]});
-}
 
 static vpps_status eval(settings *s, session *x, corpus *c, class_counts *classes) {
     VPPS_TRY(open_trained(x, s, c, true));
@@ -34,7 +18,6 @@ static vpps_status eval(settings *s, session *x, corpus *c, class_counts *classe
     VPPS_TRY(session_check_scores(x));
     const double seconds = (double)(vpps_now_ns() - begin) * 1e-9;
     VPPS_TRY(session_write_trace(x));
-    if (s->csv) VPPS_TRY(write_csv(x, c));
     return report_eval(x, c, &m, seconds);
 }
 

@@ -9,7 +9,6 @@ vpps_status open_trained(session *x, settings *s, corpus *c, bool data) {
     options_complete(s);
     VPPS_TRY(output_files_check(s));
     VPPS_TRY(output_file_check(s->trace));
-    VPPS_TRY(output_file_check(s->csv));
     VPPS_TRY(data ? session_open_on(x, s, c) : session_open(x, s, c));
     return session_load(x, s->model);
 }

@@ -203,8 +203,6 @@ static const cli_option table[] = {
             "Words of a translation at most; 0: 10 and twice the source's length"),
     ROW_FOR(PAIRS, OPTION_F32, "length-penalty", length_penalty, "X", 0, 10, 0, RESULTS, FIXED,
             "With --beam: exponent of the length that log-probabilities are divided by"),
-    ROW_FOR(CLASSES, OPTION_TEXT, "csv", csv, "FILE.csv", 0, 0, 0, COMMAND_EVAL, OPTION_OUTPUT,
-            "Write each class's precision and recall, and which classes it was taken for"),
     ROW_FOR(TREES, OPTION_CHOICE, "classes-of", classes_of, "root|nodes", 0, 0, 0, COMMAND_EVAL, 0,
             "What the tables of classes count: roots, or all labelled nodes"),
     COUNT("count", count, 1, 1e6, 'n', COMMAND_GENERATE, 0, "Sentences to make"),

@@ -77,8 +77,7 @@ typedef struct settings {
     bool all, report, no_cache, no_tuning;
     uint32_t vps_shown;
 
-    uint32_t scheme; /* value of --scheme, the rules for tags: a chain_scheme (chain.h) */
-    const char *csv;
+    uint32_t scheme;     /* value of --scheme, the rules for tags: a chain_scheme (chain.h) */
     uint32_t classes_of; /* trees: which nodes the confusion matrix counts: CLASSES_OF_ROOT or CLASSES_OF_NODES */
     const char *model, *save, *save_best, *resume, *init, *log, *plot, *trace, *config;
     uint32_t patience;

@@ -110,8 +110,11 @@ static vpps_status add_input(void *context, const char *option, const char *path
 /* The first bytes of the files that an option writes. */
 static const struct {
     const char *option, *mark;
-} marks[] = {{"plot", "<svg"},         {"trace", "{\"displayTimeUnit\""},  {"csv", "class,gold,predicted"},
-             {"log", "{\"version\":"}, {"c", "/* The cells of a trained"}, {"header", "/* The cells of a trained"},
+} marks[] = {{"plot", "<svg"},
+             {"trace", "{\"displayTimeUnit\""},
+             {"log", "{\"version\":"},
+             {"c", "/* The cells of a trained"},
+             {"header", "/* The cells of a trained"},
              {"weights", "VPPSnet1"}};
 
 /* Refuses to replace a file that does not begin with its option's mark (marks[]), since another program wrote it. */

@@ -1,7 +1,6 @@
 /* classes.c - computes and prints confusion matrices. */
 #include "cli/session/classes.h"
 #include "base/base.h"
-#include "cli/input/csv.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -137,7 +136,7 @@ void classes_print(const class_counts *c, const vpps_vocab *names, FILE *f) {
     if (c->n <= MOST)
         print_matrix(c, names, columns, f);
     else
-        fprintf(f, "\nThe matrix of %u classes is in the file of --csv, and in what --json prints.\n", c->n);
+        fprintf(f, "\nThe matrix of %u classes is in what --json prints.\n", c->n);
 }
 
 /* ---------------------------------------------------------------- for programs */
@@ -166,26 +165,4 @@ json_t *classes_json(const class_counts *c, const vpps_vocab *names) {
     }
     return json_pack("{so so so}", "classes", rows_json(c, names, false), "entities",
                      c->chunks ? rows_json(c, names, true) : json_null(), "confusion", matrix);
-}
-
-static void put_share(FILE *f, double x) {
-    fputc(',', f);
-    if (!isnan(x)) fprintf(f, "%.6f", x);
-}
-
-void classes_csv(const class_counts *c, const vpps_vocab *names, FILE *f) {
-    char number[16];
-    fputs("class,gold,predicted,correct,precision,recall,f1", f);
-    for (uint32_t i = 0; i < c->n; i++) csv_write(f, classes_name(names, i, number), ',', false);
-    fputs("\r\n", f);
-    for (uint32_t i = 0; i < n_rows(c, false); i++) {
-        const vpps_f1_counts x = counts_of(c, i);
-        csv_write(f, row_name(c, names, false, i, number), 0, false);
-        fprintf(f, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, x.gold, x.predicted, x.correct);
-        put_share(f, precision_of(x));
-        put_share(f, recall_of(x));
-        put_share(f, f1_of(x));
-        for (uint32_t j = 0; j < c->n; j++) fprintf(f, ",%" PRIu64, c->counts[(size_t)i * c->n + j]);
-        fputs("\r\n", f);
-    }
 }

@@ -32,6 +32,3 @@ void classes_print(const class_counts *c, const vpps_vocab *names, FILE *f);
 
 /* Returns the counts as JSON, an object with "classes", "entities" (null if there are none) and "confusion". */
 json_t *classes_json(const class_counts *c, const vpps_vocab *names);
-
-/* Writes the counts as CSV (RFC 4180): a line per class with precision, recall, F1 and its row of the matrix. */
-void classes_csv(const class_counts *c, const vpps_vocab *names, FILE *f);
