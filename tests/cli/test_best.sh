@@ -102,20 +102,6 @@ nothing_left() {
 }
 check "a resumed run with nothing left says so, and writes its file" nothing_left
 
-# ---------------------------------------------------------------- a file an epoch
-
-epochs() {
-    exits 0 "${tree[@]}" --epochs 3 --save 'm-{epoch}.ckpt' && json out "o['save'] == 'm-3.ckpt'" && [ "$(echo m-*)" = "m-1.ckpt m-2.ckpt m-3.ckpt" ] &&
-        exits 0 "${tree[@]}" --epochs 2 --save two.ckpt && cmp <(tail -c 4000 two.ckpt) <(tail -c 4000 m-2.ckpt) &&
-        exits 0 "${resume[@]}" m-3.ckpt --epochs 4 && [ -e m-4.ckpt ] && [ ! -e 'm-{epoch}.ckpt' ]
-}
-check "{epoch} in the file's name" epochs
-check "is not replaced by another run" fails_with 1 "the file exists already" "${tree[@]}" --epochs 1 --save 'm-{epoch}.ckpt'
-check "twice" fails_with 1 "expected {epoch} once" "${tree[@]}" --save '{epoch}-{epoch}'
-mkdir -p '{epoch}'
-check "in a folder's name" fails_with 1 "must be in the file's name" "${tree[@]}" --save '{epoch}/m' # where there is such a folder
-check "another word in braces" fails_with 1 "{step} is not known: only {epoch} stands for something" "${tree[@]}" --save 'm-{step}'
-
 # ---------------------------------------------------------------- files of other runs
 
 check "a run" exits 0 "${tree[@]}" --epochs 1 --save own.ckpt --save-best own-best.ckpt --log own.jsonl

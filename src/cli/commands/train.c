@@ -84,7 +84,7 @@ static vpps_status open_files(trainer *t) {
     VPPS_TRY(output_files_check(s));
     for (size_t i = 0; i < VPPS_COUNT(paths); i++)
         if (paths[i]) VPPS_TRY(vpps_output_claim(&t->claims[t->n_claims++], paths[i]));
-    VPPS_TRY(overwrite_check_run(s, t->position.epoch));
+    VPPS_TRY(overwrite_check_run(s));
     for (size_t i = 0; i + 1 < VPPS_COUNT(paths); i++)
         VPPS_TRY(output_file_check(paths[i])); /* log_open checks the log, the last path */
     VPPS_TRY(log_open(&t->log, s->log, s->resume != NULL));
@@ -186,7 +186,7 @@ static void close_trainer(trainer *t) {
     progress_end(&t->progress);
     log_close(&t->log);
     plot_free(&t->plot);
-    VPPS_FREE(t->order, t->costs, t->own, t->options, t->summary.saved.path, t->summary.saved_best.path);
+    VPPS_FREE(t->order, t->costs, t->own, t->options);
     for (size_t i = 0; i < t->n_claims; i++)
         if (t->claims[i] >= 0) close(t->claims[i]);
     carry_free(&t->carry, t->session.handle);
@@ -239,20 +239,16 @@ static vpps_status finish_batch(trainer *t) {
     return take_loss(t, loss);
 }
 
-/* Writes a checkpoint, and notes it in *saved. "{epoch}" in its name is the current epoch. Without a name, writes no file; with has_part,
- * sends this process's rows of tables divided among processes to the first process, which writes them. */
-static vpps_status save_to(trainer *t, const char *name, bool has_part, saved_file *saved) {
-    if (!name) return has_part ? vpps_save(t->session.handle, "", NULL, 0) : VPPS_OK;
+/* Writes a checkpoint, and notes it in *saved. With path NULL writes no file, but with has_part sends this process's rows of tables divided
+ * among processes to the first process, which writes them. */
+static vpps_status save_to(trainer *t, const char *path, bool has_part, saved_file *saved) {
+    if (!path) return has_part ? vpps_save(t->session.handle, "", NULL, 0) : VPPS_OK;
     const uint64_t begin = vpps_now_ns();
     const position *p = &t->position;
-    VPPS_FREED char *path = save_name_of(name, p->epoch + (p->batch > 0));
-    if (!path) return vpps_fail(VPPS_MEMORY, "no memory for the name of %s", name);
     VPPS_TRY(vpps_trace_begin(t->session.handle, "save"));
     VPPS_TRY(checkpoint_save(&t->session, path, &t->corpus, p, p->batch ? &t->carry : NULL));
     VPPS_TRY(vpps_trace_end(t->session.handle));
-    free(saved->path);
     *saved = (saved_file){path, p->epoch, p->batch};
-    path = NULL; /* close_trainer frees it */
     t->eval_ns += vpps_now_ns() - begin;
     return VPPS_OK;
 }

@@ -176,16 +176,3 @@ const char *options_text(const settings *s, const cli_option *o);
  * is no value of the option, and writes to `why` what is expected. A text option keeps the pointer `text`. */
 void options_write(const settings *s, const cli_option *o, char *text, size_t n);
 bool options_read(settings *s, const cli_option *o, const char *text, char *why, size_t why_bytes);
-
-/* Returns whether a name contains "{epoch}". */
-bool save_name_varies(const char *name);
-
-/* Checks a checkpoint's name. Fails with ARGUMENT, naming `option`, where "{epoch}" occurs twice or in a folder's name, or where another
- * word is in braces. */
-vpps_status save_name_check(const char *option, const char *name);
-
-/* Returns the name with the epoch's number for "{epoch}", which the caller frees. NULL: out of memory. */
-char *save_name_of(const char *name, uint32_t epoch);
-
-/* Returns whether `path` is `name` with the number of some epoch, and sets *epoch to that number. */
-bool save_name_matches(const char *name, const char *path, uint32_t *epoch);

@@ -6,9 +6,6 @@
 #include "io/descriptor.h"
 #include "io/output.h"
 
-#include <dirent.h>
-#include <errno.h>
-
 /* A file that an option names, or a standard stream, whose path is NULL. */
 typedef struct place {
     const char *option;
@@ -62,15 +59,7 @@ static bool in_same_folder(const place *a, const place *b) {
     return a->in_folder && b->in_folder && same_inode(&a->folder, &b->folder);
 }
 
-/* Returns whether a's name contains "{epoch}", so that it stands for one file per epoch, and b is one of these files. */
-static bool holds(const place *a, const place *b) {
-    uint32_t epoch;
-    return a->path && b->path && save_name_varies(a->path) && in_same_folder(a, b) &&
-           save_name_matches(name_of(a), name_of(b), &epoch);
-}
-
 static bool is_same(const place *a, const place *b) {
-    if (holds(a, b) || holds(b, a)) return true;
     if (a->exists != b->exists) return false;
     /* devices and FIFOs lose nothing when written twice */
     if (a->exists) return S_ISREG(a->file.st_mode) && same_inode(&a->file, &b->file);
@@ -211,43 +200,12 @@ static vpps_status check_checkpoint(const settings *s, const char *option, const
                      s->resume);
 }
 
-/* Checks the checkpoint files of all epochs still to come, whose names contain "{epoch}". */
-static vpps_status check_epochs(const settings *s, const char *option, const char *name, uint32_t done) {
-    const size_t n = (size_t)(basename(name) - name);
-    VPPS_FREED char *folder = vpps_scratch(n + 1);
-    if (!folder) return vpps_fail(VPPS_MEMORY, "no memory for the name of %s", name);
-    memcpy(folder, name, n);
-    DIR *list = opendir(*folder ? folder : ".");
-    if (!list && errno == ENOENT) return VPPS_OK;
-    if (!list) return vpps_fail(VPPS_IO, "%s: its folder cannot be read: %s", name, strerror(errno));
-    vpps_status status = VPPS_OK;
-    for (struct dirent *entry; status == VPPS_OK && (entry = readdir(list));) {
-        char *path;
-        uint32_t epoch;
-        if (asprintf(&path, "%s%s", folder, entry->d_name) < 0) {
-            status = vpps_fail(VPPS_MEMORY, "no memory for the name of %s", entry->d_name);
-            break;
-        }
-        const bool to_come = save_name_matches(name, path, &epoch) && (epoch > done || !s->resume);
-        if (to_come) status = check_checkpoint(s, option, path);
-        free(path);
-    }
-    closedir(list);
-    return status;
-}
-
-static vpps_status check_option(const settings *s, const char *option, const char *name, uint32_t done) {
-    if (!name) return VPPS_OK;
-    VPPS_TRY(save_name_check(option, name));
-    if (s->force) return VPPS_OK;
-    return save_name_varies(name) ? check_epochs(s, option, name, done) : check_checkpoint(s, option, name);
-}
-
-vpps_status overwrite_check_run(const settings *s, uint32_t epoch) {
-    VPPS_TRY(check_option(s, "save", s->save, epoch));
-    VPPS_TRY(check_option(s, "save-best", s->save_best, epoch));
+vpps_status overwrite_check_run(const settings *s) {
     bool holds = false;
-    if (s->log && !s->resume && !s->force) VPPS_TRY(holds_something(s->log, &holds));
+    if (s->force) return VPPS_OK;
+    if (s->save) VPPS_TRY(check_checkpoint(s, "save", s->save));
+    if (s->save_best) VPPS_TRY(check_checkpoint(s, "save-best", s->save_best));
+    if (s->log && !s->resume) VPPS_TRY(holds_something(s->log, &holds));
     if (!holds) return VPPS_OK;
     return vpps_fail(VPPS_ARGUMENT,
                      "--log %s: the file exists already: --force replaces it, and a run that is resumed "

@@ -11,9 +11,9 @@ vpps_status output_files_check(const settings *s);
 /* Tries whether a file can be written, so that a run fails at once and not after training. NULL: no file. Fails with IO. */
 vpps_status output_file_check(const char *path);
 
-/* Checks that a training run that has finished `epoch` epochs may write its checkpoints and log. A new run replaces only empty files. A resumed run
+/* Checks that a training run may write its checkpoints and log. A new run replaces only empty files. A resumed run
  * replaces its own checkpoints and appends to its log. --force permits all. Call it before a file is opened. Fails with ARGUMENT, naming the file. */
-vpps_status overwrite_check_run(const settings *s, uint32_t epoch);
+vpps_status overwrite_check_run(const settings *s);
 
 /* Checks that an export may write `path`: it may replace only an earlier export. Fails with ARGUMENT. */
 vpps_status overwrite_check_export(const settings *s, const char *path);

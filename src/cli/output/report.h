@@ -9,7 +9,7 @@
 
 /* A written checkpoint, saved after `epoch` epochs and `batch` batches of the next epoch. path NULL: none was written. */
 typedef struct saved_file {
-    char *path;
+    const char *path;
     uint32_t epoch, batch;
 } saved_file;
 

@@ -145,7 +145,6 @@ vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const
     snprintf(add_entry(&list, "", "classes", NULL), VALUE_BYTES, "%" PRIu32, c->classes);
     add_position(&list, *p);
     if (states_text) add_entry(&list, "train.", "carry", states_text);
-    if (s->save && save_name_varies(s->save)) add_entry(&list, "train.", "save", basename(s->save));
     add_data(&list, c, folder);
     char *words[N_VOCABS] = {NULL};
     vpps_status status = VPPS_OK;
@@ -286,18 +285,6 @@ static vpps_status find_paths(const checkpoint *k, settings *s, corpus *c) {
     return VPPS_OK;
 }
 
-/* Sets --save for a resumed run that wrote one file per epoch: the same name, in the folder of the run's checkpoint. */
-static vpps_status take_save_name(const checkpoint *k, settings *s, corpus *c) {
-    const char *name = vpps_safetensors_metadata(k->file, "train.save"), *base = basename(k->path);
-    char *whole;
-    uint32_t epoch;
-    if (s->command != COMMAND_TRAIN || s->save || !name || !save_name_matches(name, base, &epoch)) return VPPS_OK;
-    if (asprintf(&whole, "%.*s%s", (int)(base - k->path), k->path, name) < 0)
-        return vpps_fail(VPPS_MEMORY, "no memory for the name of %s", k->path);
-    s->save = c->texts[c->n_texts++] = whole;
-    return VPPS_OK;
-}
-
 /* Takes all options from the checkpoint. Data on the command line replace all data files of the checkpoint. */
 static vpps_status take_all_options(const checkpoint *k, settings *s, corpus *c, const resuming *r) {
     bool other_data = false;
@@ -315,7 +302,6 @@ static vpps_status take_all_options(const checkpoint *k, settings *s, corpus *c,
     if (s->command == COMMAND_TRAIN && options_given(s, "generate") && options_name_files(s))
         return vpps_fail(VPPS_ARGUMENT, "%s was made with %s: training cannot resume with --generate", k->path,
                          corpus_name(s));
-    VPPS_TRY(take_save_name(k, s, c));
     return find_paths(k, s, c);
 }
 
