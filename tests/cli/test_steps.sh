@@ -37,7 +37,6 @@ counts() { # updates are what is counted: a summary, --max-batches, --save-every
         holds "[round(o['lr'], 6) for o in lines('counted.jsonl', 'batch')] == [0.1, 0.2, 0.3]"
 }
 check "batches are updates wherever they are counted" counts
-check "by the names of others" tells "o['sentences'] == 16" "${net[@]}" --batch 8 --gradient-accumulation-steps 2 --max-batches 1 --epochs 1 --json
 older() { # a checkpoint of before there was the option was made with 1
     exits 0 "${net[@]}" --batch 8 --epochs 1 --save older.ckpt && recast older.ckpt older.ckpt "del m['option.accumulate']" &&
         exits 0 "$vpps" train --resume older.ckpt --accumulate 1 --epochs 2 --quiet --save newer.ckpt --force &&

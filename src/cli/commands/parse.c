@@ -51,11 +51,6 @@ static _Noreturn void refuse_long(const settings *s, const command *c, const cha
     const char *begin = word + strspn(word, "-");
     snprintf(name, sizeof name, "%.*s", (int)strcspn(begin, "="), begin);
     suggestion near = suggest_for(name);
-    const option_alias *alias = options_alias(name);
-    for (const option_alias *a = option_aliases; a->alias; a++) {
-        const cli_option *o = a->name ? options_find(s, a->name) : NULL;
-        if (o && options_apply(s, o)) suggest_try(&near, a->alias);
-    }
     for (const cli_option *o = options_rows(s); o->row.help; o++) {
         if (!options_apply(s, o)) continue;
         if (strcmp(o->row.name, name) == 0) refuse(s, c, "--%s takes no value", name);
@@ -66,9 +61,8 @@ static _Noreturn void refuse_long(const settings *s, const command *c, const cha
     if (matching > 1) refuse(s, c, "--%s is ambiguous; possible are %s", name, possible);
     const vpps_device_table *device = vpps_device_named(name);
     if (device) refuse(s, c, "unrecognized option '%s'; did you mean --device %s?", word, device->name);
-    if (alias && alias->hint) refuse(s, c, "unrecognized option '%s'; did you mean %s?", word, alias->hint);
     uint32_t kinds;
-    commands_with(s, alias ? alias->name : name, others, sizeof others, &kinds);
+    commands_with(s, name, others, sizeof others, &kinds);
     if (*others) refuse(s, c, "'%s' is an option of %s, not of %s", word, others, c->name);
     for (const network *const *other = networks; kinds && *other; other++)
         if (kinds >> (*other)->kind & 1)
@@ -107,7 +101,7 @@ static _Noreturn void show(const settings *s, const command *c, int key) {
 
 typedef struct getopt_table {
     char letters[2 * OPTIONS_MAX + 8];
-    struct option list[OPTIONS_MAX + OPTION_ALIASES + 4];
+    struct option list[OPTIONS_MAX + 4];
 } getopt_table;
 
 /* Adds to a table for getopt the options of s's command, for s's network or for any (of_all_kinds). Returns the number of long options. */
@@ -116,11 +110,7 @@ static size_t list_options(const settings *s, bool of_all_kinds, getopt_table *t
     for (const cli_option *o = options_rows(s); o->row.help; o++) {
         if (!o->row.name || !(of_all_kinds ? (o->commands & s->command) != 0 : options_apply(s, o))) continue;
         const bool value = o->row.kind != OPTION_FLAG;
-        const int has_value = value ? required_argument : no_argument;
-        t->list[n_long++] = (struct option){o->row.name, has_value, NULL, o->key};
-        for (const option_alias *a = option_aliases; a->alias; a++)
-            if (a->name && strcmp(a->name, o->row.name) == 0)
-                t->list[n_long++] = (struct option){a->alias, has_value, NULL, o->key};
+        t->list[n_long++] = (struct option){o->row.name, value ? required_argument : no_argument, NULL, o->key};
         if (o->key < 0x100) t->letters[n_short++] = (char)o->key;
         if (o->key < 0x100 && value) t->letters[n_short++] = ':';
     }

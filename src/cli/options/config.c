@@ -42,11 +42,6 @@ static bool value_text(const cli_option *o, const json_t *value, char *text, siz
     return true;
 }
 
-static const cli_option *find_row(const settings *s, const char *name) {
-    const option_alias *alias = options_alias(name);
-    return options_find(s, alias && alias->name ? alias->name : name);
-}
-
 static vpps_status fail_unknown(const settings *s, const char *path, const char *name) {
     suggestion near = suggest_for(name);
     for (const cli_option *o = options_rows(s); o->row.help; o++)
@@ -59,7 +54,7 @@ static vpps_status fail_unknown(const settings *s, const char *path, const char 
 /* Takes one option from a file. From a file of options every listed option is taken; from a run's log, only options that differ from the default. */
 static vpps_status take(settings *s, const char *path, const char *name, const json_t *value, bool of_log) {
     char text[4096], before[4096], after[4096], expected[160];
-    const cli_option *o = find_row(s, name);
+    const cli_option *o = options_find(s, name);
     if (!o) return fail_unknown(s, path, name);
     const option_kind kind = o->row.kind;
     const bool none =
@@ -81,7 +76,7 @@ static vpps_status take(settings *s, const char *path, const char *name, const j
 /* Returns whether an option in the log of an old run does not apply to a new run that reads the log by --config: files of the old run,
  * which the new run must not write or continue, and --force, the permission to replace files. */
 static bool is_of_run(const settings *s, const char *name) {
-    const cli_option *o = find_row(s, name);
+    const cli_option *o = options_find(s, name);
     return o && ((o->flags & (OPTION_OUTPUT | OPTION_NAMES_NETWORK)) || strcmp(name, "force") == 0);
 }
 
@@ -94,7 +89,7 @@ static const char *const network_keys[] = {"network", "model"};
 static bool names_network(const settings *s, const char *key, const json_t *value, bool of_log) {
     if (strcmp(key, "network") == 0) return true;
     if (strcmp(key, "model") != 0) return false;
-    const cli_option *o = find_row(s, key);
+    const cli_option *o = options_find(s, key);
     return of_log || !o || !(o->commands & s->command) ||
            (json_is_string(value) && network_find(json_string_value(value)));
 }

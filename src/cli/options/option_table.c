@@ -286,43 +286,6 @@ static const cli_option table[] = {
 };
 /* clang-format on */
 
-const option_alias option_aliases[] = {
-    {"accumulate-grad-batches", "accumulate", NULL},
-    {"batch-size", "batch", NULL},
-    {"bs", "batch", NULL},
-    {"clip-norm", "clip", NULL},
-    {"embed-size", "embed", NULL},
-    {"embedding-size", "embed", NULL},
-    {"grad-clip", "clip", NULL},
-    {"gradient-accumulation-steps", "accumulate", NULL},
-    {"hidden-size", "hidden", NULL},
-    {"learning-rate", "lr", NULL},
-    {"load", "model", NULL},
-    {"load-model", "model", NULL},
-    {"max-epochs", "epochs", NULL},
-    {"n-best", "top", NULL},
-    {"nbest", "top", NULL},
-    {"num-epochs", "epochs", NULL},
-    {"valid", "dev", NULL},
-    {"validation", "dev", NULL},
-    {"bf16", NULL, "--precision bf16"},
-    {"checkpoint", NULL, "--save, --resume or --model"},
-    {"early-stopping", NULL, "--patience"},
-    {"fp16", NULL, "--precision bf16"},
-    {"output", NULL, "--save"},
-    {"num-workers", NULL, "--vps"},
-    {"tensorboard", NULL, "--log or --plot"},
-    {"workers", NULL, "--vps"},
-    {0},
-};
-_Static_assert(VPPS_COUNT(option_aliases) == OPTION_ALIASES + 1, "options.h says how many there are");
-
-const option_alias *options_alias(const char *alias) {
-    for (const option_alias *a = option_aliases; a->alias; a++)
-        if (strcmp(a->alias, alias) == 0) return a;
-    return NULL;
-}
-
 const cli_option *options_rows(const settings *s) {
     static cli_option rows[OPTIONS_MAX];
     size_t n = 0;

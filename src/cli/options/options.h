@@ -137,19 +137,6 @@ enum {
     OPTION_LIST = 512
 };
 
-/* An option's name in other programs, for hints. */
-typedef struct option_alias {
-    /* alias: another program's name for an option; name: vpps's name for it, NULL: vpps has no such option, and `hint` helps */
-    const char *alias, *name;
-    const char *hint;
-} option_alias;
-
-extern const option_alias option_aliases[]; /* the last entry's alias is NULL */
-enum { OPTION_ALIASES = 26 };               /* number of aliases */
-
-/* Finds the entry for an option of another program. Returns NULL when there is none. */
-const option_alias *options_alias(const char *alias);
-
 /* Returns the rows of s's network and of all commands, in a fixed order, headings included. The last row's help is NULL. */
 const cli_option *options_rows(const settings *s);
 
