@@ -156,9 +156,14 @@ def check_same(o):
             trees, data = os.path.join(folder, name), os.path.join(folder, "made.txt")
             with open(data, "w", encoding="utf-8") as file:
                 subprocess.run([sys.executable, os.path.join(os.path.dirname(__file__), "recipes", RECIPES[o.network]), trees], stdout=file, check=True)
+        lexicon = []
+        if o.network == "lattice-lstm":
+            ids, data = data, os.path.join(folder, "made")
+            subprocess.run([sys.executable, os.path.join(os.path.dirname(__file__), "recipes/lattice_text.py"), ids, data, "train.txt"], check=True)
+            lexicon = ["--lexicon", os.path.join(data, "lexicon")]
         net = make(argparse.Namespace(**{**vars(o), "data": folder, "device": "cpu"}))
         n, rate = len(net.examples), 0.01
-        theirs, saved = losses_of_vpps(o, data, ["--batch", str(n), "--optimizer", "sgd", "--lr", str(rate), "--clip", "0"])
+        theirs, saved = losses_of_vpps(o, data, [*lexicon, "--batch", str(n), "--optimizer", "sgd", "--lr", str(rate), "--clip", "0"])
     net.take(saved)
     step = step_of(net, net.batched, rate)
     mine = [float(step(0, n)) for _ in theirs]

@@ -132,6 +132,14 @@ def made_of(trees, recipe):
     return path
 
 
+@functools.cache
+def lattice_text_of(ids):
+    """Lattices of ids as tagged characters and a lexicon, in a folder of the build folder."""
+    path = os.path.join(BUILD, "bench", "lattice_text")
+    subprocess.run([sys.executable, os.path.join(HERE, "recipes", "lattice_text.py"), ids, path, "train.txt"], check=True)
+    return path
+
+
 def sizes_of(o, name):
     options = NETWORKS[name][1] if name in NETWORKS else "" if o.hidden is None else WIDE
     return options if o.hidden is None else re.sub(r"--(hidden|embed|mlp) \d+", rf"--\1 {o.hidden}", options)
@@ -145,6 +153,9 @@ def options_of(o, name):
         tell(f"{name}: {path} is missing: generated data")
         options = re.sub(r"--(source|target|min-count) \S+ ?", "", options)
         path = None
+    elif path and name == "lattice-lstm":
+        path = lattice_text_of(path)
+        options = f"--lexicon {path}/lexicon {options}"
     elif name in RECIPES:
         path = made_of(os.path.join(path, "train.txt"), RECIPES[name])
     return [*(["--data", path] if path else []), *options.split(), *COMMON.split()]

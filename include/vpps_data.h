@@ -314,19 +314,12 @@ VPPS_API void vpps_lattices_destroy(vpps_lattices *l);
 VPPS_API uint32_t vpps_lattices_size(const vpps_lattices *l);
 /* Returns lattice i, whose arrays are valid until the lattices grow; all zero if i is out of range. */
 VPPS_API vpps_lattice vpps_lattices_get(const vpps_lattices *l, uint32_t i);
-/* Returns the line (from 1) of lattice i, or of the sentence it was built from; 0: generated, or i out of range. */
+/* Returns the line (from 1) of the sentence that lattice i was built from; 0: generated, or i out of range. */
 VPPS_API uint32_t vpps_lattices_line(const vpps_lattices *l, uint32_t i);
 /* Return 1 + the largest id of a tag, of a character, and of a word: the entries that a table of embeddings needs. 0: no ids. */
 VPPS_API uint32_t vpps_lattices_tags(const vpps_lattices *l);
 VPPS_API uint32_t vpps_lattices_characters(const vpps_lattices *l);
 VPPS_API uint32_t vpps_lattices_words(const vpps_lattices *l);
-
-/* Append lattices of ids in the format of the ED-Batch benchmark (Chen et al. 2023): numbers < 2^32 - 1, white space.
- *     number of lattices, then for each: number of nodes n, n ids of tags (one for each node), then for each node:
- *     number k of arcs that enter it, k pairs: the node that the arc leaves, id of the arc's character or word
- * Fail with IO, FORMAT (also for arcs that are not as vpps_lattice says), MEMORY; the lattices are then as before. */
-VPPS_API vpps_status vpps_lattices_read_file(vpps_lattices *l, const char *path);
-VPPS_API vpps_status vpps_lattices_read_text(vpps_lattices *l, const char *name, const char *text, size_t len);
 
 /* Add the words of a lexicon to a vocabulary. A line's word is its first column, which ends at a tab or, in a line without tab, at white
  * space ("word frequency POS" of jieba's dictionaries, "word<tab>frequency" of THULAC's; the other columns may be missing). Blank lines are

@@ -4,6 +4,7 @@ import os
 
 import torch
 from peers import FILES
+from recipes.lattice_text import lattices as lattices_of_ids
 from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
@@ -16,16 +17,10 @@ WORDS = range(2, 9)  # lengths of words, in characters
 
 
 def read_ids(o):
-    """Lattices of ids: characters, arcs of words (where they begin, where they end, id), tags; node k is behind character k. How many tags
-    there are."""
-    with open(os.path.join(o.data, FILES[o.network][0]), encoding="utf-8") as file:
-        words, lattices = map(int, file.read().split()), []
-    for _ in range(next(words)):
-        n = next(words)
-        tags = [next(words) for _ in range(n)]
-        arcs = [(next(words), k, next(words)) for k in range(n) for _ in range(next(words))]
-        lattices.append(([x for begin, end, x in arcs if begin == end - 1], [arc for arc in arcs if arc[0] < arc[1] - 1], tags))
-    return lattices, 1 + max(max(tags) for *_, tags in lattices)
+    """Lattices of ids, tags numbered in the order of their first occurrence as in VPPS; how many tags there are."""
+    found = list(lattices_of_ids(os.path.join(o.data, FILES[o.network][0])))
+    known = {tag: k for k, tag in enumerate(dict.fromkeys(tag for *_, tags in found for tag in tags[1:]))}
+    return [(characters, arcs, numbers(tags, known)) for characters, arcs, tags in found], len(known)
 
 
 def build(o):
@@ -78,7 +73,7 @@ class LatticeLstm(Lattices):
     def __init__(self, o):
         super().__init__()
         d, (lattices, n_tags) = o.hidden, read_ids(o)
-        self.read_lattices(o, lattices, sorted, sorted)
+        self.read_lattices(o, lattices, list, sorted)
         self.read, self.read_word, self.link = nn.Linear(o.embed, 4 * d), nn.Linear(o.embed, 3 * d), nn.Linear(o.embed, d)
         self.state, self.word_state, self.link_state = (nn.Linear(d, n * d, bias=False) for n in (4, 3, 1))
         self.head = nn.Linear(d, n_tags)

@@ -462,8 +462,8 @@ class Lattice(NamedTuple):
     tags: U32; first_arc: U32; source: U32; id: U32; is_character: NDArray[np.bool_]
 
 
-class Lattices(_OfOneFormat, Sequence[Lattice]):
-    """Lattices of characters and words. A file has numbers (ids) of characters, words and tags."""
+class Lattices(_Data, Sequence[Lattice]):
+    """Lattices of characters and words, built from sentences of characters and a lexicon."""
 
     _kind = "lattices"
 

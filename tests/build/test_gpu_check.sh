@@ -62,7 +62,7 @@ mkdir -p "${BASH_REMATCH[1]}" && cp -r ../programs/. "${BASH_REMATCH[1]}/"
 SH
 program "$work/bin/strip" 'cp "$3" "$2"'
 mkdir bench/twins bench/recipes
-touch bench/peers.py bench/peers_torch.py bench/recipes/tree_graphs.py bench/twins/{parts,trees,taggers,text,graphs,lattices,buckets}.py
+touch bench/peers.py bench/peers_torch.py bench/recipes/{tree_graphs,lattice_text}.py bench/twins/{parts,trees,taggers,text,graphs,lattices,buckets}.py
 chmod +x "$work"/bin/* "$work"/programs/vpps "$work"/programs/*/*
 export PATH=$work/bin:$PATH MAKE=make BUILDS=1
 unset BUILD OUT BUDGET VPPS_DATA LD_LIBRARY_PATH CUDA_HOME CUDA_PATH

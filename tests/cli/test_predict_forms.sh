@@ -210,20 +210,6 @@ two_of_columns() { # a blank line parts the sentences of two files
 }
 check "columns of several files" two_of_columns
 
-# ---------------------------------------------------------------- lattices of ids
-
-ids() { # what they look like follows from those that are made
-    python3 - <<'PY' >made.ids
-print(4)
-for _ in range(4):
-    print('3\n0 1 2\n0\n1 0 5\n1 1 6')
-PY
-    exits 0 "$vpps" train lattice-lstm --train made.ids "${small[@]}" --epochs 1 --save ids.ckpt || return
-    predict --model ids.ckpt made.ids && [ "$(wc -l <out)" = 4 ] && predict --model ids.ckpt made.ids --output-format csv --gold &&
-        [ "$(wc -l <out)" = 5 ] && [ "$(head -n 1 out)" = words,tags,gold ] && grep -qE '^,[0-9 ]+,[0-9]( [0-9])*$' out &&
-        fails_with 1 "reads lattices of ids" "$vpps" predict --model ids.ckpt made.ids --input-format csv
-}
-check "lattices of ids" ids
 check "trees are no text" fails_with 2 "'--tokenizer' is an option of" "$vpps" predict --model trees.ckpt --tokenizer simple
 
 # ---------------------------------------------------------------- words

@@ -112,13 +112,6 @@ def characters(): # the word "ab" is an entity, whose tag stands at its end
     s = ''.join(r.choice(['ab', 'a', 'b', 'c', 'cd', 'd']) for _ in range(5))
     return [(c, 'B-X' if s[i - 1:i + 1] == 'ab' else 'O') for i, c in enumerate(s)]
 
-def lattice(s): # its ids: tags are 0 and 1, words 7 and 3
-    lines = [' '.join(map(str, [len(s) + 1, 0] + [int(t != 'O') for _, t in s])), '0']
-    for i, (c, _) in enumerate(s):
-        words = [f' {i - 1} {k}' for w, k in (('ab', 7), ('cd', 3)) if i and s[i - 1][0] + c == w]
-        lines.append(f'{1 + len(words)} {i} {ord(c) - 90}' + ''.join(words))
-    return '\n'.join(lines)
-
 def conllu(s): # with a word of two, which is written as one, and a word that is not written
     lines = ['# sent_id = x', '# text = ' + ' '.join(w for w, _ in s)]
     for i, (w, t) in enumerate(s, 1):
@@ -168,7 +161,6 @@ for part, n in (('train', 240), ('dev', 40), ('test', 40)):
     write(f'pairs/{part}.en', [' '.join('North South East West Up Down'.split()[i] for i in x) for x in s])
     s = [characters() for _ in range(n)]
     write(f'characters/{part}', columns(s, '{} {}'))
-    write(f'ids/{part}', [str(n)] + [lattice(x) for x in s])
     # what a noun is to its verb is told by the word below it; one more is said of the verb
     write(f'depends/{part}.conllu', [line for _ in range(n) for line in dependencies()])
     write(f'trees/{part}.mrg', [clause() for _ in range(n // 4)])
@@ -399,9 +391,9 @@ printf '(0 (0 a) (2 b))\n\n\n(0 (4 b) (2 a))\n' >numbers.dev
 check "a number beyond those of training" fails_with 1 \
     "numbers.dev:4: expected labels 0 to 2, which the network was made for, found label 4" "$vpps" train tree-gru \
     --train numbers.train --dev numbers.dev
-printf '1\n3 0 9 1\n0\n1 0 5\n1 1 5\n' >nine.dev
+printf '\na O\nb B-NINE\n' >nine.dev
 check "tags of lattices unknown in training: told" told lattice-lstm \
-    "nine.dev:2: the training part has no label 9: it is never right" --train ids/train --dev nine.dev
+    "nine.dev:3: the training part has no label B-NINE: it is never right" --train characters/train --lexicon lexicon --dev nine.dev
 check "nothing is told of labels that training has" exits 0 "$vpps" train tree-gru --vps 1 --epochs 1 --data trees
 check "nothing is told of labels that training has: so" bash -c "! grep -q 'has no label' err"
 check "tags unknown in training: measured" json foreign.json "0.3 < o['test']['f1'] < 0.9 \
@@ -463,11 +455,6 @@ check "pieces of text: perplexities of sentences" lines
 
 # ---------------------------------------------------------------- lattices
 
-check "lattices of ids" learned "m['accuracy'] > 0.95 and m['f1'] is None and m['recall'] is None" ids lattice-lstm --data ids --epochs 3
-check "lattices of ids: the summary" prints '^test +accuracy +[0-9.]+ % +\([0-9]+ tags\)$' "$vpps" train lattice-lstm --data ids --hidden 8 --embed 8 --vps 1 --epochs 1
-check "lattices of ids: the lines of epochs" grep -qE '^epoch 1/1 .* dev accuracy [0-9.]+%  test accuracy [0-9.]+%  ' err
-check "tags of ids" answers '2\n3 0 0 0 0 1 0 7 2 1 8 0 7 2 0 0 0 1 0 8\n' '0 1\n0\n' ids lattice-lstm
-check "a lattice without characters" answers '2\n1 0 0\n2 0 0 0 1 0 8\n' '\n0\n' ids lattice-lstm
 check "lattices of a lexicon" learned "$tags and m['f1'] > 0.9" lexicon lattice-lstm --data characters --lexicon lexicon --epochs 3
 mv lexicon lexicon.gone
 check "the checkpoint has the lexicon" evaluates lexicon lattice-lstm
@@ -475,10 +462,6 @@ check "characters with tags" answers 'cab\n\n a b  d\r\nb' 'c|O a|O b|B-X\n\na|O
 mv lexicon.gone lexicon
 check "a character of several bytes, and one never seen" answers '\303\274ab\n' '\303\274|O a|O b|B-X\n' lexicon lattice-lstm
 check "lattices, an empty line on stdin" answers '\n' '\n' lexicon lattice-lstm
-
-# A lattice of no characters has nothing to learn from.
-printf '3\n2 0 1\n0\n1 0 5\n1 0\n0\n3 0 0 1\n0\n1 0 4\n2 1 3 0 2\n' >nothing.txt
-check "a lattice of no characters is left out" fits "o['sentences'] == 2" nothing lattice-lstm --data nothing.txt --batch 1 --epochs 1
 
 # ---------------------------------------------------------------- pairs
 
@@ -747,8 +730,8 @@ printf 'a|O b\n' >many/train/b/part.ac
 check "a bad file of several" fails_with 1 "many/train/b/part.ac:1:5: expected word|TAG" "${train[@]}" --data many
 mkdir two-trees && head -n 30 trees/train.mrg >two-trees/a && tail -n +31 trees/train.mrg >two-trees/b
 check "trees in several files" as_good constituents.json two-trees tree-gru --train two-trees --dev trees/dev.mrg --test trees/test.mrg --epochs 6
-mkdir ids/all && cp ids/train ids/all/1 && cp ids/dev ids/all/2
-check "lattices in several files" fits "o['sentences'] == 280" all-ids lattice-lstm --train ids/all --epochs 1
+mkdir characters/all && cp characters/train characters/all/1 && cp characters/dev characters/all/2
+check "lattices in several files" fits "o['sentences'] == 280" all lattice-lstm --train characters/all --lexicon lexicon --epochs 1
 mkdir -p pairs/parts
 for language in de en; do
     head -n 100 pairs/train.$language >pairs/parts/1.$language
@@ -788,8 +771,7 @@ malformed() { # NETWORK TEXT MESSAGE OPTION...
     printf "$2" >bad.txt
     fails_with 1 "$3" "$vpps" train "$1" --data bad.txt "${@:4}"
 }
-check "lattices with an enormous id" malformed lattice-lstm '1\n2 0 4000000000\n0\n1 0 5\n' "bad.txt: expected ids below"
-check "sentences as lattices, no lexicon" malformed lattice-lstm 'a O\nb O\n' "bad.txt:1:1: expected the number of lattices"
+check "lattices without a lexicon" malformed lattice-lstm 'a O\nb O\n' "lattice-lstm needs --lexicon FILE"
 check "lexicon for generated data" fails_with 2 "--lexicon goes with --data" "$vpps" train lattice-lstm --lexicon lexicon
 check "missing lexicon" fails_with 1 "none: cannot be opened" "$vpps" train lattice-lstm --data characters --lexicon none
 : >bad.txt
@@ -800,7 +782,7 @@ for lines in '' '\n\r\n' '\357\273\277'; do
 done
 : >empty.txt
 check "nothing in dev" fails_with 1 "empty.txt: expected sentences, found none" "$vpps" train bilstm-tagger --train bars/ner.train.txt --dev empty.txt
-check "lattice-lstm: empty data" malformed lattice-lstm '' "bad.txt:1:1: expected the number of lattices"
+check "lattice-lstm: empty data" malformed lattice-lstm '' "bad.txt: expected lattices, found none" --lexicon lexicon
 check "another network's model" fails_with 1 "bars.ckpt holds the network bilstm-tagger, not lstm-lm" "$vpps" eval lstm-lm --model bars.ckpt
 check "another network's model of the same kind" fails_with 1 "not bilstm-char-tagger" "$vpps" predict bilstm-char-tagger --model bars.ckpt
 check "another network's model to resume" fails_with 1 "not lstm-lm-fixed" "$vpps" train lstm-lm-fixed --resume text.ckpt

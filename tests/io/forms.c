@@ -135,7 +135,6 @@ typedef struct store {
     vpps_sentences *sentences, *others;
     vpps_treebank *trees;
     vpps_constituents *constituents;
-    vpps_lattices *lattices;
     vpps_vocab *lexicon;
     vpps_edge_lists *edges;
 } store;
@@ -146,7 +145,6 @@ static vpps_status read_into(store *s, const reading *r) {
     case PARALLEL: return read_parallel(r, s->sentences, s->others);
     case TREES: return READ(vpps_treebank_read, s->trees);
     case CONSTITUENTS: return READ(vpps_constituents_read, s->constituents);
-    case LATTICES: return READ(vpps_lattices_read, s->lattices);
     case LEXICON: return READ(vpps_lexicon_read, s->lexicon);
     case EDGES: return vpps_edge_lists_read_text(s->edges, s->sentences, "t", r->text, r->n, edges->labels);
     default: return form_read_sentences(r, s->sentences);
@@ -161,7 +159,6 @@ static void show_store(const store *s, int format, FILE *out) {
     show_sentences(s->others, out);
     show_trees(s->trees, out);
     show_constituents(s->constituents, out);
-    show_lattices(s->lattices, out);
     fputs(words, out);
 }
 
@@ -169,15 +166,13 @@ static uint32_t count_words(const store *s) {
     return vpps_vocab_size(vpps_sentences_vocab(s->sentences)) +
            vpps_vocab_size(vpps_sentences_tag_vocab(s->sentences)) + vpps_vocab_size(vpps_treebank_vocab(s->trees)) +
            vpps_treebank_classes(s->trees) + vpps_vocab_size(vpps_constituents_vocab(s->constituents)) +
-           vpps_vocab_size(vpps_constituents_labels(s->constituents)) + vpps_lattices_tags(s->lattices) +
-           vpps_lattices_characters(s->lattices) + vpps_lattices_words(s->lattices) + vpps_vocab_size(s->lexicon) +
+           vpps_vocab_size(vpps_constituents_labels(s->constituents)) + vpps_vocab_size(s->lexicon) +
            vpps_vocab_size(s->edges->types);
 }
 
 static vpps_status read_and_show(const reading *r, FILE *out, uint32_t *n_words) {
     OWNED(vpps_sentences) *sentences = new_sentences(), *others = new_sentences();
     OWNED(vpps_treebank) *trees = new_treebank();
-    OWNED(vpps_lattices) *lattices = new_lattices();
     OWNED(vpps_vocab) *lexicon = new_vocab();
     OWNED(vpps_constituents) *constituents;
     OWNED(vpps_edge_lists) *edges;
@@ -185,7 +180,7 @@ static vpps_status read_and_show(const reading *r, FILE *out, uint32_t *n_words)
     TEST_OK(vpps_constituents_create(&constituents, labels ? *labels : VPPS_LABELS_RAW));
     TEST_OK(vpps_edge_lists_create(&edges));
     edges->numbers = r->format == EDGES ? ((const form_edges *)r->options)->numbers : 0;
-    store s = {sentences, others, trees, constituents, lattices, lexicon, edges};
+    store s = {sentences, others, trees, constituents, lexicon, edges};
     reading now = *r, before = *r;
     before.text = r->before, before.n = r->before ? strlen(r->before) : 0, before.path = NULL;
     if (r->text && !r->n) now.n = strlen(r->text);
@@ -246,7 +241,6 @@ const form forms[] = {
     {"parallel lines", "iwslt15_envi/tst2013.vi", SMALL(PARALLEL, NULL, "a b\n\nc d\n")},
     {"trees with numbers", "sst/dev.txt", SMALL(TREES, NULL, "(1 (0 a) (2 b))\n\n(0 a)\n")},
     {"trees with names", "treebank/gum.dev.txt", SMALL(CONSTITUENTS, &cut, "(S (NP a) (VP b))\n\n(X a)\n")},
-    {"lattices", "lattice_ids/dev.txt", SMALL(LATTICES, NULL, "2\n2 0 1\n0\n1 0 5\n1 3\n0\n")},
     {"a lexicon", "weibo_ner/lexicon.txt", SMALL(LEXICON, NULL, "ab 1 n\ncd\nef 2 v\n")},
 };
 const int n_forms = (int)VPPS_COUNT(forms);

@@ -5,7 +5,7 @@
 #include "io/edge_lists.h"
 #include "io_tests.h"
 
-enum { TAGGED, COLUMNS, LINES, LABELLED, DEPENDENCIES, PARALLEL, TREES, CONSTITUENTS, LATTICES, LEXICON, EDGES };
+enum { TAGGED, COLUMNS, LINES, LABELLED, DEPENDENCIES, PARALLEL, TREES, CONSTITUENTS, LEXICON, EDGES };
 
 typedef struct form_edges {
     vpps_edge_labels labels;
@@ -23,7 +23,7 @@ typedef struct reading {
     const char *before; /* a text that is read before it, and again if it is refused; NULL: none */
 } reading;
 
-/* Reads; fails as the reader of the text does. *shown: all that was read, a sentence, tree or lattice a line; the caller frees it. *n_words: the size of
+/* Reads; fails as the reader of the text does. *shown: all that was read, a sentence or tree a line; the caller frees it. *n_words: the size of
  * all vocabularies. */
 vpps_status form_try(const reading *r, char **shown, uint32_t *n_words);
 /* Adds the sentences of a format that has some; n must be set, and `before` is not read. */

@@ -52,7 +52,7 @@ LINES = {"sst/train.txt": TREES.replace("\n\n", "\n") * 3 + "(4 (4 d) (2 c))\n",
          "gum/gum.train.conllu": re.sub(r"(\S+) (.) (.) (.)", r"\1\t\2\t_\t_\t_\t_\t\3\t\4\t_\t_", """1 a 2 x\n2 b 0 y\n3 a 2 x
 4 c 3 z\n5 b 2 w\n\n# two roots\n1-2 c _ _\n1 b 0 y\n2 a 0 x\n\n""") * 2,
          "ptb_lm/ptb.train.txt": "a b a\nc <unk>\nb\n", "multi30k/train.de": "ab b\ncd aba b\n" * 3, "multi30k/train.en": "d\ne f\n" * 3,
-         "lattice_ids/train.txt": "3\n" + "4\n0 1 0 1\n0\n1 0 2\n2 1 0 0 1\n3 2 2 0 0 1 1\n\n3\n0 1 1\n0\n1 0 2\n1 1 0\n\n2\n0 1\n0\n1 0 1\n"}
+         "lattice_ids/train.txt": "3\n" + "4\n0 1 0 1\n0\n1 0 2\n2 1 0 0 1\n3 2 2 0 0 1 2\n\n3\n0 1 1\n0\n1 0 2\n2 1 0 0 1\n\n2\n0 1\n0\n1 0 1\n"}
 
 
 def in_torch(network, folder, build, *options, ways="batched,eager"):

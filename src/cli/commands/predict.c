@@ -385,46 +385,17 @@ static vpps_status predict_lines(predictor *p) {
     return answer_print_names(&p->printer);
 }
 
-/* ---------------------------------------------------------------- what has no lines */
-
-/* Answers lattices of ids, which are whole numbers between white space; line ends count as white space. */
-static vpps_status predict_whole(predictor *p) {
-    line_reader *r = &p->reader.lines;
-    p->reader.form = INPUT_TEXT;
-    if (options_given(p->s, "tokenizer") || (p->s->input_format != INPUT_AUTO && p->s->input_format != INPUT_TEXT))
-        return vpps_fail(VPPS_ARGUMENT,
-                         "%s%s: %s reads lattices of ids: neither --input-format nor --tokenizer goes with them",
-                         VPPS_PATH_ARGS(r->name), p->s->network->name);
-    VPPS_TRY(answers_set_form(&p->answers, &p->printer, p->s, INPUT_TEXT));
-    do { VPPS_TRY(lines_fill(r)); } while (!r->ended);
-    VPPS_TRY(corpus_add_input(p->c, p->s, &(task_text){r->name, r->buffer, r->end}, NULL));
-    VPPS_TRY(corpus_end_input(p->c, p->s));
-    corpus_split *split = &p->c->split[SPLIT_TEST];
-    for (uint32_t i = 0; i < split->n_examples; i += p->s->batch) {
-        const uint32_t n = vpps_min_u32(p->s->batch, split->n_examples - i);
-        answers_clear(&p->answers);
-        VPPS_TRY(answer(p, i, n));
-        if (!VPPS_RESERVE(p->lines, n)) return vpps_fail(VPPS_MEMORY, "no memory for %u examples", n);
-        for (uint32_t k = 0; k < n; k++) p->lines[k] = (waiting){.example = k};
-        p->n_lines = n;
-        VPPS_TRY(print_answers(p, n));
-    }
-    corpus_clear_split(split);
-    return VPPS_OK;
-}
-
 /* Answers a file, or standard input if path is NULL. */
 static vpps_status predict_file(predictor *p, const char *path) {
-    const bool whole = p->s->network->kind == NET_LATTICES && !p->c->vocab[VOCAB_LEXICON];
     const bool own = task_for(p->s)->own_form != NULL;
-    const size_t limit = p->s->line_bytes && !whole && !own ? (size_t)p->s->line_bytes : SIZE_MAX / 4;
+    const size_t limit = p->s->line_bytes && !own ? (size_t)p->s->line_bytes : SIZE_MAX / 4;
     vpps_status status = records_open(&p->reader, path, limit);
     if (status == VPPS_OK && own) { /* own: the network reads only CoNLL-U, or only lists of edges */
         p->reader.form = p->s->network->kind == NET_DEPENDENCIES ? INPUT_COLUMNS : INPUT_GRAPHS;
         status = answers_set_form(&p->answers, &p->printer, p->s, INPUT_TEXT);
         p->printer.lines = false;
     }
-    if (status == VPPS_OK) status = own ? predict_records(p) : whole ? predict_whole(p) : predict_lines(p);
+    if (status == VPPS_OK) status = own ? predict_records(p) : predict_lines(p);
     records_close(&p->reader);
     return status;
 }

@@ -15,7 +15,7 @@ static bool needs_vocab(const settings *s, int which) {
     case VOCAB_CHARACTERS: return lattices || s->network->spells;
     case VOCAB_EDGE_TYPES: return kind == NET_NODES || kind == NET_GRAPHS;
     case VOCAB_CLASSES: return kind != NET_TREES && kind != NET_TEXT;
-    case VOCAB_LEXICON: return kind == NET_LATTICE_PAIRS || (lattices && (s->lexicon || !options_name_files(s)));
+    case VOCAB_LEXICON: return lattices;
     default: return true;
     }
 }
@@ -37,8 +37,7 @@ uint32_t corpus_read_so_far(const corpus_split *split) {
     if (split->words) return vpps_sentences_size(split->words);
     if (split->sentences) return vpps_sentences_size(split->sentences);
     if (split->constituents) return vpps_constituents_size(split->constituents);
-    if (split->bank) return vpps_treebank_size(split->bank);
-    return split->lattices ? vpps_lattices_size(split->lattices) : 0;
+    return split->bank ? vpps_treebank_size(split->bank) : 0;
 }
 
 const corpus_file *corpus_file_of(const corpus_split *split, uint32_t i) {
@@ -49,9 +48,8 @@ const corpus_file *corpus_file_of(const corpus_split *split, uint32_t i) {
 
 void corpus_place(const corpus_split *split, uint32_t i, char *text, size_t n) {
     const corpus_file *file = corpus_file_of(split, i);
-    const uint32_t line = split->sentences ? vpps_sentences_line(split->sentences, i)
-                          : split->bank    ? vpps_treebank_line(split->bank, i)
-                                           : vpps_lattices_line(split->lattices, i);
+    const uint32_t line =
+        split->sentences ? vpps_sentences_line(split->sentences, i) : vpps_treebank_line(split->bank, i);
     snprintf(text, n, "%s:%u", file ? file->name : "generated", line);
 }
 
@@ -73,10 +71,7 @@ void corpus_shuffle(const corpus_split *split, uint64_t seed, uint32_t epoch, ui
 }
 
 void corpus_clear_split(corpus_split *split) {
-    for (int k = 0; k < N_VOCABS; k++) {
-        free(split->ids[k]);
-        vpps_vocab_destroy(split->numbers[k]);
-    }
+    for (int k = 0; k < N_VOCABS; k++) free(split->ids[k]);
     for (size_t k = 0; k < split->n_files; k++) VPPS_FREE(split->files[k].name, split->files[k].target);
     VPPS_FREE_ARRAYS(split->files, split->text, split->text_ends);
     VPPS_FREE(split->stream, split->starts, split->examples);

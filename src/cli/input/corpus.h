@@ -39,8 +39,7 @@ typedef struct corpus_split {
      * i ends before text_ends[i], where text i + 1 begins. */
     char *text;
     size_t *text_ends;
-    vpps_vocab *numbers[N_VOCABS]; /* vocabularies of the names "0", "1", ..., for data that have numbers only */
-    uint32_t *stream;              /* language models (TEXT): the network's ids of all words, example after example */
+    uint32_t *stream; /* language models (TEXT): the network's ids of all words, example after example */
     /* Language models: example i is stream[starts[i]] .. stream[starts[i + 1]]; its last word is also the next example's first. */
     uint32_t *starts;
     uint32_t *ids[N_VOCABS]; /* ids[k][i]: the network's id for id i as read, in vocabulary k; NULL: ids are equal */

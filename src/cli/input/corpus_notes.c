@@ -110,11 +110,6 @@ static bool label_at(const corpus_split *split, uint32_t i, uint32_t k, uint32_t
         if (k < tree.n_nodes && tree.nodes[k].label >= 0) *label = (uint32_t)tree.nodes[k].label;
         return k < tree.n_nodes;
     }
-    if (!split->sentences) {
-        const vpps_lattice l = vpps_lattices_get(split->lattices, i);
-        if (k + 1 < l.n_nodes) *label = l.tags[k + 1];
-        return k + 1 < l.n_nodes;
-    }
     const vpps_sentence s = vpps_sentences_get(split->sentences, i);
     const uint32_t n = s.tags ? s.n_words : 1;
     if (k < n) *label = s.tags ? s.tags[k] : vpps_sentences_label(split->sentences, i);
@@ -124,15 +119,12 @@ static bool label_at(const corpus_split *split, uint32_t i, uint32_t k, uint32_t
 static uint32_t n_labels(const corpus_split *split) {
     if (split->bank) return vpps_treebank_classes(split->bank);
     if (!split->ids[VOCAB_CLASSES] || split->target) return 0; /* words of a translation are no labels */
-    if (split->sentences) return vpps_vocab_size(vpps_sentences_tag_vocab(split->sentences));
-    return vpps_lattices_tags(split->lattices);
+    return vpps_vocab_size(vpps_sentences_tag_vocab(split->sentences));
 }
 
 /* Returns a label's name, NULL if labels are numbers. */
 static const char *label_word(const corpus *c, const corpus_split *split, uint32_t label) {
-    const vpps_vocab *names = split->bank        ? c->vocab[VOCAB_CLASSES]
-                              : split->sentences ? vpps_sentences_tag_vocab(split->sentences)
-                                                 : NULL;
+    const vpps_vocab *names = split->bank ? c->vocab[VOCAB_CLASSES] : vpps_sentences_tag_vocab(split->sentences);
     return names ? vpps_vocab_word(names, label) : NULL;
 }
 

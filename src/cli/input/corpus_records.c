@@ -10,11 +10,8 @@
 
 #include <inttypes.h>
 
-/* Returns whether the network reads records (JSON Lines, CSV, TSV); CoNLL-U, lists of edges and lattices of ids are other formats. */
-static bool reads_records(const corpus *c, const settings *s) {
-    const net_kind kind = s->network->kind;
-    return !task_of(kind)->own_form && (kind != NET_LATTICES || s->lexicon || c->vocab[VOCAB_LEXICON]);
-}
+/* Returns whether the network reads records (JSON Lines, CSV, TSV); CoNLL-U and lists of edges are other formats. */
+static bool reads_records(const settings *s) { return !task_for(s)->own_form; }
 
 /* Returns whether a .tsv file's first line has names; else its lines may be labelled sentences or columns. */
 static bool has_names(const settings *s, const vpps_text *t) {
@@ -29,12 +26,12 @@ vpps_status corpus_records_form(corpus *c, const settings *s, const task_text *t
                         : options_given(s, "label-field") ? "label-field"
                                                           : NULL;
     *form = input_form_of_name(text->name);
-    if (*form == INPUT_TSV && (!reads_records(c, s) || !has_names(s, &t))) *form = INPUT_AUTO;
-    if (fields_are(*form) && !reads_records(c, s))
+    if (*form == INPUT_TSV && (!reads_records(s) || !has_names(s, &t))) *form = INPUT_AUTO;
+    if (fields_are(*form) && !reads_records(s))
         return vpps_fail(VPPS_ARGUMENT, "%s%s: %s does not read %s", VPPS_PATH_ARGS(text->name), s->network->name,
                          *form == INPUT_CSV ? "CSV" : "JSONL");
     if (*form == INPUT_AUTO || *form == INPUT_JSONL) VPPS_TRY(input_refuse_array(&t));
-    if (*form == INPUT_AUTO && reads_records(c, s) && input_is_json(&t)) {
+    if (*form == INPUT_AUTO && reads_records(s) && input_is_json(&t)) {
         *form = INPUT_JSONL;
         corpus_note(c, "%s%s: read as JSONL, an object a line", VPPS_PATH_ARGS(text->name));
     }

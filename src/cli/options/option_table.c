@@ -92,7 +92,7 @@ static const cli_option table[] = {
     TEXT("dev", parts[SPLIT_DEV], "PATH", 0, DATA, PATHS, "The part that is measured while training"),
     TEXT("test", parts[SPLIT_TEST], "PATH", 0, DATA, PATHS, "The part that is measured, too"),
     ROW_FOR(LATTICES, OPTION_TEXT, "lexicon", lexicon, "FILE", 0, 0, 0, SHAPED, OF_FILES | OPTION_INPUT | OPTION_CONTENT,
-            "Words, one a line, that make lattices of sentences; without it files hold lattices of ids"),
+            "Words, one a line, that make lattices of sentences"),
     ROW_FOR(TAGS, OPTION_TEXT, "word-column", word_column, "COLUMN", 0, 0, 0, DATA | COMMAND_PREDICT, OF_FILES,
             "The column of words: a number from 1, or a name of CoNLL-U's (default: 1, or FORM)"),
     ROW_FOR(TAGS, OPTION_TEXT, "tag-column", tag_column, "COLUMN", 0, 0, 0, DATA | COMMAND_PREDICT, OF_FILES,

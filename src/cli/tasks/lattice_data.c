@@ -3,27 +3,9 @@
 #include "base/base.h"
 #include "cli/tasks/words.h"
 
-static vpps_status name_numbers(vpps_vocab **out, uint32_t n) {
-    VPPS_TRY(vpps_vocab_create(out));
-    for (uint32_t i = 0; i < n; i++) {
-        char text[16];
-        uint32_t id;
-        const int len = snprintf(text, sizeof text, "%u", i);
-        VPPS_TRY(vpps_vocab_add(*out, text, (size_t)len, &id));
-    }
-    return VPPS_OK;
-}
-
-vpps_status lattice_number(corpus_split *split) {
-    VPPS_TRY(name_numbers(&split->numbers[VOCAB_CHARACTERS], vpps_lattices_characters(split->lattices)));
-    VPPS_TRY(name_numbers(&split->numbers[VOCAB_WORDS], vpps_lattices_words(split->lattices)));
-    return name_numbers(&split->numbers[VOCAB_CLASSES], vpps_lattices_tags(split->lattices));
-}
-
-const vpps_vocab *lattice_names(const corpus *c, const corpus_split *split, int which) {
-    if (split->numbers[which]) return split->numbers[which];
-    if (which == VOCAB_WORDS) return c->vocab[VOCAB_LEXICON];
-    return which == VOCAB_CLASSES ? vpps_sentences_tag_vocab(split->sentences) : vpps_sentences_vocab(split->sentences);
+/* Returns the names of characters or of words on arcs. */
+static const vpps_vocab *names_of(const corpus *c, const corpus_split *split, int which) {
+    return which == VOCAB_WORDS ? c->vocab[VOCAB_LEXICON] : vpps_sentences_vocab(split->sentences);
 }
 
 vpps_status lattice_build(const corpus *c, corpus_split *split) {
@@ -39,7 +21,7 @@ vpps_status lattice_generate(corpus *c, const settings *s, corpus_split *split, 
 /* Makes a vocabulary from the ids on arcs of the training split; an id's frequency is the number of arcs that have the id. */
 static vpps_status learn_vocab(corpus *c, const settings *s, int which) {
     const corpus_split *train = &c->split[SPLIT_TRAIN];
-    const vpps_vocab *names = lattice_names(c, train, which);
+    const vpps_vocab *names = names_of(c, train, which);
     VPPS_FREED uint32_t *counts = vpps_scratch(((size_t)vpps_vocab_size(names) + 1) * sizeof *counts);
     if (!counts) return vpps_fail(VPPS_MEMORY, "no memory for the words of lattices");
     for (uint32_t i = 0; i < vpps_lattices_size(train->lattices); i++) {
@@ -56,7 +38,7 @@ vpps_status lattice_learn(corpus *c, const settings *s) {
 }
 
 static vpps_status map_vocab(const corpus *c, corpus_split *split, int which) {
-    return task_map_ids(split, which, lattice_names(c, split, which), c->vocab[which], 0);
+    return task_map_ids(split, which, names_of(c, split, which), c->vocab[which], 0);
 }
 
 vpps_status lattice_map(const corpus *c, corpus_split *split) {

@@ -15,9 +15,3 @@ vpps_status lattice_map(const corpus *c, corpus_split *split);
 
 /* Sets *x to example i of a split. Characters and words get the network's ids; tags keep those of the split. */
 vpps_status lattice_example(corpus *c, const corpus_split *split, uint32_t i, net_example *x);
-
-/* Makes split->numbers, the names ("0", "1", ...) of ids in lattices that were read as numbers. */
-vpps_status lattice_number(corpus_split *split);
-
-/* Returns the names of characters, of words on arcs, or of tags (`which`: VOCAB_...). */
-const vpps_vocab *lattice_names(const corpus *c, const corpus_split *split, int which);

@@ -1,7 +1,6 @@
 /* lattices.c - the task of lattices with a tag for every character, measured by the F1 of entities.
  *
- * Files hold sentences of tagged characters, which a lexicon (--lexicon) turns into lattices; or, without a lexicon,
- * lattices of ids, whose tags are numbers. */
+ * Files hold sentences of tagged characters, which a lexicon (--lexicon) turns into lattices. */
 #include "base/base.h"
 #include "cli/input/corpus_read.h"
 #include "cli/output/answers.h"
@@ -16,6 +15,9 @@ static vpps_status read_lexicon(corpus *c, const char *path) {
     VPPS_FREED char *text = NULL;
     size_t len;
     if (c->vocab[VOCAB_LEXICON]) return VPPS_OK;
+    if (!path)
+        return vpps_fail(VPPS_ARGUMENT,
+                         "lattice-lstm needs --lexicon FILE: the words that make lattices of characters");
     VPPS_TRY(vpps_vocab_create(&c->vocab[VOCAB_LEXICON]));
     VPPS_TRY(vpps_file_read_all(path, &text, &len));
     corpus_note_encoding(c, path, text, len);
@@ -33,22 +35,9 @@ static void note_no_words(corpus *c, const settings *s, const corpus_split *spli
         VPPS_LATTICE_WORD_MAX);
 }
 
-/* Reads lattices whose characters, words and tags are ids, numbers of rows in tables of embeddings. The limit of ids keeps a damaged file
- * from asking for tables that take all memory. */
-static vpps_status read_ids(corpus_split *split, const task_text *text) {
-    const uint32_t limit = 1u << 22;
-    if (!split->lattices) VPPS_TRY(vpps_lattices_create(&split->lattices));
-    VPPS_TRY(vpps_lattices_read_text(split->lattices, text->name, text->text, text->len));
-    const uint32_t arcs = vpps_max_u32(vpps_lattices_characters(split->lattices), vpps_lattices_words(split->lattices));
-    const uint32_t n = vpps_max_u32(arcs, vpps_lattices_tags(split->lattices));
-    if (n <= limit) return VPPS_OK;
-    return vpps_fail(VPPS_FORMAT, "%s: expected ids below %u, found %u", text->name, limit, n - 1);
-}
-
 static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, const task_text *text,
                              const task_text *target) {
     (void)target;
-    if (!s->lexicon && !c->vocab[VOCAB_LEXICON]) return read_ids(split, text);
     VPPS_TRY(read_lexicon(c, s->lexicon));
     VPPS_TRY(task_need_sentences(&split->sentences));
     if (c->input.form == READ_FILE) return tags_read(c, split->sentences, s, text);
@@ -57,19 +46,18 @@ static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, 
 }
 
 static vpps_status finish(corpus *c, const settings *s, corpus_split *split) {
-    if (!split->sentences) return lattice_number(split);
     VPPS_TRY(lattice_build(c, split));
     note_no_words(c, s, split);
     return VPPS_OK;
 }
 
 static vpps_status learn(corpus *c, const settings *s) {
-    VPPS_TRY(tags_learn(c, lattice_names(c, &c->split[SPLIT_TRAIN], VOCAB_CLASSES)));
+    VPPS_TRY(tags_learn(c, vpps_sentences_tag_vocab(c->split[SPLIT_TRAIN].sentences)));
     return lattice_learn(c, s);
 }
 
 static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
-    const vpps_vocab *tags = lattice_names(c, split, VOCAB_CLASSES);
+    const vpps_vocab *tags = vpps_sentences_tag_vocab(split->sentences);
     (void)s;
     if (vpps_vocab_size(tags) > 0) { /* plain text has no tags */
         VPPS_TRY(task_map_ids(split, VOCAB_CLASSES, tags, c->vocab[VOCAB_CLASSES], VPPS_NO_WORD));
@@ -91,12 +79,6 @@ static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net
     return VPPS_OK;
 }
 
-static bool usable(const net_example *x, const settings *s, bool training) {
-    (void)s;
-    (void)training;
-    return x->lattice->n_nodes > 1;
-}
-
 static const uint32_t *gold(const corpus_split *split, uint32_t i, uint32_t *n) {
     const vpps_lattice l = vpps_lattices_get(split->lattices, i);
     *n = l.n_nodes - 1;
@@ -104,19 +86,19 @@ static const uint32_t *gold(const corpus_split *split, uint32_t i, uint32_t *n) 
 }
 
 static vpps_status measure(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m) {
-    return tags_measure(x, c, split, lattice_names(c, split, VOCAB_CLASSES), gold, stop, m);
+    return tags_measure(x, c, split, vpps_sentences_tag_vocab(split->sentences), gold, stop, m);
 }
 
-/* Returns lattice i as a sentence: without tags if its file has none; without words if its file has numbers in place of words. */
+/* Returns lattice i as a sentence: without tags if its file has none. */
 static tags_sentence sentence_of(const corpus *c, const corpus_split *split, uint32_t i) {
-    const vpps_vocab *tags = lattice_names(c, split, VOCAB_CLASSES);
-    tags_sentence tagged = {.lines = split->sentences, .i = i};
+    (void)c;
+    const vpps_vocab *tags = vpps_sentences_tag_vocab(split->sentences);
+    tags_sentence tagged = {.lines = split->sentences,
+                            .i = i,
+                            .words = vpps_sentences_vocab(split->sentences),
+                            .ids = vpps_sentences_get(split->sentences, i).words};
     tagged.gold_ids = gold(split, i, &tagged.n);
     if (vpps_vocab_size(tags) > 0) tagged.gold = tags;
-    if (split->sentences) {
-        tagged.words = vpps_sentences_vocab(split->sentences);
-        tagged.ids = vpps_sentences_get(split->sentences, i).words;
-    }
     return tagged;
 }
 
@@ -138,8 +120,6 @@ const task task_lattices = {
     .generate = lattice_generate,
     .learn = learn,
     .map = map,
-    .usable = usable,
-    .lacks = "a character",
     .example = example,
     .measure = measure,
     .predict = predict,

@@ -123,14 +123,13 @@ static vpps_status answer_json(answers *a, const corpus *c, const tags_sentence 
                                const int32_t *tags) {
     json_t *o = json_object(), *all_words = json_array(), *all_tags = json_array();
     for (uint32_t k = 0; k < x->n; k++) {
-        const char *word = x->words ? vpps_vocab_word(x->words, x->ids[k]) : NULL, *gold = gold_tag(x, k);
+        const char *word = vpps_vocab_word(x->words, x->ids[k]), *gold = gold_tag(x, k);
         json_t *tag = answer_class_of(a, logits[k], c->classes, (uint32_t)tags[k]);
-        if (word) json_array_append_new(all_words, answer_text(word, strlen(word)));
+        json_array_append_new(all_words, answer_text(word, strlen(word)));
         if (a->gold) json_object_set_new(tag, "gold", gold ? answer_text(gold, strlen(gold)) : json_null());
         json_array_append_new(all_tags, tag);
     }
-    if (x->words) json_object_set(o, "words", all_words);
-    json_decref(all_words);
+    json_object_set_new(o, "words", all_words);
     json_object_set_new(o, "tags", all_tags);
     json_object_set_new(o, "spans", answer_spans(a, tags, logits, c->classes, x->n));
     return answers_end_json(a, o);
@@ -150,15 +149,15 @@ static vpps_status answer_chain(answers *a, const corpus *c, const tags_sentence
 /* Prints an answer in the input's format, or, if a->rows, as a row LINE<TAB>TAG<TAB>GOLD<TAB>WORD per word. */
 static vpps_status answer_plain(answers *a, const corpus *c, const tags_sentence *x, const int32_t *tags) {
     for (uint32_t k = 0; k < x->n; k++) {
-        const char *word = x->words ? vpps_vocab_word(x->words, x->ids[k]) : "", *gold = gold_tag(x, k);
+        const char *word = vpps_vocab_word(x->words, x->ids[k]), *gold = gold_tag(x, k);
         const char *tag = vpps_vocab_word(c->vocab[VOCAB_CLASSES], (uint32_t)tags[k]);
         if (a->rows) {
-            const uint32_t line = x->lines ? vpps_sentences_word_line(x->lines, x->i, k) : 0;
-            fprintf(a->file, "%u\t%s\t%s\t%s\n", line, tag, gold ? gold : "_", word);
+            fprintf(a->file, "%u\t%s\t%s\t%s\n", vpps_sentences_word_line(x->lines, x->i, k), tag, gold ? gold : "_",
+                    word);
             continue;
         }
         if (k) fputc(' ', a->file);
-        if (x->words) fprintf(a->file, "%s|", word);
+        fprintf(a->file, "%s|", word);
         if (a->gold) fprintf(a->file, "%s|", gold ? gold : "_");
         fputs(tag, a->file);
     }

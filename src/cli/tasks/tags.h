@@ -32,11 +32,11 @@ vpps_status tags_measure(session *x, corpus *c, corpus_split *split, const vpps_
 /* A sentence to be tagged. */
 typedef struct tags_sentence {
     uint32_t n;                  /* number of words */
-    const vpps_vocab *words;     /* names of the words; NULL: there are none, and only tags are printed */
+    const vpps_vocab *words;     /* names of the words */
     const uint32_t *ids;         /* the words' ids */
     const vpps_vocab *gold;      /* names of the tags in the sentence's text; NULL: the text has no tags */
     const uint32_t *gold_ids;    /* ids of the tags in the text; a missing tag is printed as "_" */
-    const vpps_sentences *lines; /* sentence `i` of these, as read, tells its words' line numbers; NULL: none known */
+    const vpps_sentences *lines; /* sentence `i` of these, as read, tells its words' line numbers */
     uint32_t i;
 } tags_sentence;
 
