@@ -1,18 +1,8 @@
 /* automaton.c - learns a batching policy by tabular Q-learning (automaton.h). */
 #include "script/automaton.h"
 
-static const struct {
-    const char *name;
-    uint32_t trials;
-    const char *text;
-} encodings[] = {
-#define X(id, name, trials, text) {name, trials, text},
-    VPPS_ENCODING_TABLE(X)
-#undef X
-};
-
-const char *vpps_encoding_name(vpps_encoding encoding) { return encodings[encoding].name; }
-const char *vpps_encoding_text(vpps_encoding encoding) { return encodings[encoding].text; }
+/* For each encoding: the most learning trials. A trial runs the policy once over the graph. */
+static const uint32_t most_trials[VPPS_ENCODINGS] = {350, 200, 200, 50, 50, 150};
 
 void vpps_automaton_free(vpps_automaton *a) {
     VPPS_FREE_ARRAYS(a->states, a->words, a->q);
@@ -231,7 +221,7 @@ static bool keep_best(learner *l) {
 
 static bool learn_encoding(learner *l) {
     vpps_automaton *a = l->a;
-    const uint32_t trials = encodings[a->encoding].trials;
+    const uint32_t trials = most_trials[a->encoding];
     const uint64_t most_vertices = (uint64_t)trials * VPPS_LEARN_VERTICES;
     double explore = explore_first;
     bool ok = keep_best(l); /* there are no Q values yet: a heuristic (best_ratio) chooses each next cell */

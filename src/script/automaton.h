@@ -6,26 +6,17 @@
 #include "base/index.h"
 #include "script/walk.h"
 
-/* Ways to encode a state, i.e. the set of cells and ops that have vertices ready to run: X(name in the enum, name, most
- * learning trials, description). A trial runs the policy once over the graph. ED-Batch (Chen et al. 2023) has SORT, MAX
- * and BASE, and prefers SORT. SHARE, PHASE and RATIO add numbers, for graphs in which SORT gives too few states. */
-#define VPPS_ENCODING_TABLE(X)                                                                                         \
-    X(SORT, "sort", 350, "its types, from the one with the most vertices to the one with the fewest")                  \
-    X(SHARE, "share", 200, "as sort, and how many times fewer than the most each has, in powers of 2")                 \
-    X(PHASE, "phase", 200, "as sort, and how many eighths of the graph are left")                                      \
-    X(MAX, "max", 50, "its types, and which has the most vertices")                                                    \
-    X(BASE, "base", 50, "its types")                                                                                   \
-    X(RATIO, "ratio", 150, "as sort, and whether all, half or less of what its own graph's frontier has are ready")
-
+/* Ways to encode a state, i.e. the set of cells and ops that have vertices ready to run. ED-Batch (Chen et al. 2023) has SORT, MAX and BASE,
+ * and prefers SORT. SHARE, PHASE and RATIO add numbers, for graphs in which SORT gives too few states. */
 typedef enum vpps_encoding {
-#define X(id, name, trials, text) VPPS_ENCODING_##id,
-    VPPS_ENCODING_TABLE(X)
-#undef X
-        VPPS_ENCODINGS
+    VPPS_ENCODING_SORT,  /* its types, from the one with the most vertices to the one with the fewest */
+    VPPS_ENCODING_SHARE, /* as SORT, and how many times fewer than the most each has, in powers of 2 */
+    VPPS_ENCODING_PHASE, /* as SORT, and how many eighths of the graph are left */
+    VPPS_ENCODING_MAX,   /* its types, and which has the most vertices */
+    VPPS_ENCODING_BASE,  /* its types */
+    VPPS_ENCODING_RATIO, /* as SORT, and whether all, half or less of what its own graph's frontier has are ready */
+    VPPS_ENCODINGS
 } vpps_encoding;
-
-const char *vpps_encoding_name(vpps_encoding encoding);
-const char *vpps_encoding_text(vpps_encoding encoding);
 
 /* A state of the automaton, encoded as words: first the numbers of the types that have ready vertices, in the order of the encoding
  * (vpps_encoding), each with its Q value; then further numbers, if the encoding has any. */

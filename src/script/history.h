@@ -84,9 +84,6 @@ void vpps_type_free(vpps_type *type);
 /* Lists in *out the values that forward of a type (a cell or op) computes; drops: with dropout. Fails with MEMORY. */
 vpps_status vpps_lower_type(const vpps_type *type, bool drops, vpps_compiled_cell **out);
 
-/* Sets made[v] to 1 for each value v of a cell on which output number `output` depends. */
-void vpps_mark_made(const vpps_compiled_cell *c, uint32_t output, uint8_t *made);
-
 static inline vpps_status vpps_no_memory(void) { return vpps_fail(VPPS_MEMORY, "schedule: out of memory"); }
 void vpps_history_free(vpps_history *h);
 /* Returns whether more vertex types (cells, or ops with shapes) and compiled cells are kept than the limit. */

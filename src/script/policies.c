@@ -49,11 +49,11 @@ static uint32_t largest_share(const vpps_automaton *a, vpps_walk *w) {
 }
 
 const vpps_policy vpps_policies[] = {
-    {"depth", "vertices of one type and depth", false, NULL},
-    {"share", "the type of whose remaining vertices the largest share is ready", false, largest_share},
-    {"ratio", "the type of whose own graph's frontier the largest part is ready", false, vpps_automaton_next},
-    {"fsm", "as was learned of which types are ready", true, vpps_automaton_next},
-    {NULL, NULL, false, NULL},
+    {"depth", false, NULL},                /* vertices of one type and depth */
+    {"share", false, largest_share},       /* the type of whose remaining vertices the largest share is ready */
+    {"ratio", false, vpps_automaton_next}, /* the type of whose own graph's frontier the largest part is ready */
+    {"fsm", true, vpps_automaton_next},    /* as was learned of which types are ready */
+    {NULL, false, NULL},
 };
 
 const vpps_policy *vpps_policy_find(const char *name) {

@@ -5,7 +5,6 @@
 
 typedef struct vpps_policy {
     const char *name;
-    const char *text;
     bool learned; /* whether `next` needs an automaton: a learned rule that picks the vertex type (cell) to run next */
     /* Returns the vertex type (cell) whose ready vertices run next. `a`: the learned rule, NULL unless `learned`.
      * `next` itself is NULL for "depth", by which vertices of one type and depth run at once. */

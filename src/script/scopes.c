@@ -1,51 +1,6 @@
 /* scopes.c - makes the graphs that batching policies see, and chooses levels (vertices that run together) by a policy. */
 #include "script/scopes.h"
 
-/* ---------------------------------------------------------------- classifiers inside cells */
-
-static bool is_operation(const vpps_cell_value *v) { return v->kind >= VPPS_VALUE_RUN; }
-
-/* Sets *lazy to the lazy outputs of a cell, as bits: outputs that no other vertex reads (not in `read`), and that need an operation which
- * no output in `read` needs. A lazy output can be computed later, for all vertices at once. */
-static bool find_lazy(const vpps_compiled_cell *c, uint64_t read, vpps_arena *arena, uint64_t *lazy) {
-    uint8_t *shared, *made;
-    if (!VPPS_TAKE_ZEROS(arena, shared, c->n_values) || !VPPS_TAKE(arena, made, c->n_values)) return false;
-    *lazy = 0;
-    for (uint32_t k = 0; k < c->n_outputs; k++)
-        if (read >> k & 1) vpps_mark_made(c, k, shared);
-    for (uint32_t k = 0; k < c->n_outputs && read; k++) {
-        memset(made, 0, c->n_values);
-        vpps_mark_made(c, k, made);
-        for (uint32_t v = 0; v < c->n_values; v++)
-            if (made[v] && !shared[v] && is_operation(&c->values[v])) *lazy |= (uint64_t)1 << k;
-    }
-    return true;
-}
-
-static void note_lazy(const vpps_reading *r, const uint64_t *lazy, vpps_output_ref x, uint8_t *heads) {
-    if (lazy[r->vertices[x.vertex].type] & vpps_output_bit(r, x)) heads[x.vertex] = 1;
-}
-
-/* Sets heads[v], zero on entry, to 1 if a result of vertex v, such as a classifier's, is read by no other vertex, only
- * by the loss or the caller, and takes operations that no result read by vertices takes. */
-static bool find_heads(const vpps_batch_needs *n, vpps_arena *arena, uint8_t *heads) {
-    const vpps_reading *r = n->reading;
-    uint64_t *read, *lazy;
-    if (!VPPS_TAKE_ZEROS(arena, read, r->n_types) || !VPPS_TAKE_ZEROS(arena, lazy, r->n_types)) return false;
-    for (uint32_t v = 0; v < r->n_vertices; v++) {
-        if (!n->needed[v]) continue;
-        for (vpps_reader x = vpps_reads_of(r, v, true); vpps_next_input(&x);)
-            for (size_t s = x.at; s < x.end; s++)
-                read[r->vertices[r->sources[s].vertex].type] |=
-                    vpps_output_bit(r, (vpps_output_ref){r->source_outputs[s], r->sources[s].vertex});
-    }
-    for (uint32_t t = 0; t < r->n_types; t++)
-        if (n->types[t].needed && !find_lazy(r->types[t].base, read[t], arena, &lazy[t])) return false;
-    for (uint32_t i = 0; i < r->n_seeds; i++) note_lazy(r, lazy, r->seeds[i].to, heads);
-    for (uint32_t i = 0; i < r->n_requested; i++) note_lazy(r, lazy, r->requested[i], heads);
-    return true;
-}
-
 /* ---------------------------------------------------------------- making a scope */
 
 typedef struct maker {
@@ -57,21 +12,18 @@ typedef struct maker {
 
 static void add_type(maker *m, uint32_t type) {
     vpps_scope *s = m->out;
-    uint32_t *number = &m->of_type[type == VPPS_NONE ? m->r->n_types : type];
+    uint32_t *number = &m->of_type[type];
     if (*number != VPPS_NONE) return;
     *number = s->graph.n_types++;
     s->types[*number] = type;
 }
 
-const char *vpps_scope_type_name(const vpps_reading *r, uint32_t type) {
-    return type == VPPS_NONE ? "classifiers in cells" : r->types[type].base->name;
-}
+static const char *type_name(const vpps_reading *r, uint32_t type) { return r->types[type].base->name; }
 
 /* Returns whether type a precedes type b in the order by name; types of one name (an op with several shapes) are ordered by index. */
 static bool comes_before(const vpps_reading *r, uint32_t a, uint32_t b) {
-    const int order = strcmp(vpps_scope_type_name(r, a), vpps_scope_type_name(r, b));
-    if (order || a == VPPS_NONE || b == VPPS_NONE) return order < 0;
-    return r->types[a].index < r->types[b].index;
+    const int order = strcmp(type_name(r, a), type_name(r, b));
+    return order ? order < 0 : r->types[a].index < r->types[b].index;
 }
 
 /* Sorts the cells and ops by name, so that they have the same order in every batch. */
@@ -83,43 +35,31 @@ static void sort_types(maker *m) {
         for (; at && comes_before(m->r, type, s->types[at - 1]); at--) s->types[at] = s->types[at - 1];
         s->types[at] = type;
     }
-    for (uint32_t t = 0; t < s->graph.n_types; t++)
-        m->of_type[s->types[t] == VPPS_NONE ? m->r->n_types : s->types[t]] = t;
+    for (uint32_t t = 0; t < s->graph.n_types; t++) m->of_type[s->types[t]] = t;
 }
 
-static void add_vertex(maker *m, uint32_t vertex, uint32_t type) {
+/* Adds a vertex, and what it reads, to the graph from which a batching policy finds the order of vertices. */
+static void add_vertex(maker *m, uint32_t vertex) {
     vpps_typed_graph *g = &m->out->graph;
-    const uint32_t v = g->n++;
-    add_type(m, type);
-    g->types[v] = type; /* for now the type's number in the batch; close_maker replaces it by its number in graph g */
+    const uint32_t v = m->numbers[vertex] = g->n++;
+    g->types[v] = m->r->vertices[vertex].type; /* its number in the batch; close_maker replaces it by that in graph g */
+    add_type(m, g->types[v]);
     m->out->vertices[v] = vertex;
     g->first[g->n] = g->first[v];
-}
-
-static void add_source(vpps_typed_graph *g, uint32_t source) { g->sources[g->first[g->n]++] = source; }
-
-/* Adds a vertex, and what it reads, to the graph from which a batching policy finds the order of vertices. `head`: also
- * a second vertex, for work of the first vertex that only the loss uses, such as a classifier. */
-static void add_record(maker *m, uint32_t vertex, bool head) {
-    const vpps_read_vertex *v = &m->r->vertices[vertex];
-    vpps_typed_graph *g = &m->out->graph;
-    const uint32_t number = m->numbers[vertex] = g->n;
-    add_vertex(m, vertex, v->type);
     for (vpps_reader x = vpps_reads_of(m->r, vertex, true); vpps_next_input(&x);)
-        for (size_t s = x.at; s < x.end; s++)
-            if (m->numbers[m->r->sources[s].vertex] != VPPS_NONE) add_source(g, m->numbers[m->r->sources[s].vertex]);
-    if (!head) return;
-    add_vertex(m, vertex, VPPS_NONE);
-    add_source(g, number);
+        for (size_t s = x.at; s < x.end; s++) {
+            const uint32_t source = m->numbers[m->r->sources[s].vertex];
+            if (source != VPPS_NONE) g->sources[g->first[g->n]++] = source;
+        }
 }
 
 static bool open_maker(maker *m, const vpps_reading *r, vpps_arena *arena, vpps_scope *out) {
-    const size_t n = 2 * (size_t)r->n_vertices + 2, n_types = r->n_types + (size_t)1;
+    const size_t n = (size_t)r->n_vertices + 1, n_types = r->n_types;
     *out = (vpps_scope){0};
     *m = (maker){.r = r, .out = out};
     if (!VPPS_TAKE(arena, out->vertices, n) || !VPPS_TAKE(arena, out->types, n_types) ||
         !VPPS_TAKE(arena, out->graph.types, n) || !VPPS_TAKE(arena, out->graph.first, n) ||
-        !VPPS_TAKE(arena, out->graph.sources, n + r->n_reads) || !VPPS_TAKE(arena, m->numbers, n) ||
+        !VPPS_TAKE(arena, out->graph.sources, r->n_reads) || !VPPS_TAKE(arena, m->numbers, n) ||
         !VPPS_TAKE(arena, m->of_type, n_types))
         return false;
     memset(m->numbers, 0xff, n * sizeof *m->numbers);
@@ -134,13 +74,12 @@ static bool describe(maker *m, vpps_arena *arena) {
     vpps_scope *s = m->out;
     const vpps_typed_graph *g = &s->graph;
     size_t length = 0;
-    for (uint32_t t = 0; t < g->n_types; t++) length += strlen(vpps_scope_type_name(m->r, s->types[t])) + 3;
+    for (uint32_t t = 0; t < g->n_types; t++) length += strlen(type_name(m->r, s->types[t])) + 3;
     const size_t edges = (size_t)g->n_types * g->n_types;
     if (!VPPS_TAKE_ZEROS(arena, s->names, length + 1) || !VPPS_TAKE_ZEROS(arena, s->key, length + edges)) return false;
     size_t at = 0;
     for (uint32_t t = 0; t < g->n_types; t++)
-        at += (size_t)snprintf(s->names + at, length + 1 - at, "%s%s", t ? " | " : "",
-                               vpps_scope_type_name(m->r, s->types[t]));
+        at += (size_t)snprintf(s->names + at, length + 1 - at, "%s%s", t ? " | " : "", type_name(m->r, s->types[t]));
     memcpy(s->key, s->names, length);
     for (uint32_t v = 0; v < g->n; v++)
         for (uint32_t i = g->first[v]; i < g->first[v + 1]; i++)
@@ -152,8 +91,7 @@ static bool describe(maker *m, vpps_arena *arena) {
 static vpps_status close_maker(maker *m, vpps_arena *arena) {
     vpps_typed_graph *g = &m->out->graph;
     sort_types(m);
-    for (uint32_t v = 0; v < g->n; v++)
-        g->types[v] = m->of_type[g->types[v] == VPPS_NONE ? m->r->n_types : g->types[v]];
+    for (uint32_t v = 0; v < g->n; v++) g->types[v] = m->of_type[g->types[v]];
     return describe(m, arena) ? VPPS_OK : vpps_no_memory();
 }
 
@@ -162,27 +100,7 @@ vpps_status vpps_scope_of_scc(const vpps_batch_needs *n, uint32_t scc, vpps_aren
     maker m;
     if (!open_maker(&m, r, arena, out)) return vpps_no_memory();
     for (uint32_t v = 0; v < r->n_vertices; v++)
-        if (n->needed[v] && n->types[r->vertices[v].type].scc == scc) add_record(&m, v, false);
-    return close_maker(&m, arena);
-}
-
-/* Returns whether a vertex has no operation and reads no vertex, as a vertex that only looks up a table's row. */
-static bool does_nothing(const vpps_reading *r, uint32_t v) {
-    const vpps_compiled_cell *c = r->types[r->vertices[v].type].base;
-    if (c->is_data) return false;
-    for (uint32_t i = 0; i < c->n_values; i++)
-        if (is_operation(&c->values[i])) return false;
-    return !c->n_inputs;
-}
-
-vpps_status vpps_scope_of_all(const vpps_batch_needs *n, vpps_arena *arena, vpps_scope *out) {
-    const vpps_reading *r = n->reading;
-    maker m;
-    uint8_t *heads;
-    if (!open_maker(&m, r, arena, out) || !VPPS_TAKE_ZEROS(arena, heads, r->n_vertices) || !find_heads(n, arena, heads))
-        return vpps_no_memory();
-    for (uint32_t v = 0; v < r->n_vertices; v++)
-        if (n->needed[v] && !does_nothing(r, v)) add_record(&m, v, heads[v]);
+        if (n->needed[v] && n->types[r->vertices[v].type].scc == scc) add_vertex(&m, v);
     return close_maker(&m, arena);
 }
 

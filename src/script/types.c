@@ -20,7 +20,8 @@ static uint32_t find(const vpps_history *h, uint64_t hash, const uint32_t *key, 
     return VPPS_NONE;
 }
 
-void vpps_mark_made(const vpps_compiled_cell *c, uint32_t output, uint8_t *made) {
+/* Sets made[v] to 1 for each value v of a cell on which output number `output` depends. */
+static void mark_made(const vpps_compiled_cell *c, uint32_t output, uint8_t *made) {
     made[c->outputs[output].value] = 1;
     for (uint32_t v = c->outputs[output].value + 1; v-- > 0;)
         for (uint32_t i = 0; i < c->values[v].n_args && made[v]; i++)
@@ -64,7 +65,7 @@ static bool find_reach(vpps_type *type) {
     bool ok = made && note_params(type, made, 0); /* lists the parameters even of a cell without outputs */
     for (uint32_t k = 0; k < c->n_outputs && ok; k++) {
         memset(made, 0, c->n_values);
-        vpps_mark_made(c, k, made);
+        mark_made(c, k, made);
         for (uint32_t v = 0; v < c->n_values; v++) {
             const vpps_cell_value *x = &c->values[v];
             if (made[v] && x->kind == VPPS_VALUE_INPUT) type->reads_inputs[k] |= (uint64_t)1 << x->input;

@@ -302,7 +302,7 @@ failed_before() {
     [ $? -eq 1 ] && says err ": Input/output error"
 }
 if ! grep -q '__[at]san' <<<"$(nm -D "$vpps")" && "${CC:-cc}" -shared -fPIC -o fail.so fail.c; then
-    for shown in --help --version doctor "doctor --json" "cache path" "train --help" "cell tree-lstm" "policy tree-lstm" "kernel tree-lstm"; do
+    for shown in --help --version doctor "doctor --json" "cache path" "train --help" "cell tree-lstm" "kernel tree-lstm"; do
         # shellcheck disable=SC2086 # several words
         check "an earlier error: $shown" failed_before $shown
     done

@@ -24,9 +24,6 @@ const command commands[] = {
      "their operations, what is kept, contributed and deferred, what it costs."},
     {"script", NULL, COMMAND_SCRIPT, OPERAND_NETWORK, 0, NULL, command_script, "print the device script of the first batch", "",
      "Print the device script of the first training batch."},
-    {"policy", NULL, COMMAND_POLICY, OPERAND_NETWORK, 0, NULL, command_policy, "count the batches that batching policies make", "",
-     "Print in how many batches of one cell each policy runs the first training examples, forward, the bound that no policy "
-     "goes below, and the automaton that was learned for them (ED-Batch)."},
     {"plan", NULL, COMMAND_PLAN, OPERAND_NETWORK, 0, NULL, command_plan, "show how a network's matrices lie in a GPU's registers",
      "",
      "Show how the matrices of the cells of the first training batch would lie in the registers of a GPU, for the profile's "

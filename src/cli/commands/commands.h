@@ -40,7 +40,6 @@ int command_generate(settings *s);
 int command_export(settings *s);
 int command_script(settings *s);
 int command_cell(settings *s);
-int command_policy(settings *s);
 int command_plan(settings *s);
 int command_kernel(settings *s);
 int command_tune(settings *s);

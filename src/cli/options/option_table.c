@@ -6,7 +6,7 @@
 
 #define TRAIN COMMAND_TRAIN
 #define PLANS (COMMAND_PLAN | COMMAND_KERNEL)
-#define SHOWN (COMMAND_SCRIPT | COMMAND_CELL | COMMAND_POLICY) /* commands that work on the first batch */
+#define SHOWN (COMMAND_SCRIPT | COMMAND_CELL) /* commands that work on the first batch */
 #define DATA (COMMAND_TRAIN | COMMAND_EVAL | SHOWN | COMMAND_TUNE | PLANS)
 #define ENGINE (COMMAND_TRAIN | COMMAND_EVAL | COMMAND_PREDICT | COMMAND_GENERATE | SHOWN | COMMAND_TUNE)
 #define RUNS (COMMAND_TRAIN | COMMAND_EVAL | COMMAND_PREDICT | COMMAND_GENERATE | COMMAND_TUNE)
@@ -227,8 +227,7 @@ static const cli_option table[] = {
            "A line that cannot be read: end, or print an empty line instead, and what is wrong on stderr"),
     ROW(OPTION_BYTES, "line-bytes", line_bytes, "BYTES", 0, 0, 0, COMMAND_PREDICT, 0,
         "The longest line that is read; a longer one is an error"),
-    FLAG("json", json, 'j', TRAIN | COMMAND_EVAL | COMMAND_DOCTOR | COMMAND_CACHE | COMMAND_TUNE | COMMAND_CELL | COMMAND_POLICY |
-         PLANS, 0,
+    FLAG("json", json, 'j', TRAIN | COMMAND_EVAL | COMMAND_DOCTOR | COMMAND_CACHE | COMMAND_TUNE | COMMAND_CELL | PLANS, 0,
          "The last line on stdout is one JSON object"),
     FLAG("quiet", quiet, 'q', TRAIN | COMMAND_EVAL, 0, "Print nothing but errors and what --json asks for"),
     FLAG("verbose", verbose, 'v', TRAIN, 0, "Tell the engine's figures at the end, too: what a batch takes, and processes"),

@@ -16,7 +16,6 @@ typedef enum command_bit {
     COMMAND_CELL = 512,
     COMMAND_GENERATE = 1024,
     COMMAND_EXPORT = 2048,
-    COMMAND_POLICY = 4096,
     COMMAND_COMPLETION = 32768
 } command_bit;
 
