@@ -62,12 +62,8 @@ typedef struct vpps_bars {
 vpps_status vpps_sentences_read_barred_text(vpps_sentences *s, const char *name, const char *text, size_t len,
                                             const vpps_bars *bars);
 
-/* Observations of a reader of columns that a user may want to know. Lines count from 1; 0: there is no such line. */
+/* The columns that a reader found. */
 typedef struct vpps_columns_seen {
-    /* number of the first line that was read as word and tag, but may be a comment, since all lines with its tag begin with '#' */
-    uint32_t odd;
-    /* comment lines between words of a sentence. inside: number of the first such line; n_inside: how many there are */
-    uint32_t inside, n_inside;
     uint32_t tag;     /* number of the tags' column, from 1; 0: no line had columns */
     uint32_t columns; /* number of columns of the latest sentence; 0: not known */
     char separator;   /* the byte between columns; a space: any white space */

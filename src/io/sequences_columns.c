@@ -23,9 +23,6 @@ typedef struct column_reader {
     /* number of columns of the preceding text or, if `varies`, of the preceding sentence */
     uint32_t last_columns;
     bool all_begin_hash; /* whether all lines from here on begin with '#' */
-    size_t *hash_words;  /* numbers of the words whose lines begin with '#' */
-    size_t n_hash;
-    vpps_columns_seen seen;
 } column_reader;
 
 /* Takes the next column in *at .. end, and advances *at past its separator, or to NULL after the last column. */
@@ -105,9 +102,7 @@ static bool is_comment(column_reader *r, const vpps_line *line) {
         r->all_begin_hash = r->all_begin_hash || !find_plain_line(r, &plain);
         expected = r->all_begin_hash ? r->last_columns : count_columns(r->separator, &plain);
     }
-    if (!expected || (count_columns(r->separator, line) == expected && has_id(r, line))) return false;
-    if (r->open && !r->seen.n_inside++) r->seen.inside = line->number;
-    return true;
+    return expected && (count_columns(r->separator, line) != expected || !has_id(r, line));
 }
 
 /* ---------------------------------------------------------------- names of columns */
@@ -209,12 +204,6 @@ static vpps_status check_count(const column_reader *r, const vpps_line *line, ui
 }
 
 static vpps_status add_word(column_reader *r, const vpps_line *line, vpps_word word, vpps_word tag) {
-    if (*line->begin == '#') {
-        if (!VPPS_RESERVE(r->hash_words, r->n_hash + 1)) {
-            return vpps_fail(VPPS_MEMORY, "sentences: out of memory at %zu words", r->s->n_words);
-        }
-        r->hash_words[r->n_hash++] = r->s->n_words;
-    }
     if (!r->open) r->open = line->number;
     r->s->line = line->number;
     return vpps_sentences_add_word(r->s, word.at, word.len, tag.at, tag.len);
@@ -260,28 +249,6 @@ static vpps_status read_columns(column_reader *r) {
     return end_open_sentence(r);
 }
 
-/* ---------------------------------------------------------------- what was seen */
-
-/* Finds the first line that was read as a word but may be a comment, as "# doc1" in two columns. Such a line begins with '#', and its tag
- * occurs only in such lines. If its word is longer than '#', the tag must occur only once, since the tag of #hashtags occurs more often. */
-static vpps_status find_odd_line(column_reader *r, size_t first_word) {
-    const uint32_t n = vpps_vocab_size(r->s->tag_vocab);
-    if (!r->n_hash) return VPPS_OK;
-    VPPS_FREED uint32_t *all = vpps_scratch(2 * (size_t)n * sizeof *all);
-    if (!all) return vpps_fail(VPPS_MEMORY, "sentences: out of memory for %u tags", n);
-    uint32_t *begun = all + n;
-    for (size_t i = first_word; i < r->s->n_words; i++) all[r->s->tags[i]]++;
-    for (size_t i = 0; i < r->n_hash; i++) begun[r->s->tags[r->hash_words[i]]]++;
-    for (size_t i = 0; i < r->n_hash && !r->seen.odd; i++) {
-        const size_t w = r->hash_words[i];
-        const uint32_t tag = r->s->tags[w];
-        const bool own = all[tag] == begun[tag] && strcmp(vpps_vocab_word(r->s->tag_vocab, tag), "#") != 0;
-        const bool alone = strcmp(vpps_vocab_word(r->s->vocab, r->s->words[w]), "#") == 0 || all[tag] == 1;
-        if (own && alone) r->seen.odd = r->s->lines[w];
-    }
-    return VPPS_OK;
-}
-
 /* ---------------------------------------------------------------- the calls */
 
 static vpps_status read_text(column_reader *r) {
@@ -296,9 +263,7 @@ static vpps_status read_text(column_reader *r) {
     if (!wanted->word) wanted->word = 1;
     VPPS_TRY(check_columns(r));
     VPPS_TRY(vpps_sentences_begin(r->s, VPPS_TAGGED));
-    const size_t first_word = r->s->n_words;
-    VPPS_TRY(read_columns(r));
-    return find_odd_line(r, first_word);
+    return read_columns(r);
 }
 
 vpps_status vpps_sentences_read_columns_seen(vpps_sentences *s, const char *name, const char *text, size_t len,
@@ -308,10 +273,8 @@ vpps_status vpps_sentences_read_columns_seen(vpps_sentences *s, const char *name
     column_reader r = {.s = s, .t = &t, .records = records, .last_columns = seen->columns};
     if (columns) r.wanted = *columns;
     const vpps_status status = read_text(&r);
-    r.seen.columns = status != VPPS_OK ? seen->columns : vpps_max_u32(r.n_columns, r.last_columns);
-    VPPS_FREE_ARRAYS(r.hash_words);
+    if (status == VPPS_OK) seen->columns = vpps_max_u32(r.n_columns, r.last_columns);
     if (status != VPPS_OK) vpps_sentences_restore(s, before);
-    *seen = r.seen;
     seen->tag = r.wanted.tag;
     seen->separator = r.separator;
     return status;

@@ -92,7 +92,7 @@ check "GermEval by columns" right germeval --word-column 2 --tag-column 3
 check "word|POS|TAG, another column" finds vocabulary "x == sorted($tags + ['<unk>'])" \
     bilstm-tagger --embed 4 --train bars-3 --dev bars-3 --word-column 3 --tag-column 1
 for form in conll2009 germeval cut; do
-    check "$form: running numbers" refuses "expected words in column 1, found the running numbers of the lines" bilstm-tagger --train $form
+    check "$form: running numbers" refuses "expected words in column 1, found a number" bilstm-tagger --train $form
     check "$form: which option" says err "--word-column 2"
 done
 check "a column of numbers that is asked for" learn bilstm-tagger --embed 4 --train cut --word-column 1
@@ -101,20 +101,17 @@ for form in slashes slashes-alike; do
 done
 check "underscores" refuses "underscores:1:1: expected word|TAG or columns, found words with '_', as in word_TAG" bilstm-tagger --train underscores
 for i in $(seq 12); do for ((k = i * 7 % 5; k >= 0; k--)); do printf 'word '; done; echo end; done >sentences
-check "lines of text" refuses "sentences: expected word|TAG, or a line a word with its tag, found lines of text" bilstm-tagger --train sentences
+check "lines of text" refuses "sentences:2:1: expected 4 columns as in line 1, found 6 (read as columns by line 1; --input-format" bilstm-tagger --train sentences
+check "lines of text that are asked for" refuses "sentences: expected sentences with tags, but --input-format text has none" \
+    bilstm-tagger --train sentences --input-format text
 check "bars: no such column" refuses "bars-3: expected two of its 3 columns" bilstm-tagger --train bars-3 --tag-column 4
 check "a dev part whose comments begin it" learn bilstm-tagger --embed 4 --train blanks --dev comments --word-column 1 --tag-column 2
 
 told() { # TEXT NETWORK OPTION...: trains, and tells TEXT
     learn "$2" "${@:3}" && says err "$1"
 }
-{ echo '# doc1'; cat blanks; } >doc
-check "a comment whose columns fit" told "doc:1: this line, which begins with '#', is read as a word" bilstm-tagger --embed 4 --train doc
-sed '2a # not a word' blanks >inside
-check "a comment between words" told "inside:3: this line inside a sentence is taken for a comment" bilstm-tagger --embed 4 --train inside
 printf 'a|b|O c|O\nd|O e|B-X\nf|O g|O h|O i|O j|O k|O\n' >inner
-check "a word with a bar" told "inner:1: this line has a word that holds a '|' itself; such words: 1" bilstm-tagger --embed 4 --train inner
-check "a word with a bar: is whole" has vocabulary "'a|b' in x"
+check "a word with a bar is whole" finds vocabulary "'a|b' in x" bilstm-tagger --embed 4 --train inner
 printf 'a|O b|B-X\nc|O d\n' >lacks
 check "a word without a tag" refuses "lacks:2:5: expected word|TAG, found 'd'" bilstm-tagger --train lacks
 printf 'a|NN|O b|NN|B-X c|NN|O d|NN|O e|NN|O\nf|NN|O g|NN|O h|NN|O i|O j|NN|O\n' >lacks
@@ -123,7 +120,7 @@ check "a word without a column" refuses "lacks:2:22: expected 3 columns with '|'
 printf 'Haus\tA=1|B=2\nsteht\tA=1|C=2\n\nda\tA=1|B=2\n' >features
 check "tags with bars in columns" finds class_names "x == ['A=1|B=2', 'A=1|C=2']" bilstm-tagger --embed 4 --train features
 printf 'a|b X\nc|d O\n' >compounds
-check "words with bars in columns that are asked for" finds vocabulary "x == ['<unk>', 'a|b', 'c|d']" bilstm-tagger --embed 4 --train compounds --tag-column 2
+check "words with bars in columns that are asked for" finds vocabulary "x == ['<unk>', 'a|b', 'c|d']" bilstm-tagger --embed 4 --train compounds --input-format columns
 
 # ---------------------------------------------------------------- schemes of tags
 

@@ -32,8 +32,8 @@ given() { # given INPUT TEXT OPTION...
 same() { predict "${@:2}" && cmp out "$1"; } # same FILE OPTION...: that is what predict prints
 check "word|TAG lines come back" same tags --model tags.ckpt tags
 check "it is told" says err "vpps: tags: read as word|TAG lines, whose tags are replaced (--input-format text"
-check "columns come back" same columns --model tags.ckpt columns
-check "columns as lines" same tags --model tags.ckpt columns --output-format text
+check "columns come back" same columns --model tags.ckpt --input-format columns columns
+check "columns as lines" same tags --model tags.ckpt --input-format columns columns --output-format text
 other_labels() {
     printf '\nfive\tada\nperson\tbob\n' >other && fails_with 1 "other:2:1: expected a label of the network before the tab, found 'five'; --input-format text" \
         "$vpps" predict --model labels.ckpt other && exits 0 "$vpps" predict --model labels.ckpt other --input-format labelled &&
@@ -44,24 +44,27 @@ check "labels that the network does not have" other_labels
 check "labelled lines come back" same labels --model labels.ckpt labels
 check "it is told, too" says err "vpps: labels: read as a label, a tab and a sentence a line"
 check "other tags are ignored" given 'ada|X sees|Y rome|Z\n' 'ada|B-PER sees|O rome|B-LOC\n' --model tags.ckpt
-as_text() { # as_text INPUT: it is read as text, and may be columns, which is told
+unclear() { # unclear INPUT MESSAGE: its first line may be one of text or of columns
     # shellcheck disable=SC2059 # escapes are wanted
-    printf "$1" | predict --model tags.ckpt && says err "vpps: stdin: read as text, though every line has 3 words (--input-format columns"
+    printf "$1" | predict --model tags.ckpt
+    [ $? -eq 1 ] && empty out && says err "vpps: stdin:$2; --input-format text or columns says what the lines are"
 }
 first_word() { # the first word tells, whatever the others are
     printf 'ada sees|O rome|O\n' | predict --model tags.ckpt && grep -q ' sees|O|.* rome|O|' out &&
         printf 'ada|O sees\nrome\n' >some && fails_with 1 "some:1:7: expected word|TAG, found 'sees'" "$vpps" predict --model tags.ckpt some
 }
 check "the first word tells of tags" first_word
-check "columns without tags are told of" as_text 'ada X N\nsees X N\n\nrome X N\n'
-check "and those with unknown tags" as_text 'ada\tX\tNEW\nsees\tX\tO-NEW\n'
+check "columns without tabs" unclear 'ada X B-PER\nsees X O\n' "1:1: expected text, found a tag at the line's end"
+check "columns with unknown tags" unclear '# a\n\nada\tX\tNEW\nsees\tX\tO\n' "3:1: expected a tag of the network in the column of tags"
+check "columns with tabs" given 'ada\tO\nsees\tO\n' 'ada\tB-PER\nsees\tO\n' --model tags.ckpt
+check "columns from -DOCSTART- on" given '-DOCSTART- X O\n\nada X O\n' '-DOCSTART- X O\n\nada X B-PER\n' --model tags.ckpt
 check "--json and another form" fails_with 2 "--json prints JSON: it excludes another --output-format" "$vpps" predict --model tags.ckpt --json \
     --output-format csv tags
 quiet() { printf 'ada sees rome\nbob likes oslo\n' | predict --model tags.ckpt && [ ! -s err ]; }
 check "sentences of equal length are none" quiet
 check "--gold: both tags" given 'ada|O sees|O\n' 'ada|O|B-PER sees|O|O\n' --model tags.ckpt --gold
 check "--gold: both labels" given 'place\tada sees rome .\n' 'place\tperson\tada sees rome .\n' --model labels.ckpt --gold
-check "--gold: columns for conlleval" given 'ada X O\n\n\nbob X B-PER\n' 'ada X O B-PER\n\n\nbob X B-PER B-PER\n' --model tags.ckpt --gold
+check "--gold: columns for conlleval" given 'ada X O\n\n\nbob X B-PER\n' 'ada X O B-PER\n\n\nbob X B-PER B-PER\n' --model tags.ckpt --gold --input-format columns
 matches() { # matches INPUT PATTERN OPTION...: the only line
     # shellcheck disable=SC2059
     printf "$1" | predict "${@:3}" && [ "$(wc -l <out)" = 1 ] && grep -qxP -e "$2" out && return
@@ -76,6 +79,7 @@ check "--input-format text" matches 'ada|O\n' 'ada\|O\|[^|]+' --model tags.ckpt 
 check "words alone, as columns" given 'ada\nsees\n\nrome\n' 'ada\tB-PER\nsees\tO\n\nrome\tB-LOC\n' --model tags.ckpt --input-format columns
 check "--tag-column" given 'ada O X\nrome O Y\n' 'ada B-PER X\nrome B-LOC Y\n' --model tags.ckpt --input-format columns --tag-column 2
 check "tags that the network does not know stay" given 'ada NN\nrome NP\n' 'ada NN B-PER\nrome NP B-LOC\n' --model tags.ckpt --input-format columns
+check "unknown tags after -DOCSTART- stay" given '-DOCSTART- X\n\nada NN\n' '-DOCSTART- X\n\nada NN B-PER\n' --model tags.ckpt
 check "comments and -DOCSTART- stay" given '-DOCSTART- X O\n\n# one\nada X O\nrome X B-LOC\n' \
     '-DOCSTART- X O\n\n# one\nada X B-PER\nrome X B-LOC\n' --model tags.ckpt --input-format columns
 conllu() { printf '# text = ada\n1-2\tAda.\t_\t_\t_\t_\t_\t_\t_\t_\n1\tada\ta\t%s\tNN\t_\t2\tx\t_\t_\n2\trome\tb\t%s\tNP\t_\t0\ty\t_\t_\n\n' "$1" "$2"; }

@@ -235,31 +235,6 @@ TEST(barred_text) {
     }
 }
 
-/* What users should know about lines that begin with '#'. */
-TEST(lines_that_begin_with_a_hash) {
-    static const struct {
-        const char *text;
-        uint32_t odd, inside, n_inside;
-    } cases[] = {
-        {"a X\nb O\n", 0, 0, 0},
-        {"# doc1\na X\nb O\n", 1, 0, 0}, /* two columns, as in the other lines */
-        {"a X\n\n#doc1 x\n\nb O\n", 3, 0, 0},
-        {"a X\n# O\nb O\n# #\n", 0, 0, 0},         /* words: their tags occur elsewhere, or are '#' */
-        {"#one HT\na X\n#two HT\nb O\n", 0, 0, 0}, /* hashtags have a tag of their own */
-        {"# one two\n# three\na X\nb O\n\n#\nc O\n", 2, 0, 0},
-        {"a X\n# one two\nb O\n#\nc O\n", 0, 2, 2}, /* comments between words */
-    };
-    for (size_t i = 0; i < VPPS_COUNT(cases); i++) {
-        OWNED(vpps_sentences) *s = new_sentences();
-        vpps_columns_seen seen = {0};
-        TEST_OK(
-            vpps_sentences_read_columns_seen(s, "t", cases[i].text, strlen(cases[i].text), &comments, false, &seen));
-        ck_assert_msg(seen.odd == cases[i].odd, "%s: %u", cases[i].text, seen.odd);
-        ck_assert_msg(seen.inside == cases[i].inside, "%s: %u", cases[i].text, seen.inside);
-        ck_assert_uint_eq(seen.n_inside, cases[i].n_inside);
-    }
-}
-
 TEST(tags_for_all_or_none) {
     OWNED(vpps_sentences) *s = new_sentences(), *tagged = new_sentences();
     CHECK_STATUS(vpps_sentences_read_tagged_text(s, "t", "a", 1), VPPS_FORMAT);

@@ -25,8 +25,13 @@ vpps_status corpus_records_form(corpus *c, const settings *s, const task_text *t
     const char *asked = options_given(s, "text-field")    ? "text-field"
                         : options_given(s, "label-field") ? "label-field"
                                                           : NULL;
-    *form = input_form_of_name(text->name);
-    if (*form == INPUT_TSV && (!reads_records(s) || !has_names(s, &t))) *form = INPUT_AUTO;
+    const net_kind kind = s->network->kind;
+    *form = input_form_of(s, text->name);
+    if (*form == INPUT_TSV && !s->data_format && (!reads_records(s) || !has_names(s, &t))) *form = INPUT_AUTO;
+    if (s->data_format) VPPS_TRY(input_check_form(s, text->name, *form));
+    if (s->data_format == INPUT_TEXT && (net_tags(kind) || kind == NET_SENTENCES))
+        return vpps_fail(VPPS_ARGUMENT, "%s%s: expected sentences with %s, but --input-format text has none",
+                         VPPS_PATH_ARGS(text->name), net_tags(kind) ? "tags" : "labels");
     if (fields_are(*form) && !reads_records(s))
         return vpps_fail(VPPS_ARGUMENT, "%s%s: %s does not read %s", VPPS_PATH_ARGS(text->name), s->network->name,
                          *form == INPUT_CSV ? "CSV" : "JSONL");

@@ -42,28 +42,14 @@ vpps_status input_refuse_array(const vpps_text *t) {
                      VPPS_PATH_ARGS(t->name));
 }
 
-/* Returns the number of columns if the text seems to have a word and its tags in columns, a word per line; 0: it seems to have sentences. A
- * text has columns if all lines have equally many words, at least two, two lines are adjacent, and a tab or a blank line occurs. */
-static uint32_t columns_of(const vpps_text *t) {
-    vpps_line line = {0};
-    uint32_t columns = 0;
-    bool parted = false, after_line = false, in_row = false;
-    while (vpps_text_next_line(t, &line)) {
-        const bool blank = vpps_line_is_blank(&line);
-        parted = parted || blank || memchr(line.begin, '\t', (size_t)(line.end - line.begin));
-        in_row = in_row || (after_line && !blank);
-        after_line = !blank;
-        if (blank) continue;
-        const uint32_t words = vpps_text_count_words(line.begin, line.end);
-        if (words < 2 || (columns && words != columns)) return 0;
-        columns = words;
-    }
-    return in_row && parted ? columns : 0;
-}
-
-static bool is_read(net_kind kind, input_form form) {
-    if (form == INPUT_TAGGED || form == INPUT_COLUMNS) return net_tags(kind);
-    return form != INPUT_LABELLED || kind == NET_SENTENCES;
+vpps_status input_check_form(const settings *s, const char *name, input_form form) {
+    static const char *const names[] = {"auto", "text", "tagged", "columns", "labelled", "jsonl", "csv", "tsv"};
+    const net_kind kind = s->network->kind;
+    if (form == INPUT_TAGGED || form == INPUT_COLUMNS ? net_tags(kind)
+                                                      : form != INPUT_LABELLED || kind == NET_SENTENCES)
+        return VPPS_OK;
+    return vpps_fail(VPPS_ARGUMENT, "%s%s: %s does not read %s (--input-format)", VPPS_PATH_ARGS(name),
+                     s->network->name, names[form]);
 }
 
 static input_form form_of_reading(read_form form) {
@@ -79,26 +65,14 @@ static void tell(const task_text *first, const char *what) {
             what);
 }
 
-/* Warns about lines that are read as text but look like columns. */
-static void tell_text(const vpps_text *t) {
-    const uint32_t columns = columns_of(t);
-    if (columns)
-        fprintf(stderr,
-                "vpps: %s%s: read as text, though every line has %u words (--input-format columns reads columns)\n",
-                VPPS_PATH_ARGS(t->name), columns);
-}
-
 vpps_status input_find_form(const corpus *c, const settings *s, const task_text *first, input_form *form,
                             input_reading *in) {
-    static const char *const names[] = {"auto", "text", "tagged", "columns", "labelled", "jsonl", "csv", "tsv"};
     const net_kind kind = s->network->kind;
     const vpps_text t = vpps_text_of(first->name, first->text, first->len, "");
     *form = s->input_format;
     *in = (input_reading){.form = READ_LINES};
     if (*form == INPUT_AUTO) *form = input_form_of_name(first->name);
-    if (!is_read(kind, *form))
-        return vpps_fail(VPPS_ARGUMENT, "%s%s: %s does not read %s (--input-format)", VPPS_PATH_ARGS(first->name),
-                         s->network->name, names[*form]);
+    VPPS_TRY(input_check_form(s, first->name, *form));
     if (*form == INPUT_TSV && s->input_format == INPUT_AUTO && task_for(s)->look) {
         vpps_line line = {0}; /* a .tsv file holds a table, lines LABEL TAB SENTENCE, or columns with a word a line */
         const bool named =
@@ -121,7 +95,6 @@ vpps_status input_find_form(const corpus *c, const settings *s, const task_text 
                          task_for(s)->paired ? "targets"
                          : net_tags(kind)    ? "tags"
                                              : "labels");
-    if (open && *form == INPUT_TEXT && net_tags(kind)) tell_text(&t);
     if (*form == INPUT_TEXT || (!in->other_tags && (!open || s->gold))) return VPPS_OK;
     tell(first, *form == INPUT_TAGGED     ? "word|TAG lines, whose tags are replaced"
                 : *form == INPUT_LABELLED ? "a label, a tab and a sentence a line; labels are replaced"

@@ -7,6 +7,14 @@
 /* Returns the format that a file's name suggests, compressed or not; INPUT_AUTO: none. */
 input_form input_form_of_name(const char *name);
 
+/* Returns the format of a data file by --input-format of training and measuring, else by the file's name; INPUT_AUTO: neither tells it. */
+static inline input_form input_form_of(const settings *s, const char *name) {
+    return s->data_format ? s->data_format : input_form_of_name(name);
+}
+
+/* Checks that the network reads a format. Fails with ARGUMENT. */
+vpps_status input_check_form(const settings *s, const char *name, input_form form);
+
 /* Checks that a text does not begin as an array of JSON objects, which no network reads. Fails with FORMAT. */
 vpps_status input_refuse_array(const vpps_text *t);
 

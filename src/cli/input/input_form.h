@@ -32,5 +32,5 @@ typedef struct input_reading {
     bool words_only; /* text in columns: whether lines are words without a column of tags */
     /* text in columns: whether the input's tags are none of the network's; predict then keeps them and adds a column of tags */
     bool other_tags;
-    vpps_columns_seen seen; /* the latest example's columns: number, separator, column of tags; comments in them */
+    vpps_columns_seen seen; /* the latest example's columns: number, separator, column of tags */
 } input_reading;

@@ -8,7 +8,7 @@ typedef struct columns {
     int named;  /* the columns have names, from which `n`, `word` and `tag` were set */
     int varies; /* sentences may differ in their number of columns */
     int alone;  /* each line is one word, without other columns */
-    int keeps;  /* the input's columns stay; predicted tags are added as a last column */
+    int keeps;  /* the input's tags are none of the network's: they stay, and predicted tags are a further column */
 } columns;
 
 enum { ENDS, NO_WORD, WORD }; /* kinds of lines: the sentence's end; a line without a word, such as a comment; a word */
@@ -96,20 +96,7 @@ static int kind_of(columns *y, text line, const char **fault) {
     return y->id && !is_number(id, 0) ? NO_WORD : WORD;
 }
 
-/* ---------------------------------------------------------------- the format, told by the first lines */
-
-static int is_conllu(text line, const columns *y) {
-    text c, left = line;
-    for (size_t i = 1; i <= 10; i++) {
-        if (!left.at || !left.len || !next_column(y, &left, &c)) return 0;
-        size_t digits = 0;
-        while (digits < c.len && (isdigit((unsigned char)c.at[digits]) ||
-                                  (i == 1 && digits && (c.at[digits] == '-' || c.at[digits] == '.'))))
-            digits++;
-        if ((i == 1 || i == 7) && (!c.len || digits < c.len) && !(i == 7 && is(c, "_"))) return 0;
-    }
-    return !trim(left).len;
-}
+/* ---------------------------------------------------------------- the format, told by the first line */
 
 /* Returns the column names in the first line of CoNLL-U Plus; `at` is NULL for any other line. */
 static text names_in(text line) {
@@ -137,23 +124,32 @@ static size_t find_column(text names, const char *given, const char *usual, size
     return otherwise;
 }
 
-/* Finds the lines' separator and the columns with word and tag, supposing that the input is in columns. */
-static columns columns_of(input in) {
-    columns y = {'\t', 0, 0, 0, 0, 0, 0, 0, 0, 0};
-    text names = {NULL, 0}, first = names;
-    const char *word = asked.word_column, *tag = asked.tag_column;
-    const int any_tab = in.left.len && memchr(in.left.at, '\t', in.left.len) != NULL;
-    y.alone = !word && !tag;
-    while (next_line(&in)) {
-        text left = in.line, c;
-        if (in.number == 1) names = names_in(in.line);
-        if (next_word(&left, &c) && next_word(&left, &c)) y.alone = 0;
-        if (!trim(in.line).len || *in.line.at == '#') continue;
-        if (!first.at) first = in.line;
-        if (!memchr(in.line.at, '\t', in.line.len)) y.separator = ' ';
+/* Goes to the deciding line: the first that has words and is neither a comment nor -DOCSTART-; if none is, the first with words. A line is no
+ * comment if its first word has a '|'. Sets *names to the names in line 1 of CoNLL-U Plus. Returns whether -DOCSTART- comes before the line. */
+static int find_first(input *in, text *names) {
+    int found = 0, document = 0;
+    *names = (text){NULL, 0};
+    for (input now = *in; next_line(&now);) {
+        text left = now.line, word;
+        if (now.number == 1) *names = names_in(now.line);
+        if (!next_word(&left, &word)) continue;
+        const int begins = is(word, "-DOCSTART-"), comment = *now.line.at == '#' && !memchr(word.at, '|', word.len);
+        document |= begins;
+        if (!(comment || begins) || !found) *in = now;
+        if (!comment && !begins) break;
+        found = 1;
     }
-    if (!first.at && !any_tab) y.separator = ' ';
-    y.conllu = names.at || (first.at && is_conllu(first, &y));
+    return document;
+}
+
+/* Finds the lines' separator and the columns with word and tag by the deciding line, supposing that the input is in columns. */
+static columns columns_of(text line, text names) {
+    columns y = {'\t', 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    text left = line, c;
+    const char *word = asked.word_column, *tag = asked.tag_column;
+    if (!line.len || !memchr(line.at, '\t', line.len)) y.separator = ' ';
+    y.alone = !word && !tag && !(next_word(&left, &c) && next_word(&left, &c));
+    y.conllu = names.at || (count_columns(&y, line) == 10 && isdigit((unsigned char)*line.at));
     if (y.conllu || (word && !isdigit((unsigned char)*word)) || (tag && !isdigit((unsigned char)*tag))) {
         static const char standard[] = "ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC";
         if (!names.at) names = (text){standard, sizeof standard - 1};
@@ -170,30 +166,14 @@ static columns columns_of(input in) {
     return y;
 }
 
-/* Returns whether all lines can be read and the network knows 90 % of their tags. Sets y->keeps if it knows none:
- * answers then keep the input's tags, and predicted tags are a further column. */
-static int are_known(input in, columns *y) {
-    const int tabs = y->separator == '\t';
-    columns now = *y;
-    size_t n = 0, known_tags = 0;
-    int varied = 0, ended = 0, begins = 1;
-    text first = {NULL, 0};
-    while (next_line(&in)) {
-        const char *fault;
-        if (begins) begin_rows(&now, in, 1);
-        const int kind = kind_of(&now, in.line, &fault);
-        if (fault || memchr(in.line.at, '\r', in.line.len)) return 0;
-        ended |= kind == ENDS && n;
-        begins = kind == ENDS && y->varies;
-        if (begins) now.n = 0;
-        if (kind != WORD) continue;
-        const text tag = trim(column(&now, in.line, now.tag ? now.tag : now.n));
-        if (!n++) first = tag;
-        varied |= ended || tag.len != first.len || memcmp(tag.at, first.at, tag.len) != 0;
-        known_tags += net_class_number(tag.at, tag.len) != UINT32_MAX || is(tag, "_");
-    }
-    y->keeps = n && !known_tags;
-    return n && 10 * known_tags >= 9 * n && (tabs || varied);
+/* Returns whether a line's tag is none of the network's; "_" stands for any tag. Lines of other numbers than words' have no tag. */
+static int has_other_tag(columns y, text line) {
+    const char *fault;
+    if (y.named) y.separator = memchr(line.at, '\t', line.len) ? '\t' : ' ';
+    y.alone = 0;
+    if (kind_of(&y, line, &fault) != WORD || fault) return 0;
+    const text tag = trim(column(&y, line, y.tag ? y.tag : y.n));
+    return net_class_number(tag.at, tag.len) == UINT32_MAX && !is(tag, "_");
 }
 
 /* ---------------------------------------------------------------- answers */

@@ -15,30 +15,32 @@ static size_t bars_of(text word) {
     return n < MOST_BARS ? n : MOST_BARS - 1;
 }
 
-/* Returns how many '|' separate the columns of a token: the least number in any word of the first line; 0 if the line's first word has none. */
-static size_t find_bars(input in) {
-    size_t fewest = MOST_BARS, n = 0;
-    while (!n && next_line(&in)) {
-        for (text left = in.line, word; next_word(&left, &word); n++) {
-            const size_t bars = bars_of(word);
-            if (!n && !memchr(word.at, '|', word.len)) return 0;
-            if (bars && bars < fewest) fewest = bars;
-        }
-    }
-    return !n ? 0 : fewest == MOST_BARS ? 1 : fewest;
-}
-
 static form look(input in, form wanted, int sure) {
-    (void)sure;
-    lines.bars = find_bars(in);
-    if (wanted == TAGGED || (!wanted && lines.bars)) return TAGGED;
-    lines.y = columns_of(in);
-    const int alone = lines.y.alone;
-    lines.y.alone = 0;
-    const int known_tags = are_known(in, &lines.y);
-    lines.y.alone = alone;
-    if (alone) lines.y.separator = '\t';
-    return wanted ? wanted : known_tags || lines.y.conllu ? COLUMNS : PLAIN;
+    static const char says[] = "%s; --input-format text or columns says what the lines are";
+    text names, word = {NULL, 0}, last = word;
+    const int document = find_first(&in, &names);
+    int first_has_bar = 0, n = 0;
+    lines.bars = MOST_BARS;
+    for (text left = in.line; next_word(&left, &word); last = word) {
+        if (!n++) first_has_bar = memchr(word.at, '|', word.len) != NULL;
+        if (bars_of(word) && bars_of(word) < lines.bars) lines.bars = bars_of(word);
+    }
+    if (wanted == PLAIN) return PLAIN;
+    if (lines.bars == MOST_BARS) lines.bars = 1;
+    if (wanted == TAGGED || (!wanted && first_has_bar)) return TAGGED;
+    lines.bars = 0;
+    lines.y = columns_of(in.line, names);
+    const int told = wanted || lines.y.conllu || document;
+    if (!told && (!in.line.len || !memchr(in.line.at, '\t', in.line.len))) {
+        if (sure && n > 1 && net_class_number(last.at, last.len) != UINT32_MAX &&
+            net_word_number(last.at, last.len) == UINT32_MAX)
+            stop_with(says, "expected text, found a tag at the line's end");
+        return PLAIN;
+    }
+    lines.y.keeps = in.line.len && has_other_tag(lines.y, in.line);
+    if (!told && lines.y.keeps && sure) stop_with(says, "expected a tag of the network in the column of tags");
+    if (lines.y.alone) lines.y.separator = '\t';
+    return told || !lines.y.keeps ? COLUMNS : ANY;
 }
 
 /* Returns column `wanted`, from 1, of a token of n + 1 columns. The token's first column has the surplus '|' if there are more than n.

@@ -32,6 +32,7 @@
 #define WORDS (TAGS | PAIRS | 1u << NET_SENTENCES | 1u << NET_TEXT)
 #define RANKED (CLASSES | PAIRS | 1u << NET_TEXT)
 #define U32_MAX 4294967295.0
+#define FORMS "auto|text|tagged|columns|labelled|jsonl|csv|tsv"
 
 /* The names of optimizers, in the order of vpps_optimizer_kind. */
 #define X(id, name, states, lr) "|" name
@@ -105,6 +106,8 @@ static const cli_option table[] = {
             "The field of JSONL, CSV or TSV that holds the text; a number, from 1: the first line has no names (default: text, or words)"),
     ROW_FOR(LABELS | PAIRS, OPTION_TEXT, "label-field", label_field, "NAME", 0, 0, 0, DATA | COMMAND_PREDICT, OF_FILES,
             "The field that holds the label, tags or translation, for predict with --gold (default: gold, label, tags, or target)"),
+    ROW_FOR(RECORDS, OPTION_CHOICE, "input-format", data_format, FORMS, 0, 0, 0, DATA, OF_FILES,
+            "The format of data files; auto: by the file's name, else by its first line"),
     ROW_FOR(WORDS, OPTION_CHOICE, "tokenizer", tokenizer, "none|simple", 0, 0, 0, DATA | COMMAND_PREDICT, OF_FILES,
             "Split text into words first: simple makes punctuation words of its own; predict and eval do as training did"),
     ROW_FOR(TREES, OPTION_CHOICE, "generate", generate, generator_names, 0, 0, 0, DATA, SOURCE,
@@ -217,8 +220,8 @@ static const cli_option table[] = {
         "Print a JSON object a line, with scores, and spans where there are some"),
     ROW_FOR(RANKED, OPTION_U32, "top", top, "N", 1, 1e6, 0, COMMAND_PREDICT, 0,
             "With --json: the N likeliest classes, and how likely they are; or the N best translations of the beam"),
-    CHOICE("input-format", input_format, "auto|text|tagged|columns|labelled|jsonl|csv|tsv", 0, COMMAND_PREDICT, 0,
-           "The form of what is read; auto: by the file's name or its first lines"),
+    CHOICE("input-format", input_format, FORMS, 0, COMMAND_PREDICT, 0,
+           "The format of what is read; auto: by the file's name, else by its first line"),
     CHOICE("output-format", output_format, "auto|text|columns|jsonl|csv|tsv", 0, COMMAND_PREDICT, 0,
            "The form of what is printed; auto: that of what is read"),
     ROW_FOR(GOLD | PAIRS, OPTION_FLAG, "gold", gold, NULL, 0, 0, 0, COMMAND_PREDICT, 0,

@@ -81,7 +81,8 @@ typedef struct settings {
     const char *model, *save, *save_best, *resume, *init, *log, *plot, *trace, *config;
     uint32_t patience;
     uint32_t top, on_error;               /* top: classes to list; on_error: 0 stops at, 1 skips a faulty line */
-    uint32_t input_format, output_format; /* values of the enums input_form and output_form */
+    uint32_t input_format, output_format; /* predict: values of the enums input_form and output_form */
+    uint32_t data_format;                 /* --input-format of training and measuring: an input_form */
     bool gold;
     const char *text_field, *label_field;
     uint64_t line_bytes;
