@@ -46,31 +46,22 @@ vpps_status vpps_safetensors_checksum(const vpps_safetensors_tensor *tensors, si
 /* A file that was opened and checked as a whole. Immutable; several threads may read from it. */
 typedef struct vpps_safetensors vpps_safetensors;
 
-/* One tensor of a file. The strings and `bytes` live as long as the open file. */
+/* One tensor of a file. The strings live as long as the open file. */
 typedef struct vpps_safetensors_info {
     const char *name;
     const char *dtype; /* the type's name in the format: "F32", "BF16", ... */
     uint32_t n_dims;
     uint64_t dims[VPPS_SAFETENSORS_DIMS]; /* dimensions after n_dims are 1 */
     uint64_t n_elems;
-    /* the values in the file's encoding, possibly unaligned; NULL after vpps_safetensors_open_on_disk */
-    const unsigned char *bytes;
     uint64_t n_bytes;
 } vpps_safetensors_info;
 
-/* Opens and checks a file, and reads its content into memory: later changes to the file have no effect. After OK every tensor lies inside
- * the content. Fails with IO (cannot be opened or read), FORMAT (what is wrong, and where), MEMORY. */
+/* Opens a file and checks its header; after OK every tensor lies inside the file. The calls that need values read them from disk: the old
+ * content if vpps_output replaces the file meanwhile. Fails with IO (cannot be opened or read), FORMAT (what is wrong, and where), MEMORY. */
 vpps_status vpps_safetensors_open(vpps_safetensors **out, const char *path);
 
-/* Opens and checks a file without reading the tensors' values: the calls that need values read them from disk, and
- * every `bytes` is NULL. If vpps_output replaces the file meanwhile, the calls still read the old content. */
-vpps_status vpps_safetensors_open_on_disk(vpps_safetensors **out, const char *path);
-
-/* Parses a file's content in memory, and copies it. `name` stands for the path in messages. */
-vpps_status vpps_safetensors_parse(vpps_safetensors **out, const char *name, const void *bytes, size_t n_bytes);
-
 /* Compares the tensors' bytes with the checksum in the metadata; a file without a checksum passes. Fails with FORMAT
- * when they differ; for a file on disk also with IO, MEMORY. */
+ * when they differ, and with IO, MEMORY. */
 vpps_status vpps_safetensors_verify(const vpps_safetensors *file);
 
 /* Frees an open file; NULL is allowed. */

@@ -16,18 +16,16 @@ struct vpps_safetensors {
     size_t n_infos;
     vpps_metadata *metadata; /* metadata pairs, in ascending order of their keys */
     size_t n_metadata;
-    /* the data after the header, of data_bytes bytes; NULL: the data stay on disk, from byte data_at of the file on */
-    unsigned char *data;
-    uint64_t data_bytes, data_at;
-    int fd; /* the file's descriptor while data stay on disk, else -1 */
+    uint64_t data_bytes, data_at; /* size of the data after the header, and where they begin in the file */
+    int fd;
 };
 
 /* Reads the header's length from the file's first 8 bytes, and checks it against the file's length. Fails with FORMAT. */
 vpps_status vpps_safetensors_header_length(const char *path, const unsigned char first[8], uint64_t file_bytes,
                                            uint64_t *header_bytes);
 
-/* Parses the header and fills all of *file but path and data; data_bytes is the number of bytes after the header. After OK the tensors in
- * `infos` fill these bytes one after the other; their pointers `bytes` are still NULL. Fails with FORMAT, MEMORY. */
+/* Parses the header and sets the members from `header` to n_metadata; data_bytes is the number of bytes after the header. After OK the
+ * tensors in `infos` fill these bytes one after the other. Fails with FORMAT, MEMORY. */
 vpps_status vpps_safetensors_parse_header(vpps_safetensors *file, const char *header, size_t header_bytes,
                                           uint64_t data_bytes);
 

@@ -9,17 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Takes ownership of `data` and points every tensor into it. */
-static void bind_data(vpps_safetensors *file, unsigned char *data) {
-    file->data = data;
-    file->data_bytes = 0;
-    for (size_t i = 0; i < file->n_infos; i++) {
-        file->infos[i].bytes = data;
-        data += file->infos[i].n_bytes;
-        file->data_bytes += file->infos[i].n_bytes;
-    }
-}
-
 static vpps_status create(vpps_safetensors **out, const char *path) {
     vpps_safetensors *file = calloc(1, sizeof *file);
     *out = NULL;
@@ -36,109 +25,48 @@ static vpps_status create(vpps_safetensors **out, const char *path) {
 void vpps_safetensors_close(vpps_safetensors *file) {
     if (!file) return;
     vpps_json_free(&file->header);
-    VPPS_FREE(file->path, file->infos, file->by_name, file->metadata, file->data);
+    VPPS_FREE(file->path, file->infos, file->by_name, file->metadata);
     if (file->fd >= 0) close(file->fd);
     free(file);
 }
 
-vpps_status vpps_safetensors_parse(vpps_safetensors **out, const char *name, const void *bytes, size_t n_bytes) {
-    const unsigned char *all = bytes;
-    uint64_t header_bytes = 0;
-    vpps_safetensors *file;
-    *out = NULL;
-    VPPS_TRY(vpps_safetensors_header_length(name, all, n_bytes, &header_bytes));
-    size_t data_bytes = n_bytes - 8 - (size_t)header_bytes;
-    VPPS_TRY(create(&file, name));
-    vpps_status status = vpps_safetensors_parse_header(file, (const char *)all + 8, (size_t)header_bytes, data_bytes);
-    unsigned char *data = NULL;
-    if (status == VPPS_OK && !(data = malloc(data_bytes + 1)))
-        status = vpps_fail(VPPS_MEMORY, "%s%s: out of memory for %zu bytes", VPPS_PATH_ARGS(name), data_bytes);
-    if (status != VPPS_OK) {
-        vpps_safetensors_close(file);
-        return status;
-    }
-    memcpy(data, all + 8 + header_bytes, data_bytes);
-    bind_data(file, data);
-    *out = file;
-    return VPPS_OK;
-}
-
-/* Reads n_bytes of the file into new memory. Fails with FORMAT if the file has shrunk to fewer bytes. */
-static vpps_status read_block(int fd, const char *path, uint64_t n_bytes, void *out) {
-    size_t got;
-    void *bytes = n_bytes < SIZE_MAX ? malloc((size_t)n_bytes + 1) : NULL;
-    if (!bytes)
-        return vpps_fail(VPPS_MEMORY, "%s%s: out of memory for %llu bytes", VPPS_PATH_ARGS(path),
-                         (unsigned long long)n_bytes);
-    vpps_status status = vpps_file_read(fd, path, bytes, (size_t)n_bytes, &got);
-    if (status == VPPS_OK && got != n_bytes)
-        status = VPPS_FAIL_SAFETENSORS(path, "expected %llu more bytes, found %zu", (unsigned long long)n_bytes, got);
-    if (status != VPPS_OK) {
-        free(bytes);
-        return status;
-    }
-    memcpy(out, &bytes, sizeof bytes);
-    return VPPS_OK;
-}
-
-/* Reads and checks the header of an open file; *data_bytes is the number of bytes after it. */
-static vpps_status read_header(int fd, const char *path, vpps_safetensors *file, uint64_t *data_bytes) {
+/* Reads and checks the header of the open file. */
+static vpps_status read_header(vpps_safetensors *file) {
+    const char *path = file->path;
     struct stat info;
     unsigned char first[8] = {0};
     size_t got;
-    uint64_t header_bytes = 0;
-    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))
+    uint64_t n = 0;
+    if (fstat(file->fd, &info) != 0 || !S_ISREG(info.st_mode))
         return vpps_fail(VPPS_IO, "%s%s: cannot be read: not a regular file", VPPS_PATH_ARGS(path));
-    VPPS_TRY(vpps_file_read(fd, path, first, sizeof first, &got));
-    VPPS_TRY(vpps_safetensors_header_length(path, first, got < 8 ? got : (uint64_t)info.st_size, &header_bytes));
-    *data_bytes = (uint64_t)info.st_size - 8 - header_bytes;
-    file->data_at = 8 + header_bytes;
-    VPPS_FREED char *header = NULL;
-    VPPS_TRY(read_block(fd, path, header_bytes, &header));
-    return vpps_safetensors_parse_header(file, header, (size_t)header_bytes, *data_bytes);
-}
-
-/* Where the bytes of a file's tensors are once it is open: nowhere (only the header was read), in memory, or on disk. */
-typedef enum content_place { CONTENT_NONE, CONTENT_READ, CONTENT_ON_DISK } content_place;
-
-static vpps_status open_file(vpps_safetensors **out, const char *path, content_place content) {
-    int fd;
-    vpps_safetensors *file;
-    uint64_t data_bytes = 0;
-    unsigned char *data;
-    *out = NULL;
-    VPPS_TRY(vpps_file_open(&fd, path));
-    vpps_status status = create(&file, path);
-    if (status == VPPS_OK) status = read_header(fd, path, file, &data_bytes);
-    if (status == VPPS_OK && content == CONTENT_READ) {
-        status = read_block(fd, path, data_bytes, &data);
-        if (status == VPPS_OK) bind_data(file, data);
-    }
-    if (status == VPPS_OK && content == CONTENT_ON_DISK) {
-        file->data_bytes = data_bytes;
-        file->fd = fd;
-    } else {
-        close(fd);
-    }
-    if (status != VPPS_OK) {
-        vpps_safetensors_close(file);
-        return status;
-    }
-    *out = file;
-    return VPPS_OK;
+    VPPS_TRY(vpps_file_read(file->fd, path, first, sizeof first, &got));
+    VPPS_TRY(vpps_safetensors_header_length(path, first, got < 8 ? got : (uint64_t)info.st_size, &n));
+    VPPS_FREED char *header = vpps_scratch((size_t)n + 1);
+    if (!header)
+        return vpps_fail(VPPS_MEMORY, "%s%s: out of memory for %llu bytes", VPPS_PATH_ARGS(path),
+                         (unsigned long long)n);
+    VPPS_TRY(vpps_file_read(file->fd, path, header, (size_t)n, &got));
+    if (got != n) return VPPS_FAIL_SAFETENSORS(path, "expected %llu more bytes, found %zu", (unsigned long long)n, got);
+    file->data_at = 8 + n;
+    file->data_bytes = (uint64_t)info.st_size - file->data_at;
+    return vpps_safetensors_parse_header(file, header, (size_t)n, file->data_bytes);
 }
 
 vpps_status vpps_safetensors_open(vpps_safetensors **out, const char *path) {
-    return open_file(out, path, CONTENT_READ);
-}
-
-vpps_status vpps_safetensors_open_on_disk(vpps_safetensors **out, const char *path) {
-    return open_file(out, path, CONTENT_ON_DISK);
+    vpps_safetensors *file;
+    VPPS_TRY(create(&file, path));
+    *out = NULL;
+    vpps_status status = vpps_file_open(&file->fd, path);
+    if (status == VPPS_OK) status = read_header(file);
+    if (status == VPPS_OK)
+        *out = file;
+    else
+        vpps_safetensors_close(file);
+    return status;
 }
 
 /* Reads bytes [at, at + n) of the data after the header. */
 static vpps_status read_at(const vpps_safetensors *file, uint64_t at, size_t n, void *out) {
-    if (file->data) return memcpy(out, file->data + at, n), VPPS_OK;
     for (size_t done = 0; done < n;) {
         const ssize_t got = pread(file->fd, (char *)out + done, n - done, (off_t)(file->data_at + at + done));
         if (got < 0 && errno == EINTR) continue;
@@ -253,7 +181,7 @@ vpps_status vpps_checkpoint_metadata(const char *path, const char *key, char **o
     VPPS_NEED(path, key, out);
     vpps_safetensors *file;
     *out = NULL;
-    VPPS_TRY(open_file(&file, path, CONTENT_NONE));
+    VPPS_TRY(vpps_safetensors_open(&file, path));
     const char *value = vpps_safetensors_metadata(file, key);
     if (value) *out = strdup(value);
     vpps_safetensors_close(file);

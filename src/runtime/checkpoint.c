@@ -262,7 +262,7 @@ vpps_status vpps_load(vpps_handle *h, const char *path) {
     vpps_model *model = h->model;
     vpps_handle_finish(h);
     vpps_safetensors *file;
-    VPPS_TRY(model->shards > 1 ? vpps_safetensors_open_on_disk(&file, path) : vpps_safetensors_open(&file, path));
+    VPPS_TRY(vpps_safetensors_open(&file, path));
     contents *c = calloc(model->n_params + 1, sizeof *c);
     uint64_t numbers[3] = {0, h->options.seed, model->random};
     vpps_status status = c ? vpps_safetensors_verify(file) : vpps_fail(VPPS_MEMORY, "load %s: out of memory", path);

@@ -29,11 +29,23 @@ static vpps_status list_tensors(const vpps_safetensors *file, const char *path, 
         if (strcmp(t->dtype, "F32") != 0 || t->n_dims > VPPS_COUNT(out->dims))
             return vpps_fail(VPPS_FORMAT, "%s%s: tensor '%.100s': expected F32 of at most 3 dimensions, found %s",
                              VPPS_PATH_ARGS(path), t->name, t->dtype);
-        const void *bytes = t->bytes; /* aligned for floats, since only floats precede these bytes in the file */
-        *out = (vpps_safetensors_tensor){.name = t->name, .n_dims = t->n_dims, .data = bytes};
+        *out = (vpps_safetensors_tensor){.name = t->name, .n_dims = t->n_dims};
         for (uint32_t k = 0; k < t->n_dims; k++) out->dims[k] = t->dims[k];
     }
     return VPPS_OK;
+}
+
+/* The tensors of a file that are written to another one. */
+typedef struct copied {
+    const vpps_safetensors *file;
+    const vpps_safetensors_tensor *tensors;
+} copied;
+
+static vpps_status read_copied(void *context, size_t i, uint64_t first, size_t room, float *out, size_t *got) {
+    const copied *c = context;
+    const vpps_safetensors_tensor *t = &c->tensors[i];
+    *got = room;
+    return vpps_safetensors_read_part(c->file, t->name, t->n_dims, t->dims, first, room, out);
 }
 
 static vpps_status write_parameters(const settings *s, const vpps_safetensors *file, size_t *n) {
@@ -44,13 +56,14 @@ static vpps_status write_parameters(const settings *s, const vpps_safetensors *f
     size_t m = 0;
     if (!tensors || !metadata) return vpps_fail(VPPS_MEMORY, "no memory for %zu tensors", most);
     VPPS_TRY(list_tensors(file, s->model, tensors, n));
-    VPPS_TRY(vpps_safetensors_checksum(tensors, *n, NULL, checksum));
+    const vpps_safetensors_source source = {read_copied, &(copied){file, tensors}};
+    VPPS_TRY(vpps_safetensors_checksum(tensors, *n, &source, checksum));
     for (size_t i = 0; i < n_metadata; i++) {
         const vpps_metadata entry = vpps_safetensors_metadata_at(file, i);
         if (is_kept(s, entry.key)) metadata[m++] = entry;
     }
     metadata[m++] = (vpps_metadata){VPPS_CHECKSUM_KEY, checksum};
-    return vpps_safetensors_write(s->save, tensors, *n, metadata, m, NULL);
+    return vpps_safetensors_write(s->save, tensors, *n, metadata, m, &source);
 }
 
 static void close_file(vpps_safetensors **file) { vpps_safetensors_close(*file); }

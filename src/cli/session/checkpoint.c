@@ -167,7 +167,7 @@ typedef struct checkpoint {
 
 static vpps_status open_file(checkpoint *k, const char *path) {
     *k = (checkpoint){.path = path};
-    return vpps_safetensors_open_on_disk(&k->file, path);
+    return vpps_safetensors_open(&k->file, path);
 }
 
 static void close_file(checkpoint *k) { vpps_safetensors_close(k->file); }

@@ -122,24 +122,26 @@ static bool same_words(const source *s, int vocab) {
     return same;
 }
 
-/* Copies a tensor of the file to the parameter: all rows if both have the same rows, else those of words that both have. Returns the
+/* Reads a tensor of the file into the parameter: all rows if both have the same rows, else those of words that both have. *taken: the
  * number of these rows, even if other processes hold some of them. */
-static uint64_t take_fitting(const source *s, const vpps_safetensors_info *t, const vpps_param_info *p, param_rows rows,
-                             const shape *here, char *to) {
-    const size_t bytes = here->row_elems * sizeof(float);
-    if (!has_such_rows(t, p, here)) return 0;
+static vpps_status take_fitting(const source *s, const vpps_safetensors_info *t, const vpps_param_info *p,
+                                param_rows rows, const shape *here, float *to, uint64_t *taken) {
+    const uint64_t n = here->row_elems;
+    *taken = 0;
+    if (!has_such_rows(t, p, here)) return VPPS_OK;
     const bool same = rows.vocab == N_VOCABS || same_words(s, rows.vocab);
     const uint32_t *ids = same ? NULL : s->ids[rows.vocab];
     if (same ? t->dims[0] != here->rows : !rows.by_row || !ids || here->rows > vpps_vocab_size(s->c->vocab[rows.vocab]))
-        return 0;
-    uint64_t taken = 0;
+        return VPPS_OK;
     for (uint64_t i = 0; i < here->rows; i++) {
         const uint64_t there = same ? i : ids[i];
         if ((!same && there == VPPS_NO_WORD) || there >= t->dims[0]) continue;
-        if (i % p->step == p->first) memcpy(to + i / p->step * bytes, t->bytes + there * bytes, bytes);
-        taken++;
+        if (i % p->step == p->first)
+            VPPS_TRY(
+                vpps_safetensors_read_part(s->file, t->name, t->n_dims, t->dims, there * n, n, to + i / p->step * n));
+        ++*taken;
     }
-    return taken;
+    return VPPS_OK;
 }
 
 static vpps_status take_parameter(source *s, vpps_param param) {
@@ -150,7 +152,8 @@ static vpps_status take_parameter(source *s, vpps_param param) {
     const vpps_safetensors_info *t = vpps_safetensors_find(s->file, info.name);
     const param_rows rows = s->rows[param];
     const char *separator = s->n_missing ? ", " : "";
-    const uint64_t taken = take_fitting(s, t, &info, rows, &here, (char *)vpps_param_values(s->x->model, param));
+    uint64_t taken;
+    VPPS_TRY(take_fitting(s, t, &info, rows, &here, vpps_param_values(s->x->model, param), &taken));
     s->x->init.parameters++;
     s->x->init.whole += taken == here.rows;
     s->x->init.partly += taken && taken < here.rows;
@@ -218,7 +221,7 @@ bool init_is_state(const char *name) {
 
 vpps_status init_take_sizes(settings *s) {
     VPPS_CLOSED_BY(close_source) source from = {.x = NULL};
-    VPPS_TRY(vpps_safetensors_open_on_disk(&from.file, s->init));
+    VPPS_TRY(vpps_safetensors_open(&from.file, s->init));
     for (const cli_option *o = options_rows(s); o->row.help; o++) {
         char key[96], why[160];
         if (!o->of_network || !o->row.fixed || s->given[o->number]) continue;
