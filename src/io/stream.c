@@ -1,4 +1,4 @@
-/* stream.c - reads a file or memory, decompressed if necessary, into the caller's buffer, or into `shown` if the caller only looks ahead
+/* stream.c - reads a file, decompressed if necessary, into the caller's buffer, or into `shown` if the caller only looks ahead
  * (vpps_stream_peek). */
 #include "stream.h"
 
@@ -13,21 +13,21 @@
 
 struct vpps_stream {
     const char *name;
-    int fd; /* file descriptor; -1: the source is memory */
+    int fd;
     size_t size;
-    const unsigned char *in, *in_end; /* bytes of the source that were read but not yet taken */
-    bool in_ended;                    /* whether the source has no bytes after in_end */
+    const unsigned char *in, *in_end; /* bytes of the file that were read but not yet taken */
+    bool in_ended;                    /* whether the file has no bytes after in_end */
     const vpps_codec *codec;          /* decoder of the data; NULL: the data are not compressed */
     void *state;
     bool inside; /* whether the position is within compressed data, whose end is still to come */
     char *shown; /* bytes shown by vpps_stream_peek, from shown_at on */
     size_t shown_at, shown_end;
-    unsigned char piece[]; /* buffer for the part of a file that was read last */
+    unsigned char piece[PIECE_BYTES]; /* buffer for the part of the file that was read last */
 };
 
-/* ---------------------------------------------------------------- the source */
+/* ---------------------------------------------------------------- the file */
 
-/* Reads the next piece if all bytes are taken and the source has more. */
+/* Reads the next piece if all bytes are taken and the file has more. */
 static vpps_status fill_in(vpps_stream *s) {
     size_t got;
     if (s->in < s->in_end || s->in_ended) return VPPS_OK;
@@ -38,7 +38,7 @@ static vpps_status fill_in(vpps_stream *s) {
     return VPPS_OK;
 }
 
-/* Copies bytes of an uncompressed source; large reads go directly to `bytes`. */
+/* Copies bytes of an uncompressed file; large reads go directly to `bytes`. */
 static vpps_status copy(vpps_stream *s, char *bytes, size_t n, size_t *got) {
     const size_t there = (size_t)(s->in_end - s->in);
     *got = n < there ? n : there;
@@ -88,8 +88,22 @@ static vpps_status find_codec(vpps_stream *s) {
     return s->state ? VPPS_OK : vpps_fail(VPPS_MEMORY, "%s%s: out of memory", VPPS_PATH_ARGS(s->name));
 }
 
-static vpps_status begin(vpps_stream **out, vpps_stream *s) {
-    const vpps_status status = find_codec(s);
+vpps_status vpps_stream_open(vpps_stream **out, const char *path) {
+    struct stat info;
+    int fd;
+    *out = NULL;
+    VPPS_TRY(vpps_file_open(&fd, path));
+    vpps_stream *s = calloc(1, sizeof *s);
+    if (!s) {
+        close(fd);
+        return vpps_fail(VPPS_MEMORY, "%s%s: out of memory", VPPS_PATH_ARGS(path));
+    }
+    *s = (vpps_stream){.name = path, .fd = fd, .in = s->piece, .in_end = s->piece};
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0) s->size = (size_t)info.st_size;
+    const vpps_status status =
+        fcntl(fd, F_SETFL, 0) == 0 /* makes reads from a pipe wait for its writer */
+            ? find_codec(s)
+            : vpps_fail(VPPS_IO, "%s%s: cannot be read: %s", VPPS_PATH_ARGS(path), strerror(errno));
     if (status == VPPS_OK)
         *out = s;
     else
@@ -97,53 +111,10 @@ static vpps_status begin(vpps_stream **out, vpps_stream *s) {
     return status;
 }
 
-static vpps_stream *new_stream(const char *name, int fd) {
-    vpps_stream *s = calloc(1, sizeof *s + (fd >= 0 ? PIECE_BYTES : 0));
-    if (s) {
-        s->name = name;
-        s->fd = fd;
-        s->in = s->in_end = s->piece;
-    }
-    return s;
-}
-
-vpps_status vpps_stream_open(vpps_stream **out, const char *path) {
-    struct stat info;
-    int fd;
-    *out = NULL;
-    VPPS_TRY(vpps_file_open(&fd, path));
-    if (fcntl(fd, F_SETFL, 0) < 0) { /* makes reads from a pipe wait for its writer */
-        const vpps_status status =
-            vpps_fail(VPPS_IO, "%s%s: cannot be read: %s", VPPS_PATH_ARGS(path), strerror(errno));
-        close(fd);
-        return status;
-    }
-    vpps_stream *s = new_stream(path, fd);
-    if (!s) {
-        close(fd);
-        return vpps_fail(VPPS_MEMORY, "%s%s: out of memory", VPPS_PATH_ARGS(path));
-    }
-    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0) s->size = (size_t)info.st_size;
-    return begin(out, s);
-}
-
-vpps_status vpps_stream_of(vpps_stream **out, const char *name, const void *bytes, size_t n_bytes) {
-    *out = NULL;
-    vpps_stream *s = new_stream(name, -1);
-    if (!s) return vpps_fail(VPPS_MEMORY, "%s%s: out of memory", VPPS_PATH_ARGS(name));
-    s->size = n_bytes;
-    s->in_ended = true;
-    if (n_bytes) {
-        s->in = bytes;
-        s->in_end = s->in + n_bytes;
-    }
-    return begin(out, s);
-}
-
 void vpps_stream_close(vpps_stream *s) {
     if (!s) return;
     if (s->state) s->codec->close(s->state);
-    if (s->fd >= 0) close(s->fd); /* the file was only read: the result of close does not matter */
+    close(s->fd); /* the file was only read: the result of close does not matter */
     VPPS_FREE_ARRAYS(s->shown);
     free(s);
 }

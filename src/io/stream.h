@@ -1,4 +1,4 @@
-/* stream.h - reads a file or memory sequentially, and decompresses it if its first bytes say that it is compressed. */
+/* stream.h - reads a file sequentially, and decompresses it if its first bytes say that it is compressed. */
 #pragma once
 
 #include "vpps.h"
@@ -8,12 +8,10 @@ typedef struct vpps_stream vpps_stream;
 /* Opens a file and reads its first bytes, which for a pipe waits for the writer. `path` must outlive the stream. Fails with IO,
  * FORMAT (an unsupported compression format), MEMORY. */
 vpps_status vpps_stream_open(vpps_stream **out, const char *path);
-/* Opens a stream that reads from memory. The bytes and `name` must outlive the stream. */
-vpps_status vpps_stream_of(vpps_stream **out, const char *name, const void *bytes, size_t n_bytes);
 void vpps_stream_close(vpps_stream *s);
 
 const char *vpps_stream_name(const vpps_stream *s);
-/* Returns the source's size in bytes where it is known without reading, else 0. */
+/* Returns the file's size in bytes where it is known without reading, else 0. */
 size_t vpps_stream_size(const vpps_stream *s);
 
 /* Takes n bytes, or fewer at the end; *got is the number taken. Fails, as the other calls do, with IO, FORMAT (damaged data), MEMORY. */

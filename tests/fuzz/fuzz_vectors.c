@@ -1,7 +1,7 @@
 /* fuzz_vectors.c - reads any bytes as a file of vectors, compressed or not: what is read is finite and counted, and goes only to the vocabulary's
  * words; a refusal comes with a message. */
 #include "fuzz.h"
-#include "io/vectors.h"
+#include "vpps_data.h"
 
 #include <math.h>
 
@@ -15,14 +15,13 @@ static vpps_vocab *make_words(void) {
     return v;
 }
 
-static void read_vectors(const uint8_t *data, size_t n, const vpps_vocab *words, uint32_t size) {
+static void read_vectors(const char *path, const vpps_vocab *words, uint32_t size) {
     const uint32_t n_words = vpps_vocab_size(words);
     float *values = malloc((size_t)n_words * size * sizeof *values);
     vpps_vectors_found found = {0};
-    vpps_stream *s;
-    require(values != NULL && vpps_stream_of(&s, "fuzz", data, n) == VPPS_OK);
+    require(values != NULL);
     for (size_t i = 0; i < (size_t)n_words * size; i++) values[i] = -7;
-    if (vpps_vectors_read_stream(s, words, size, values, &found) == VPPS_OK) {
+    if (vpps_vectors_read(path, words, size, values, &found) == VPPS_OK) {
         uint32_t set = 0;
         for (uint32_t w = 0; w < n_words; w++) {
             bool changed = false;
@@ -36,28 +35,23 @@ static void read_vectors(const uint8_t *data, size_t n, const vpps_vocab *words,
         require(found.words == n_words && found.found <= n_words);
         require(set <= found.found);
     } else {
-        require(strncmp(vpps_error_message(), "fuzz:", 5) == 0);
+        require(strncmp(vpps_error_message(), path, strlen(path)) == 0);
     }
-    vpps_stream_close(s);
     free(values);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     vpps_vectors_info info = {0};
-    vpps_stream *s;
-    if (vpps_stream_of(&s, "fuzz", data, n) != VPPS_OK) {
-        require(strncmp(vpps_error_message(), "fuzz:", 5) == 0);
-        return 0;
-    }
-    const vpps_status status = vpps_vectors_look(s, &info);
-    vpps_stream_close(s);
-    if (status == VPPS_OK) {
-        require(info.size >= 1 && info.size <= VPPS_VECTORS_MOST);
+    char path[32];
+    const int fd = fuzz_file(data, n, path);
+    if (vpps_vectors_describe(path, &info) == VPPS_OK) {
+        require(info.size >= 1 && info.size <= 65536);
         vpps_vocab *words = make_words();
-        read_vectors(data, n, words, info.size);
+        read_vectors(path, words, info.size);
         vpps_vocab_destroy(words);
     } else {
-        require(strncmp(vpps_error_message(), "fuzz:", 5) == 0);
+        require(strncmp(vpps_error_message(), path, strlen(path)) == 0);
     }
+    close(fd);
     return 0;
 }
