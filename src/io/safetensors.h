@@ -40,6 +40,7 @@ vpps_status vpps_safetensors_write(const char *path, const vpps_safetensors_tens
  * whose checksum begins with "xxh3-64 " are read without a check. */
 #define VPPS_CHECKSUM_KEY "vpps.checksum"
 #define VPPS_CHECKSUM_BYTES 32
+#define VPPS_CHECKSUM_FORMAT "vpps-64 %016llx"
 vpps_status vpps_safetensors_checksum(const vpps_safetensors_tensor *tensors, size_t n,
                                       const vpps_safetensors_source *source, char text[VPPS_CHECKSUM_BYTES]);
 

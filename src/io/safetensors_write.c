@@ -1,9 +1,10 @@
 /* safetensors_write.c - writes a checkpoint, header then tensors, atomically. */
-#include "safetensors_file.h"
+#include "safetensors.h"
 
 #include "base/base.h"
 #include "base/hash.h"
 #include "descriptor.h"
+#include "json.h"
 #include "output.h"
 
 static vpps_status no_memory(const char *path) {
