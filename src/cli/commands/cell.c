@@ -8,7 +8,6 @@
 #include "cli/common/failure.h"
 #include "cli/common/json.h"
 #include "cli/common/number.h"
-#include "cli/output/output_files.h"
 #include "runtime/handle.h"
 #include "script/task.h"
 
@@ -176,30 +175,24 @@ static vpps_status show(const session *x, const vpps_batch *b) {
                             stdout);
 }
 
-static vpps_status cell(settings *s, session *x, corpus *c) {
+static vpps_status print_cells(session *x, vpps_node loss) {
     const vpps_batch *b;
-    vpps_node loss;
-    VPPS_TRY(output_files_check(s));
-    VPPS_TRY(open_first_batch(x, s, c, true, &loss));
     VPPS_TRY(vpps_handle_batch(x->handle, x->graph, loss, &b));
     return show(x, b);
 }
 
-int command_cell(settings *s) {
-    VPPS_CLOSED_BY(corpus_close) corpus c = {0};
-    VPPS_CLOSED_BY(session_close) session x = {0};
-    return exit_code(cell(s, &x, &c));
-}
-
-static vpps_status script(settings *s, session *x, corpus *c) {
-    vpps_node loss;
-    VPPS_TRY(open_first_batch(x, s, c, true, &loss));
+static vpps_status print_script(session *x, vpps_node loss) {
     VPPS_TRY(vpps_disassemble(x->handle, x->graph, loss, stdout));
     return flush_stdout();
 }
 
-int command_script(settings *s) {
+static int with_first_batch(settings *s, vpps_status (*print)(session *x, vpps_node loss)) {
     VPPS_CLOSED_BY(corpus_close) corpus c = {0};
     VPPS_CLOSED_BY(session_close) session x = {0};
-    return exit_code(script(s, &x, &c));
+    vpps_node loss;
+    const vpps_status status = open_first_batch(&x, s, &c, true, &loss);
+    return exit_code(status == VPPS_OK ? print(&x, loss) : status);
 }
+
+int command_cell(settings *s) { return with_first_batch(s, print_cells); }
+int command_script(settings *s) { return with_first_batch(s, print_script); }

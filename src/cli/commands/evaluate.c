@@ -22,7 +22,6 @@ static vpps_status eval(settings *s, session *x, corpus *c, class_counts *classe
 }
 
 int command_eval(settings *s) {
-    if (!s->model) return report_usage("eval", "--model FILE is missing");
     VPPS_CLOSED_BY(classes_close) class_counts classes = {0};
     VPPS_CLOSED_BY(corpus_close) corpus c = {0};
     VPPS_CLOSED_BY(session_close) session x = {0};

@@ -90,7 +90,6 @@ static vpps_status export(settings *s) {
 }
 
 int command_export(settings *s) {
-    if (!s->model) return report_usage("export", "--model FILE is missing");
     if (!s->save && !s->c_file) return report_usage("export", "--save FILE is missing, or --c FILE.c");
     return exit_code(export(s));
 }

@@ -210,7 +210,6 @@ static vpps_status generate(generator *g, settings *s) {
 }
 
 int command_generate(settings *s) {
-    if (!s->model) return report_usage("generate", "--model FILE is missing");
     if (s->network->kind != NET_TEXT)
         return report_usage("generate", "%s is no language model; lstm-lm is one", s->network->name);
     generator g = {.s = s};

@@ -138,5 +138,6 @@ int main(int argc, char **argv) {
         used = 3;
     }
     options_parse(&s, c, argc - used + 1, argv + used - 1);
+    if (command_wants_model(c) && !s.model) return report_usage(c->name, "--model FILE is missing");
     return c->run(&s);
 }

@@ -5,7 +5,6 @@
 #include "cli/common/failure.h"
 #include "cli/common/json.h"
 #include "cli/output/kernel_plan_print.h"
-#include "cli/output/output_files.h"
 #include "codegen/compile.h"
 #include "codegen/nvrtc.h"
 #include "codegen/specialise.h"
@@ -152,7 +151,6 @@ static vpps_status show_plan(planner *x, const vpps_trial *choice, json_t *plans
 
 static vpps_status plan(planner *x, settings *s) {
     VPPS_TRY(planner_find_machine(s, &x->machine));
-    VPPS_TRY(output_files_check(s));
     VPPS_TRY(planner_open(x, s));
     json_auto_t *plans = json_array();
     const vpps_options o = session_options(s);

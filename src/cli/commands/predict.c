@@ -431,7 +431,6 @@ static vpps_status predict(predictor *p, settings *s) {
 }
 
 int command_predict(settings *s) {
-    if (!s->model) return report_usage("predict", "--model FILE is missing");
     VPPS_CLOSED_BY(corpus_close) corpus c = {0};
     VPPS_CLOSED_BY(session_close) session x = {0};
     predictor p = {.s = s, .x = &x, .c = &c};

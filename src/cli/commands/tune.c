@@ -53,10 +53,7 @@ static vpps_status tune(tuner *t, settings *s) {
     VPPS_TRY(find_plan(t));
     progress_end(&t->progress);
     if (s->json) return report_json_line(trials_json(t->session.handle, true), stdout);
-    uint32_t n = 0;
-    bool done;
-    VPPS_TRY(vpps_handle_trials(t->session.handle, NULL, &n, &done));
-    if (n > 0) trials_print(t->session.handle, stdout);
+    trials_print(t->session.handle, stdout);
     return flush_stdout();
 }
 

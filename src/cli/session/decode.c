@@ -351,18 +351,6 @@ static vpps_status collect(const batch *b, decoded *out) {
     return VPPS_OK;
 }
 
-static vpps_status check(const decoder *d) {
-    if (!d->net->encode || !d->net->decode) return vpps_fail(VPPS_ARGUMENT, "%s does not translate", d->net->name);
-    if (!d->options.beam) return vpps_fail(VPPS_ARGUMENT, "a beam of 0; expected 1 or more");
-    if (d->options.n_best > d->options.beam)
-        return vpps_fail(VPPS_ARGUMENT, "the %u best translations of a beam of %u; expected a beam at least as wide",
-                         d->options.n_best, d->options.beam);
-    if (d->end_word >= d->classes)
-        return vpps_fail(VPPS_ARGUMENT, "end word %u; expected less than %u classes", d->end_word, d->classes);
-    if (d->options.length_penalty >= 0 && isfinite(d->options.length_penalty)) return VPPS_OK;
-    return vpps_fail(VPPS_ARGUMENT, "length penalty %g; expected 0 or more", (double)d->options.length_penalty);
-}
-
 /* ---------------------------------------------------------------- greedy search in one forward pass: the device chooses each word */
 
 bool decode_by_device(const decoder *d) {
@@ -445,7 +433,6 @@ static vpps_status decode_greedy(const decoder *d, uint32_t n, decode_example *e
 
 vpps_status decode_batch(const decoder *d, uint32_t n, decode_example *example, void *context, decoded *out) {
     memset(out, 0, sizeof *out);
-    VPPS_TRY(check(d));
     if (decode_by_device(d)) return decode_greedy(d, n, example, context, out);
     batch b = {.d = d, .n = n, .n_best = d->options.n_best ? d->options.n_best : 1};
     vpps_status status = n ? open_batch(&b) : VPPS_OK;

@@ -4,7 +4,7 @@
 #include "models.h"
 
 typedef struct decoder_options {
-    uint32_t beam; /* hypotheses kept per source sentence; 1: greedy search */
+    uint32_t beam; /* hypotheses kept per source sentence, at least 1; 1: greedy search */
     /* Largest number of words of a translation, end word included; 0: 10 plus twice the number of words (or characters) of the source. */
     uint32_t max_words;
     float length_penalty; /* exponent alpha of beam search's length penalty (decode_batch); 0: no penalty */
@@ -45,8 +45,7 @@ typedef vpps_status decode_example(void *context, uint32_t i, net_example *x);
  * max_words is reached; unfinished hypotheses count only if none has finished. Ties go to the continuation of the better hypothesis, then
  * to the lower word id, then to the hypothesis that finished earlier.
  *
- * Free *out with decoded_destroy. Fails with ARGUMENT (options, the network's kind), NONFINITE (logits), SHAPE (the number of logits),
- * MEMORY, and as `example`, the network and vpps_forward do; *out is then empty. */
+ * Free *out with decoded_destroy. Fails with NONFINITE (logits), SHAPE (the number of logits), MEMORY, and as `example`, the network and vpps_forward do; *out is then empty. */
 vpps_status decode_batch(const decoder *d, uint32_t n, decode_example *example, void *context, decoded *out);
 void decoded_destroy(decoded *out);
 
