@@ -73,7 +73,7 @@ gzip -k two.txt
 tagged() { printf 'ada|B-PER sees|O rome|B-LOC .|O\nbob|B-PER .|O\n\nada|B-PER\n'; }
 check "predict FILE..." exits 0 "$vpps" predict --model tags.ckpt one.txt two.txt
 check "answers all files" cmp out <(tagged)
-check "predict NETWORK --load MODEL FILE" exits 0 "$vpps" predict bilstm-tagger --load tags.ckpt one.txt two.txt.gz
+check "predict NETWORK --model MODEL FILE" exits 0 "$vpps" predict bilstm-tagger --model tags.ckpt one.txt two.txt.gz
 check "and compressed ones" cmp out <(tagged)
 check "predict FILE... --model MODEL" exits 0 "$vpps" predict one.txt two.txt --model tags.ckpt
 check "the files first" cmp out <(tagged)
@@ -229,7 +229,7 @@ check "translations" pair_json
 best_json() {
     printf 'a b\n' | objects "1 <= len(o[0]['top']) <= 4 and o[0]['top'][0] == {k: o[0][k] for k in ('translation', 'score')} and
         all(x['score'] >= y['score'] for x, y in zip(o[0]['top'], o[0]['top'][1:])) and
-        len({t['translation'] for t in o[0]['top']}) == len(o[0]['top'])" --model pairs.ckpt --beam 4 --n-best 4
+        len({t['translation'] for t in o[0]['top']}) == len(o[0]['top'])" --model pairs.ckpt --beam 4 --top 4
 }
 check "the best translations" best_json
 gold_json() { # together they are the perplexity that eval measures
