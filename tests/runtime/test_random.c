@@ -137,8 +137,8 @@ enum { CASES = 2000, EVERYDAY_CASES = 500, CHUNKS = 20 };
 
 TEST_GROUP("random graphs", .seconds = 120);
 
-/* make check-kernels runs the second half. */
-GPU_EACH(engine_is_the_reference, test_small() ? CHUNKS : CHUNKS / 2, CHUNKS) {
+/* make check-kernels runs the other three quarters. */
+GPU_EACH(engine_is_the_reference, test_small() ? CHUNKS : CHUNKS / 4, CHUNKS) {
     const uint32_t cases = test_full() ? CASES : test_scaled(EVERYDAY_CASES);
     const uint32_t runs = test_full() ? 3 : 2;
     uint64_t first = (uint64_t)_i * cases / CHUNKS, end = (uint64_t)(_i + 1) * cases / CHUNKS;
