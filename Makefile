@@ -266,7 +266,7 @@ LONG = $(addprefix $(BUILD)/tests/,gpu_test_gpu_cells gpu_test_gpu_agreement scr
        $(addprefix $(BUILD)/tests/,runtime_test_crowd script_test_mutations) tests/examples/test_examples.sh \
        $(addprefix $(BUILD)/tests/,gpu_test_gpu_queue gpu_test_gpu_cublas runtime_test_steps) \
        tests/build/test_bench_train.sh $(addprefix $(BUILD)/tests/,graph_test_infinity export_test_export gpu_test_gpu_memory runtime_test_halves) \
-       $(BUILD)/tests/codegen_test_instructions tests/build/test_bench_gpu.sh
+       $(addprefix $(BUILD)/tests/,codegen_test_instructions gpu_test_gpu_ahead gpu_test_gpu_precision) tests/build/test_bench_gpu.sh
 
 # $(call share,TESTS): those of this run's share, VPPS_TEST_PART, as 2/6: every sixth, from the second on; all unless it is set.
 share     = $(if $(VPPS_TEST_PART),$(shell VPPS_TEST_PART=$(VPPS_TEST_PART); . tools/share.sh; i=0; for t in $(1); do ! share $$i || echo $$t; i=$$((i + 1)); done),$(1))
