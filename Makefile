@@ -162,10 +162,12 @@ $(BUILD)/tests/codegen_test_kernel_plan $(BUILD)/tests/codegen_test_resident: $(
 # And networks with examples, of another folder of tests.
 $(BUILD)/tests/export_test_export: $(call objects,$(addprefix tests/models/,fixture.c examples.c random_examples.c))
 
+# lld, where it is installed, links the programs in half the time that GNU ld needs for the debugging information of the library.
+TEST_LINKER := $(if $(SANITIZE),,$(if $(findstring LLD,$(shell $(CC) -fuse-ld=lld -Wl,--version 2> /dev/null)),-fuse-ld=lld))
 define test_rule
 $(BUILD)/tests/$(subst /,_,$(patsubst tests/%.c,%,$(1))): $(call objects,$(1) \
     $(filter-out $(TEST_SRC),$(wildcard $(dir $(1))*.c)) $(wildcard tests/common/*.c)) $(MODEL_OBJ) $(LIB_A)
-	$$(call link,$$(CHECK_LIBS))
+	$$(call link,$$(CHECK_LIBS) $(TEST_LINKER))
 endef
 $(foreach t,$(TEST_SRC),$(eval $(call test_rule,$(t))))
 
