@@ -127,7 +127,7 @@ too_long() { # a line of 200 MB without an end, in the memory of a short one
 check "a line of 200 MB" too_long
 many_words() { # lines as long as is allowed, full of words: not all in one batch
     python3 -c "
-for _ in range(24): print('a ' * 32000)" | takes 200000 --batch 64 && [ "$(wc -l <out)" = 24 ]
+for _ in range(12): print('a ' * 32000)" | takes 200000 --batch 64 && [ "$(wc -l <out)" = 12 ]
 }
 if grep -q __asan <<<"$(nm -D "$vpps" 2>/dev/null)"; then # which keeps what was freed for a while
     skip "many long lines" "the address sanitizer's memory comes on top"
