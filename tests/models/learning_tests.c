@@ -71,8 +71,8 @@ static void train_on(const char *device, int i, const double want[BATCHES]) {
     }
 }
 
-/* Software SIMT compiles a kernel for each case, which takes long: it runs one case of each network; make test, of every third one. */
-GPU_EACH(the_gpu_agrees, case_count() / 3, case_count()) {
+/* Software SIMT compiles a kernel for each case, which takes long: it runs one case of each network; make test, of every sixth one. */
+GPU_EACH(the_gpu_agrees, case_count() / 6, case_count()) {
     double want[BATCHES];
     if (!case_at(_i).fullest) return;
     train_reference(_i, want);
