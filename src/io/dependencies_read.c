@@ -41,17 +41,6 @@ static bool parse_number(vpps_word c, uint32_t *value) {
     return true;
 }
 
-/* Returns whether a CoNLL-U ID belongs to a line that is no word: a multiword token's ID has two numbers with '-', an empty node's has a '.'. */
-static bool is_no_word(vpps_word id) {
-    uint32_t number;
-    for (size_t i = 1; i + 1 < id.len; i++) {
-        if (id.at[i] != '-' && id.at[i] != '.') continue;
-        return parse_number((vpps_word){id.at, i}, &number) &&
-               parse_number((vpps_word){id.at + i + 1, id.len - i - 1}, &number);
-    }
-    return false;
-}
-
 /* ---------------------------------------------------------------- lines */
 
 /* Reads the sentence's label from a comment "# NAME = LABEL" if NAME is the wanted one. */
@@ -70,8 +59,9 @@ static vpps_status read_word(tree_reader *r, const vpps_line *line) {
     vpps_word c[N_COLUMNS];
     uint32_t number;
     char expected[80];
+    bool is_word;
     VPPS_TRY(split_line(r, line, c));
-    if (is_no_word(c[ID])) return VPPS_OK;
+    if (vpps_conllu_id(c[ID], &is_word) && !is_word) return VPPS_OK;
     const size_t n = r->line ? r->s->n_words - r->first : 0;
     if (!parse_number(c[ID], &number) || number != n + 1) {
         snprintf(expected, sizeof expected, "the word's number %zu, a range as 3-4, or an empty node as 5.1", n + 1);

@@ -9,7 +9,6 @@
 #include "base/hash.h"
 #include "descriptor.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdatomic.h>
@@ -34,19 +33,12 @@ static vpps_status no_memory(const char *path) {
 
 /* ---------------------------------------------------------------- temporary files */
 
-static const char *skip_digits(const char *at) {
-    while (isdigit((unsigned char)*at)) at++;
-    return at;
-}
-
 /* Returns whether `name` is BASE.tmp-PID-NUMBER for this base. */
 static bool is_temporary_of(const char *name, const char *base) {
-    const size_t n = strnlen(base, BASE_BYTES), mark = strlen(TEMPORARY_MARK);
-    if (strncmp(name, base, n) != 0 || strncmp(name + n, TEMPORARY_MARK, mark) != 0) return false;
-    const char *pid = name + n + mark, *dash = skip_digits(pid);
-    if (dash == pid || *dash != '-') return false;
-    const char *end = skip_digits(dash + 1);
-    return end > dash + 1 && !*end;
+    const size_t n = strnlen(base, BASE_BYTES);
+    int end = 0;
+    return strncmp(name, base, n) == 0 && sscanf(name + n, TEMPORARY_MARK "%*20[0-9]-%*20[0-9]%n", &end) == 0 &&
+           end > 0 && !name[n + (size_t)end];
 }
 
 /* Removes a temporary file unless it is locked, that is, being written. */

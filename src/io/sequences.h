@@ -82,6 +82,10 @@ bool vpps_columns_document_start(const char *line, size_t len);
 /* Finds column `wanted` (from 1) of a line. Returns false when the line has fewer columns. */
 bool vpps_columns_find(char separator, const char *line, size_t len, uint32_t wanted, vpps_word *column);
 
+/* Parses CoNLL-U's ID. A word's ID is a number; the ID of a multiword token is a range, that of an empty node has a fraction. Sets *is_word
+ * for a number. Returns false when it is no ID. */
+bool vpps_conllu_id(vpps_word id, bool *is_word);
+
 /* Returns VALUE of a CoNLL-U comment "# NAME = VALUE", which ends with the line; NULL for any other line. */
 const char *vpps_comment_value(const vpps_line *line, const char *name);
 

@@ -70,9 +70,7 @@ static bool find_plain_line(const column_reader *r, vpps_line *line) {
     return false;
 }
 
-/* Parses an ID. A word's ID is a number; the ID of a multiword token is a range, that of an empty node has a fraction.
- * Sets *is_word for a number. Returns false when it is no ID. */
-static bool parse_id(vpps_word id, bool *is_word) {
+bool vpps_conllu_id(vpps_word id, bool *is_word) {
     const char *p = id.at, *end = id.at + id.len;
     while (p < end && *p >= '0' && *p <= '9') p++;
     *is_word = p == end && id.len > 0;
@@ -89,7 +87,7 @@ static bool has_id(const column_reader *r, const vpps_line *line) {
     vpps_word c;
     bool is_word;
     for (uint32_t i = 1; next_column(r->separator, &at, line->end, &c); i++)
-        if (i == r->id) return parse_id(trim(c), &is_word);
+        if (i == r->id) return vpps_conllu_id(trim(c), &is_word);
     return r->id == 0;
 }
 
@@ -219,7 +217,7 @@ static vpps_status read_token_line(column_reader *r, const vpps_line *line) {
     for (uint32_t i = 1; next_column(r->separator, &at, line->end, &c); i++) {
         if (i == r->wanted.word) word = trim(c).len ? trim(c) : c; /* trims the word unless it has only blanks */
         if (i == r->wanted.tag) tag = trim(c);
-        if (i == r->id && !parse_id(trim(c), &is_word))
+        if (i == r->id && !vpps_conllu_id(trim(c), &is_word))
             return vpps_text_fail(r->t, c.at, "a word's number, a range as 3-4, or an empty node as 5.1", NULL);
     }
     if (!is_word) return VPPS_OK;
