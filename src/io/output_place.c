@@ -46,28 +46,23 @@ static bool is_planted(const struct stat *folder, const struct stat *file) {
 }
 
 /* Examines the file in p. If the file is a link, sets *link and replaces `path` (PATH_MAX bytes) by the link's target. Returns NULL, or a text that
- * says what failed, with the reason in errno. */
+ * says what failed, with the reason in errno. Where the file is not planted, only users who may write here anyway can replace it meanwhile. */
 static const char *look(vpps_output_place *p, char *path, bool *link) {
     struct stat folder;
-    const int fd = openat(p->folder, *p->base ? p->base : ".", O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    *link = false;
-    if (fd < 0) return errno == ENOENT ? NULL : "cannot be looked at";
-    p->exists = fstat(fd, &p->info) == 0 && fstat(p->folder, &folder) == 0;
-    const char *failed = p->exists ? NULL : "cannot be looked at";
+    const char *base = *p->base ? p->base : ".";
+    p->exists = fstatat(p->folder, base, &p->info, AT_SYMLINK_NOFOLLOW) == 0;
     *link = p->exists && S_ISLNK(p->info.st_mode);
-    if (p->exists && is_planted(&folder, &p->info)) {
+    if (!p->exists) return errno == ENOENT ? NULL : "cannot be looked at";
+    if (fstat(p->folder, &folder) != 0) return "cannot be looked at";
+    if (is_planted(&folder, &p->info)) {
         errno = EACCES;
-        failed = *link ? "is another user's link in a folder where everybody may write, and is not followed"
-                       : "is another user's file in a folder where everybody may write, and is not written";
-    } else if (*link) {
-        const ssize_t n = readlinkat(fd, "", path, PATH_MAX - 1);
-        path[n > 0 ? n : 0] = '\0';
-        if (n <= 0) failed = "cannot be followed";
+        return *link ? "is another user's link in a folder where everybody may write, and is not followed"
+                     : "is another user's file in a folder where everybody may write, and is not written";
     }
-    const int error = errno;
-    close(fd);
-    errno = error;
-    return failed;
+    if (!*link) return NULL;
+    const ssize_t n = readlinkat(p->folder, base, path, PATH_MAX - 1);
+    path[n > 0 ? n : 0] = '\0';
+    return n > 0 ? NULL : "cannot be followed";
 }
 
 vpps_status vpps_output_find(vpps_output_place *p, const char *path) {
@@ -78,7 +73,6 @@ vpps_status vpps_output_find(vpps_output_place *p, const char *path) {
     if (!failed) memcpy(at, path, strlen(path) + 1);
     bool link = true;
     for (int links = 0; link && !failed && (p->descriptor = descriptor_of(at)) < 0; links++) {
-        p->exists = false;
         failed = enter(p, at);
         if (!failed) failed = look(p, at, &link);
         if (failed || !link || links < MAX_LINKS) continue;
