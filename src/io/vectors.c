@@ -45,26 +45,19 @@ enum { LOOKED_AT = 1 << 22 };
 /* The first bytes of a binary model of fastText: an int32, 793712314. */
 static const char fasttext_magic[] = {(char)0xba, 0x16, 0x4f, 0x2f};
 
-/* The first bytes of a file, or that part of them that is still to be looked at. */
-typedef struct window {
-    const char *begin, *end;
-} window;
-
-/* Of a file's first line: `words` is its number of words; `numbers`, how many words at its end are numbers, the first word not counted;
- * `second`, whether its second word begins as a number. */
+/* Of a line: `words` is its number of words; `numbers`, how many words at its end are numbers, the first word not counted; `second`, whether
+ * its second word begins as a number. */
 typedef struct sample {
     uint32_t words, numbers;
     bool second;
 } sample;
 
-static sample look_at_first_line(window w) {
+static sample look_at_line(const vpps_line *line) {
     sample s = {0};
-    const char *at = w.begin, *lf = at < w.end ? memchr(at, '\n', (size_t)(w.end - at)) : NULL;
-    const char *end = lf ? lf : w.end;
+    const char *at = line->begin;
     vpps_word word;
     float value;
-    if (end > at && end[-1] == '\r') end--;
-    while (vpps_text_next_word(&at, end, &word)) {
+    while (vpps_text_next_word(&at, line->end, &word)) {
         if (s.words == 1) s.second = *word.at && strchr("+-.0123456789", *word.at);
         s.numbers = s.words && vpps_text_number(word.at, word.at + word.len, &value) ? s.numbers + 1 : 0;
         s.words++;
@@ -72,13 +65,13 @@ static sample look_at_first_line(window w) {
     return s;
 }
 
-/* Returns whether the window has bytes that do not occur in UTF-8 text. */
-static bool holds_other_than_text(window w) {
-    while (w.begin < w.end) {
-        const unsigned char c = (unsigned char)*w.begin;
-        const uint32_t n = c < 0x80 ? 1 : vpps_utf8_character(w.begin, (size_t)(w.end - w.begin));
-        if ((n == 1 && c >= 0x80) || c == 0x7f || (c < 0x20 && !vpps_is_space(*w.begin))) return true;
-        w.begin += n;
+/* Returns whether at .. end has bytes that do not occur in UTF-8 text. */
+static bool holds_other_than_text(const char *at, const char *end) {
+    while (at < end) {
+        const unsigned char c = (unsigned char)*at;
+        const uint32_t n = c < 0x80 ? 1 : vpps_utf8_character(at, (size_t)(end - at));
+        if ((n == 1 && c >= 0x80) || c == 0x7f || (c < 0x20 && !vpps_is_space(*at))) return true;
+        at += n;
     }
     return false;
 }
@@ -88,62 +81,43 @@ static bool next_whole_number(const char **at, const char *end, uint64_t limit, 
     return vpps_text_next_word(at, end, &word) && vpps_text_whole_number(word.at, word.at + word.len, limit, value);
 }
 
-/* Parses word2vec's first line, "words size", perhaps after a byte order mark. Returns false if the line is no such line. */
-static bool parse_header(const char *line, size_t len, vpps_vectors_info *info) {
-    const char *end = line + len;
+/* Parses word2vec's first line, "words size". Returns false if the line is no such line. */
+static bool parse_header(const vpps_line *line, vpps_vectors_info *info) {
+    const char *at = line->begin;
     vpps_word rest;
     uint64_t words, size;
-    if (!next_whole_number(&line, end, UINT64_MAX / 32, &words)) return false;
-    if (!next_whole_number(&line, end, UINT32_MAX, &size)) return false;
-    if (vpps_text_next_word(&line, end, &rest)) return false;
+    if (!next_whole_number(&at, line->end, UINT64_MAX / 32, &words)) return false;
+    if (!next_whole_number(&at, line->end, UINT32_MAX, &size)) return false;
+    if (vpps_text_next_word(&at, line->end, &rest)) return false;
     *info = (vpps_vectors_info){VPPS_VECTORS_TEXT, words, (uint32_t)size};
     return true;
-}
-
-static vpps_status fail_size(const vpps_stream *s, uint32_t size) {
-    return vpps_fail(VPPS_FORMAT, "%s%s:1:1: expected vectors of 1 to %u elements, found %u",
-                     VPPS_PATH_ARGS(vpps_stream_name(s)), MOST_ELEMENTS, size);
-}
-
-/* Recognises GloVe's format: every line, even the first, has a word and the numbers of its vector. */
-static vpps_status look_at_glove(const vpps_stream *s, window w, vpps_vectors_info *info) {
-    const uint32_t size = look_at_first_line(w).numbers;
-    if (size > MOST_ELEMENTS) return fail_size(s, size);
-    if (size > 0) {
-        *info = (vpps_vectors_info){VPPS_VECTORS_GLOVE, 0, size};
-        return VPPS_OK;
-    }
-    const vpps_text text = {vpps_stream_name(s), w.begin, w.end, ""};
-    char found[64];
-    vpps_text_found(&text, w.begin, found, sizeof found);
-    return vpps_fail(
-        VPPS_FORMAT,
-        "%s%s:1:1: expected vectors: how many there are and their size, or a word and its numbers, found %s",
-        VPPS_PATH_ARGS(text.name), found);
 }
 
 /* Recognises the format at the beginning of a stream and describes it, without taking bytes. */
 static vpps_status look(vpps_stream *s, vpps_vectors_info *info) {
     const char *bytes;
     size_t n;
+    char found[16];
     VPPS_TRY(vpps_stream_peek(s, LOOKED_AT, &bytes, &n));
     if (n >= sizeof fasttext_magic && memcmp(bytes, fasttext_magic, sizeof fasttext_magic) == 0)
         return vpps_fail(VPPS_FORMAT, "%s%s: fastText's binary models are not read; use the .vec file",
                          VPPS_PATH_ARGS(vpps_stream_name(s)));
-    const char *end = bytes + n;
-    bytes = vpps_skip_mark(bytes, end);
-    n = (size_t)(end - bytes);
-    const window all = {bytes, bytes + n};
-    const char *lf = n ? memchr(bytes, '\n', n) : NULL;
-    size_t len = lf ? (size_t)(lf - bytes) : n;
-    if (len && bytes[len - 1] == '\r') len--;
-    if (!parse_header(bytes, len, info)) return look_at_glove(s, all, info);
-    if (info->size < 1 || info->size > MOST_ELEMENTS) return fail_size(s, info->size);
-    const window rest = {lf ? lf + 1 : bytes + n, bytes + n},
-                 few = {rest.begin, rest.end - rest.begin > LONGEST_WORD ? rest.begin + LONGEST_WORD : rest.end};
-    const sample next = look_at_first_line(rest);
+    const vpps_text t = vpps_text_of(vpps_stream_name(s), bytes, n, "");
+    vpps_line line = {.begin = t.begin, .end = t.begin, .next = t.begin};
+    vpps_text_next_line(&t, &line);
+    const bool header = parse_header(&line, info);
+    if (!header) *info = (vpps_vectors_info){VPPS_VECTORS_GLOVE, 0, look_at_line(&line).numbers};
+    if (!header && !info->size)
+        return vpps_text_fail(&t, t.begin, "vectors: how many there are and their size, or a word and its numbers",
+                              NULL);
+    snprintf(found, sizeof found, "%u", info->size);
+    if (info->size < 1 || info->size > MOST_ELEMENTS)
+        return vpps_text_fail(&t, t.begin, "vectors of 1 to 65536 elements", found);
+    if (!header) return VPPS_OK;
+    const char *rest = line.next, *few = t.end - rest > LONGEST_WORD ? rest + LONGEST_WORD : t.end;
+    const sample next = vpps_text_next_line(&t, &line) ? look_at_line(&line) : (sample){0};
     const bool text = next.second && next.words == info->size + 1;
-    if (!text && holds_other_than_text(few)) info->form = VPPS_VECTORS_WORD2VEC;
+    if (!text && holds_other_than_text(rest, few)) info->form = VPPS_VECTORS_WORD2VEC;
     return VPPS_OK;
 }
 
