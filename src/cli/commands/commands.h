@@ -75,6 +75,17 @@ void help_options(FILE *f, const settings *s, const command *c, help_part part);
 /* Returns whether s's command has engine options, which only --help-engine lists. */
 bool help_has_engine(const settings *s);
 
+/* ---------------------------------------------------------------- export as C */
+
+/* Writes the files that the options --c, --header and --weights name. Fails with ARGUMENT if the network's
+ * cells (functions) or the program that runs them (--main) cannot be written as C, and with IO, FORMAT, MEMORY. */
+vpps_status export_as_c(settings *s);
+
+/* export_main_check checks that `vpps export --main` can write a program for the network that s names. export_main writes the program's C
+ * source to f, after the network's cells. Both fail with ARGUMENT, export_main also with MEMORY. */
+vpps_status export_main_check(const settings *s);
+vpps_status export_main(session *x, const corpus *c, FILE *f);
+
 /* ---------------------------------------------------------------- the beginning of several commands */
 
 /* Opens the data and the network of s, or of the checkpoint that s names, and builds the first training batch's graph. Loads no parameters:

@@ -1,7 +1,6 @@
 /* export.c - `vpps export`: writes a checkpoint without its training state, or its network as C. */
 #include "base/base.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/export_c.h"
 #include "cli/common/failure.h"
 #include "cli/output/output_files.h"
 #include "cli/session/parameters.h"

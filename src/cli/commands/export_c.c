@@ -1,5 +1,4 @@
 /* export_c.c - writes a checkpoint's network as C. The text is made in memory first; then each file is written atomically. */
-#include "cli/commands/export_c.h"
 #include "base/base.h"
 #include "cli/commands/commands.h"
 #include "cli/output/report.h"

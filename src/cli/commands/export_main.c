@@ -1,7 +1,7 @@
 /* export_main.c - writes the program of `vpps export --main`: the embedded files of src/cli/main, which call the cells' functions with the
  * prefix net_; some C99 sources of vpps; and lines that are printed here, with the network's sizes and layers. */
 #include "base/base.h"
-#include "cli/commands/export_c.h"
+#include "cli/commands/commands.h"
 #include "cli/input/fields.h"
 #include "cli/input/tokenize.h"
 #include "cli/session/chain.h"

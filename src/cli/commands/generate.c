@@ -34,7 +34,6 @@ typedef struct generator {
     const settings *s;
     session x;
     corpus c;
-    answers answers;
     uint32_t end_word, max_words;
     uint32_t *prompt, n_prompt;
     choice *choices; /* the classes to draw a word from, one entry per class */
@@ -134,20 +133,18 @@ static vpps_status step(generator *g, sentence *sentences, uint32_t n, vpps_node
 
 /* ---------------------------------------------------------------- sentences */
 
-static vpps_status print_sentence(generator *g, const sentence *s) {
-    answers *a = &g->answers;
+static vpps_status print_sentence(const generator *g, const sentence *s) {
+    VPPS_FREED char *text = NULL;
     size_t len;
-    answers_clear(a);
-    for (size_t k = 0; k < s->n; k++)
-        fprintf(a->file, "%s%s", k ? " " : "", vpps_vocab_word(g->c.vocab[VOCAB_WORDS], s->words[k]));
-    VPPS_TRY(answers_end(a));
-    const char *text = answers_get(a, 0, &len);
-    if (a->json)
+    FILE *f = open_memstream(&text, &len);
+    for (size_t k = 0; f && k < s->n; k++)
+        fprintf(f, "%s%s", k ? " " : "", vpps_vocab_word(g->c.vocab[VOCAB_WORDS], s->words[k]));
+    VPPS_TRY(vpps_text_end(f, VPPS_OK, &text));
+    if (g->s->json)
         return report_json_line(
             json_pack("{so so}", "text", answer_text(text, len), "log_probability", report_number(s->log_probability)),
             stdout);
-    fwrite(text, 1, len, stdout);
-    putchar('\n');
+    puts(text);
     return flush_stdout();
 }
 
@@ -197,7 +194,6 @@ static vpps_status read_prompt(generator *g) {
 
 static vpps_status generate(generator *g, settings *s) {
     VPPS_TRY(open_trained(&g->x, s, &g->c, false));
-    VPPS_TRY(answers_open(&g->answers, s, &g->c));
     g->end_word = vpps_vocab_find(g->c.vocab[VOCAB_WORDS], END_WORD, sizeof END_WORD - 1);
     if (g->end_word == VPPS_NO_WORD) g->end_word = 0;
     VPPS_TRY(read_prompt(g));
@@ -214,7 +210,6 @@ int command_generate(settings *s) {
         return report_usage("generate", "%s is no language model; lstm-lm is one", s->network->name);
     generator g = {.s = s};
     const int code = exit_code(generate(&g, s));
-    answers_close(&g.answers);
     VPPS_FREE(g.prompt, g.choices, g.logits);
     session_close(&g.x);
     corpus_close(&g.c);

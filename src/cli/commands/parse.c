@@ -6,7 +6,6 @@
 #include "cli/input/task.h"
 #include "cli/options/config.h"
 #include "cli/output/answer_print.h"
-#include "cli/session/defaults.h"
 #include "runtime/devices.h"
 
 #include <getopt.h>

@@ -81,12 +81,11 @@ static json_t *matrices_json(const planner *x, const vpps_kernel_plan *p) {
     for (uint32_t i = 0; i < p->residents.n; i++) {
         const vpps_resident *m = &p->residents.list[i];
         const vpps_parameter_data *data = &x->session.model->params[m->matrix];
-        json_t *matrix = json_pack("{ss sI sI sb ss sI}", "name", data->name, "rows", (json_int_t)data->rows, "cols",
-                                   (json_int_t)data->cols, "transposed", (int)m->transposed, "level",
-                                   vpps_resident_levels[m->level], "rows_of_vp", (json_int_t)m->rows);
-        if (!p->parts)
-            json_object_set_new(matrix, "words_of_thread", json_integer((json_int_t)vpps_words_of_thread(m)));
-        json_array_append_new(list, matrix);
+        json_t *words = p->parts ? NULL : json_integer((json_int_t)vpps_words_of_thread(m));
+        json_array_append_new(list, json_pack("{ss sI sI sb ss sI so*}", "name", data->name, "rows",
+                                              (json_int_t)data->rows, "cols", (json_int_t)data->cols, "transposed",
+                                              (int)m->transposed, "level", vpps_resident_levels[m->level], "rows_of_vp",
+                                              (json_int_t)m->rows, "words_of_thread", words));
     }
     for (uint32_t i = 0; i < x->session.model->n_params; i++) {
         const vpps_parameter_data *data = &x->session.model->params[i];

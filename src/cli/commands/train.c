@@ -511,16 +511,15 @@ static vpps_status summarize(trainer *t) {
 static void tell_nothing_left(trainer *t) {
     const settings *s = t->s;
     const position *p = &t->position;
-    char line[512];
+    char line[512], count[48];
     if (!s->resume)
         snprintf(line, sizeof line, "nothing is trained: --epochs is %u", s->epochs);
     else if (out_of_patience(t))
-        snprintf(line, sizeof line,
-                 "nothing is left to train: dev has been no better for %u measurement%s (--patience %u)", p->best.since,
-                 p->best.since == 1 ? "" : "s", s->patience);
+        snprintf(line, sizeof line, "nothing is left to train: dev has been no better for %s (--patience %u)",
+                 number_of(p->best.since, "measurements", count, sizeof count), s->patience);
     else
-        snprintf(line, sizeof line, "nothing is left to train: %s%s has %u epoch%s, and --epochs is %u",
-                 VPPS_PATH_ARGS(s->resume), p->epoch, p->epoch == 1 ? "" : "s", s->epochs);
+        snprintf(line, sizeof line, "nothing is left to train: %s%s has %s, and --epochs is %u",
+                 VPPS_PATH_ARGS(s->resume), number_of(p->epoch, "epochs", count, sizeof count), s->epochs);
     tell(t, line);
 }
 

@@ -5,7 +5,7 @@
 #include "cli/common/failure.h"
 #include "cli/common/signals.h"
 #include "cli/output/progress.h"
-#include "cli/output/trials.h"
+#include "cli/output/report.h"
 #include "cli/session/session.h"
 
 typedef struct tuner {

@@ -77,30 +77,28 @@ static void print_head(const vpps_kernel_plan *p, const vpps_machine *machine, F
     fputs(p->staged_words ? " for late weights\n" : "\n", f);
 }
 
-static void print_place(uint32_t level, uint32_t at, uint32_t words, FILE *f) {
-    if (level == VPPS_RESIDENT_STREAM)
-        fputs("read at each use\n", f);
-    else
-        fprintf(f, "%u - %u of a thread\n", at, at + words - 1);
+static const char *place_text(uint32_t level, uint32_t at, uint32_t words, char text[40]) {
+    if (level == VPPS_RESIDENT_STREAM) return "read at each use";
+    snprintf(text, 40, "%u - %u of a thread", at, at + words - 1);
+    return text;
 }
 
 /* Prints where the fragments (eight rows of weights each, for the instruction mma) of bf16 products are stored. */
 static void print_fragments(const vpps_kernel_plan *p, const vpps_model *model, FILE *f) {
-    char name[256];
+    char name[256], place[40];
     fprintf(f, "\n%8s %8s %8s  %-10s %-20s %s\n", "fragment", "cols", "words", "level", "words", "8 rows of");
     for (uint32_t i = 0; i < p->residents.n_fragments; i++) {
         const vpps_fragment *x = &p->residents.fragments[i];
         const uint32_t words = vpps_fragment_words(x, p->parts);
-        char place[40] = "read at each use";
-        if (x->level != VPPS_RESIDENT_STREAM)
-            snprintf(place, sizeof place, "%u - %u of a thread", x->at, x->at + words - 1);
         vpps_name_fragment(model, x, name, sizeof name);
-        fprintf(f, "%8u %8u %8u  %-10s %-20s %s\n", i, x->length, words, vpps_resident_levels[x->level], place, name);
+        fprintf(f, "%8u %8u %8u  %-10s %-20s %s\n", i, x->length, words, vpps_resident_levels[x->level],
+                place_text(x->level, x->at, words, place), name);
     }
 }
 
 static void print_matrices(const vpps_kernel_plan *p, const vpps_model *model, FILE *f) {
     int width = 6;
+    char place[40];
     for (uint32_t i = 0; i < model->n_params; i++)
         if (model->params[i].kind == VPPS_MATRIX)
             width = (int)vpps_max_u32((uint32_t)width, (uint32_t)strlen(model->params[i].name));
@@ -114,8 +112,8 @@ static void print_matrices(const vpps_kernel_plan *p, const vpps_model *model, F
             fprintf(f, "%8s  %-10s in fragments\n", "-", vpps_resident_levels[m->level]);
             continue;
         }
-        fprintf(f, "%8u  %-10s ", vpps_words_of_thread(m), vpps_resident_levels[m->level]);
-        print_place(m->level, m->at, vpps_words_of_thread(m), f);
+        const uint32_t words = vpps_words_of_thread(m);
+        fprintf(f, "%8u  %-10s %s\n", words, vpps_resident_levels[m->level], place_text(m->level, m->at, words, place));
     }
     for (uint32_t i = 0; i < model->n_params; i++) {
         const vpps_parameter_data *data = &model->params[i];

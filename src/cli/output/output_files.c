@@ -55,15 +55,11 @@ static vpps_status find_input(place *p) {
     return VPPS_OK;
 }
 
-static bool in_same_folder(const place *a, const place *b) {
-    return a->in_folder && b->in_folder && same_inode(&a->folder, &b->folder);
-}
-
 static bool is_same(const place *a, const place *b) {
     if (a->exists != b->exists) return false;
     /* devices and FIFOs lose nothing when written twice */
     if (a->exists) return S_ISREG(a->file.st_mode) && same_inode(&a->file, &b->file);
-    return in_same_folder(a, b) && strcmp(name_of(a), name_of(b)) == 0;
+    return a->in_folder && b->in_folder && same_inode(&a->folder, &b->folder) && strcmp(name_of(a), name_of(b)) == 0;
 }
 
 /* Returns whether an output is in, or below, a folder whose files are read. */

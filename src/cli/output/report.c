@@ -3,7 +3,6 @@
 #include "base/base.h"
 #include "cli/common/number.h"
 #include "cli/input/corpus_read.h"
-#include "cli/output/trials.h"
 #include "cli/session/classes.h"
 
 #include <inttypes.h>
@@ -186,8 +185,8 @@ vpps_status report_train(const train_summary *t) {
                100 * x->imbalance, per_batch(t, 1e-6 * (double)x->total_exchange_ns),
                per_batch(t, 1e-3 * (double)x->total_sent_bytes));
     if (t->out_of_patience)
-        printf("patience   dev has been no better for %u measurement%s\n", t->best.since,
-               t->best.since == 1 ? "" : "s");
+        printf("patience   dev has been no better for %s\n",
+               number_of(t->best.since, "measurements", text, sizeof text));
     if (t->saved.path) print_when("saved", t->saved.path, t->saved.epoch, t->saved.batch);
     if (t->saved_best.path) print_when("best", t->saved_best.path, t->saved_best.epoch, t->saved_best.batch);
     if (t->settings->save_best && !t->saved_best.path)

@@ -34,6 +34,14 @@ typedef struct train_summary {
     bool interrupted, out_of_patience;
 } train_summary;
 
+/* Returns the variants of its work that the engine timed, as {"done": ..., "trials": [...]}. On a CPU, "splits" has
+ * ways to divide work among threads; "products", if requested, has times of matrix products. Returns null if there are
+ * none. */
+json_t *trials_json(vpps_handle *h, bool products);
+
+/* Prints a line for each timed variant of the engine's work, and the number of variants that were not tried. */
+void trials_print(vpps_handle *h, FILE *file);
+
 /* Returns an object with the metrics' values by name, {"root": ..., "nodes": ...}, or null when not measured. */
 json_t *report_measures(const task *t, const measures *m);
 

@@ -1,5 +1,5 @@
 /* trials.c - reports the speeds that the engine measured to choose between variants of its work. */
-#include "cli/output/trials.h"
+#include "cli/output/report.h"
 #include "runtime/device.h"
 
 static const char *const states[] = {

@@ -11,7 +11,6 @@
 #include "base/base.h"
 #include "cli/input/corpus_read.h"
 #include "cli/input/data_files.h"
-#include "cli/session/defaults.h"
 #include "io/descriptor.h"
 #include "io/json.h"
 #include "io/safetensors.h"

@@ -43,14 +43,14 @@ static vpps_status find_class(const session *x, const vpps_vocab *names, const c
 /* Parses a line "LABEL WEIGHT", with spaces or tabs between; the weight is the last word. */
 static vpps_status take_line(const session *x, const vpps_vocab *names, const char *place, char *line, bool *seen,
                              float *weights) {
-    char *end = line + strlen(line), *stop;
-    while (end > line && isspace((unsigned char)end[-1])) *--end = '\0';
-    while (isspace((unsigned char)*line)) line++;
+    char *stop;
+    line = trim_blanks(line);
     if (!*line) return VPPS_OK;
-    char *number = end;
+    char *number = line + strlen(line);
     while (number > line && !isspace((unsigned char)number[-1])) number--;
     const float weight = strtof(number, &stop);
-    for (end = number; end > line && isspace((unsigned char)end[-1]);) *--end = '\0';
+    if (number > line) number[-1] = '\0';
+    trim_blanks(line);
     if (number == line || stop == number || *stop || !isfinite(weight) || weight < 0)
         return vpps_fail(VPPS_FORMAT, "%s: expected a label and its weight, a number from 0 on", place);
     uint32_t class;

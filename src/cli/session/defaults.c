@@ -1,6 +1,6 @@
 /* defaults.c - the table of the options' defaults. */
-#include "cli/session/defaults.h"
 #include "cli/input/task.h"
+#include "cli/session/session.h"
 #include "runtime/devices.h"
 
 #include <math.h>

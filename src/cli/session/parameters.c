@@ -25,7 +25,7 @@ static vpps_status fail_unknown(const session *x, const char *option, const char
                      near.word ? "; did you mean " : "", near.word ? near.word : "");
 }
 
-static char *trim(char *text) {
+char *trim_blanks(char *text) {
     while (isspace((unsigned char)*text)) text++;
     for (size_t n = strlen(text); n && isspace((unsigned char)text[n - 1]); n--) text[n - 1] = '\0';
     return text;
@@ -42,8 +42,8 @@ static vpps_status for_each(session *x, const char *option, const char *list,
         vpps_param param;
         char *value = strchr(name, '=');
         if (value) *value++ = '\0';
-        name = trim(name);
-        if (value) value = trim(value);
+        name = trim_blanks(name);
+        if (value) value = trim_blanks(value);
         if (!*name)
             return vpps_fail(VPPS_ARGUMENT, "--%s '%s': an item has no name; expected names with commas between",
                              option, list);

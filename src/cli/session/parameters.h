@@ -15,6 +15,9 @@ vpps_status parameters_freeze(session *x);
  * rate. */
 vpps_status parameters_take_rates(session *x);
 
+/* Cuts off spaces, tabs and line ends at both ends of a text, in place. */
+char *trim_blanks(char *text);
+
 bool finite_all(const float *values, size_t n);
 
 /* Checks that all parameters of a model are finite; `path` names their origin in the message. Fails with NONFINITE. */

@@ -4,6 +4,12 @@
 #include "cli/input/task.h"
 #include "cli/session/session_state.h"
 
+/* Returns the options' defaults for s's command, network and action. */
+settings options_defaults(const settings *s);
+
+/* Returns the number of generated examples that train in about a minute. */
+uint32_t options_default_examples(const settings *s);
+
 /* Returns the engine's options for the command line's settings. */
 vpps_options session_options(const settings *s);
 
