@@ -17,7 +17,8 @@ static void put_call(const work *w, const vpps_program_step *s, const char *func
     fprintf(w->out, ")");
 }
 
-/* Writes code in which `team` threads (a C expression) sum up an instruction's terms over `length` elements, then compute the result. */
+/* Writes code in which `team` threads (a C expression) sum up an instruction's terms over `length` elements, then compute the result if the
+ * variable `there` is true. */
 static void put_result(const work *w, const vpps_program_step *s, const char *team, const char *length,
                        const char *to) {
     const char *letters = vpps_instructions[s->run.of.opcode].operands;
@@ -31,20 +32,23 @@ static void put_result(const work *w, const vpps_program_step *s, const char *te
         vpps_put_f(w, s);
         fprintf(w->out, ";\n");
     }
-    const char *unless = s->run.of.opcode == VPPS_I_CROSS_ENTROPY_B ? "!(q0 > 100.0f) ? 0u : " : "";
-    fprintf(w->out,
-            "vpps_totals totals = vpps_total<vpps_head_%s, %s>(%s%s, p0, [&](const vpps_totals &totals, "
-            "unsigned k) { return ",
-            vpps_instructions[s->run.of.opcode].name, team, unless, length);
+    const bool rare =
+        s->run.of.opcode == VPPS_I_CROSS_ENTROPY_B; /* totals are of no elements unless the loss is large */
+    fprintf(
+        w->out,
+        "vpps_totals totals = {};\n%stotals = vpps_total<vpps_head_%s, %s>(%s%s, p0, [&](const vpps_totals &totals, "
+        "unsigned k) { return ",
+        rare ? "if (__builtin_expect(__ballot_sync(0xffffffffu, q0 > 100.0f), 0))\n" : "",
+        vpps_instructions[s->run.of.opcode].name, team, rare ? "!(q0 > 100.0f) ? 0u : " : "", length);
     put_call(w, s, "term");
     fprintf(w->out, "; });\nvpps_finish(totals, [&](unsigned k) { return ");
     put_call(w, s, "finish");
     fprintf(w->out, "; });\n");
     if (vpps_instructions[s->run.of.opcode].form == VPPS_FORM_REDUCE) {
-        fprintf(w->out, "if (threadIdx.x %% %s == 0) %s[0] = totals.sum;\n", team, to);
+        fprintf(w->out, "if (there && threadIdx.x %% %s == 0) %s[0] = totals.sum;\n", team, to);
         return;
     }
-    fprintf(w->out, "vpps_each_of_row<%s>(%s, [&](unsigned k) { %s[k] = ", team, length, to);
+    fprintf(w->out, "if (there) vpps_each_of_row<%s>(%s, [&](unsigned k) { %s[k] = ", team, length, to);
     put_call(w, s, "value");
     fprintf(w->out, "; });\n");
 }
@@ -53,10 +57,13 @@ void vpps_put_whole(const work *w, const vpps_program_step *s) {
     enum {
         LONG = 8 /* vectors with at least LONG elements per thread are computed by the whole CTA, others by a warp */
     };
-    char length[32], to[96];
+    char length[32], to[96], team[32] = "VPPS_THREADS";
     const uint32_t columns = vpps_step_columns(s), elems = vpps_operand_words(vpps_operand_of(&w->s, s, 0)) / columns;
     const bool by_warps = elems < LONG * w->g->plan->threads;
-    const char *const team = by_warps ? "32" : "VPPS_THREADS";
+    uint32_t lanes = 1; /* of a warp, for each vector: short vectors share a warp */
+    while (lanes < elems && lanes < 32) lanes *= 2;
+    if (by_warps) snprintf(team, sizeof team, "%u", lanes);
+    const uint32_t teams = by_warps ? 32 / lanes : 1;
     /* sums over list members: a warp makes several at once, since each waits long for its loads */
     const uint32_t code = s->run.of.opcode;
     const bool plain = code == VPPS_I_DOT || code == VPPS_I_SQUARED_DISTANCE || code == VPPS_I_SUM_ELEMENTS;
@@ -65,8 +72,11 @@ void vpps_put_whole(const work *w, const vpps_program_step *s) {
         fprintf(w->out, "vpps_multiply_by_warps(s%u, n%u * %uu, [&](unsigned i, float &start) {\nstart = 0.0f;\n",
                 s->to.value, s->axis, columns);
     else
-        fprintf(w->out, "vpps_by_turns(threadIdx.x / %s, n%u * %uu, VPPS_THREADS / %s, [&](unsigned i) {\n", team,
-                s->axis, columns, team);
+        fprintf(
+            w->out,
+            "vpps_by_turns(threadIdx.x / %s, (n%u * %uu + %uu) / %uu * %uu, VPPS_THREADS / %s, [&](unsigned turn) {\n"
+            "const bool there = turn < n%u * %uu;\nconst unsigned i = there ? turn : 0;\n",
+            team, s->axis, columns, teams - 1, teams, teams, team, s->axis, columns);
     fprintf(w->out, "const unsigned item = i / %uu, column = i %% %uu;\n(void)column;\n", columns, columns);
     vpps_put_vertex(w, s->axis);
     for (uint32_t i = 0; i < s->run.tensors; i++) {
@@ -105,7 +115,7 @@ void vpps_put_lists(const work *w, const vpps_program_step *s) {
     fprintf(
         w->out,
         "vpps_by_turns(VPPS_WARP, n0, VPPS_WARPS, [&](unsigned item) {\nconst unsigned first = ls%u[f0 + item] - f%u, "
-        "length = vpps_members(ls%u, f0 + item);\nif (!length) return;\n",
+        "length = vpps_members(ls%u, f0 + item);\nconst bool there = length;\nif (!length) return;\n",
         s->axis, s->axis, s->axis);
     for (uint32_t i = 0; i < s->n; i++)
         fprintf(w->out, "const float *const p%u = s%u + first;\n", i, vpps_operand_of(&w->s, s, i)->value);

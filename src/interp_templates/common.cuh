@@ -131,8 +131,7 @@ __device__ __forceinline__ float vpps_add_up(float sum, unsigned k, unsigned n, 
 
 /* Divides n items into `parts` equal shares, and returns the range of items of share number `member`. */
 __device__ __forceinline__ vpps_rows vpps_share_of(unsigned n, unsigned parts, unsigned member) {
-    return vpps_rows{(unsigned)((unsigned long long)n * member / parts),
-                     (unsigned)((unsigned long long)n * (member + 1) / parts)};
+    return vpps_rows{vpps_before_share(n, parts, member), vpps_before_share(n, parts, member + 1)};
 }
 
 /* Returns to every thread the sum over the CTA (with vpps_warp_max the maximum), in a fixed order. `none` stands in for warps that

@@ -66,16 +66,17 @@ struct vpps_rows {
     unsigned first, end;
 };
 
+/* Returns n * member / parts, rounded down, for member <= parts < 65,536, without products of more than 32 bits. */
+__device__ __forceinline__ unsigned vpps_before_share(unsigned n, unsigned parts, unsigned member) {
+    return n / parts * member + n % parts * member / parts;
+}
+
 /* Returns the rows that CTA number `member` owns if `parts` CTAs divide `rows` rows, as vpps_rows_of (cell/cell.h) does on the host. */
 __device__ __forceinline__ vpps_rows vpps_rows_of(unsigned rows, unsigned parts, unsigned member) {
     const unsigned blocks = (rows + VPPS_ROW_BLOCK - 1) / VPPS_ROW_BLOCK;
-    const bool narrow = (unsigned long long)blocks * parts < 1ull << 32; /* true: 32-bit products suffice */
-    const unsigned before = narrow ? blocks * member / parts : (unsigned)((unsigned long long)blocks * member / parts);
-    const unsigned after =
-        narrow ? blocks * (member + 1) / parts : (unsigned)((unsigned long long)blocks * (member + 1) / parts);
-    const unsigned first = before * VPPS_ROW_BLOCK, end = after * VPPS_ROW_BLOCK;
-    vpps_rows r = {first < rows ? first : rows, end < rows ? end : rows};
-    return r;
+    const unsigned first = vpps_before_share(blocks, parts, member) * VPPS_ROW_BLOCK,
+                   end = vpps_before_share(blocks, parts, member + 1) * VPPS_ROW_BLOCK;
+    return vpps_rows{first < rows ? first : rows, end < rows ? end : rows};
 }
 
 /* Returns to every lane the sum over its group of `lanes` adjacent lanes, a power of two. */

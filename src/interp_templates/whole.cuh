@@ -17,11 +17,12 @@ struct vpps_pick {
     float value;
 };
 
-/* Vectors are divided among TEAM adjacent threads, a warp or the whole CTA; all threads of a team must call these functions. */
+/* Vectors are divided among TEAM adjacent threads: lanes of a warp (a power of two), or the whole CTA. All threads of a warp, or of the CTA,
+ * must call these functions. */
 
 template <unsigned TEAM, class TERM> __device__ __forceinline__ float vpps_team_sum(unsigned length, const TERM &term) {
     const float sum = vpps_add_up<4>(0.0f, threadIdx.x % TEAM, length, TEAM, term);
-    return TEAM == 32 ? vpps_warp_sum(sum) : vpps_over_cta(sum);
+    return TEAM <= 32 ? vpps_warp_sum(sum, TEAM) : vpps_over_cta(sum);
 }
 
 template <int HEAD, unsigned TEAM> __device__ __forceinline__ float vpps_head(unsigned length, const float *x) {
@@ -31,7 +32,7 @@ template <int HEAD, unsigned TEAM> __device__ __forceinline__ float vpps_head(un
     float top = __uint_as_float(0xff800000u);
 #pragma unroll 4
     for (unsigned k = threadIdx.x % TEAM; k < length; k += TEAM) top = fmaxf(top, x[k]);
-    top = TEAM == 32 ? vpps_warp_max(top) : vpps_over_cta<vpps_warp_max>(top, top);
+    top = TEAM <= 32 ? vpps_warp_max(top, TEAM) : vpps_over_cta<vpps_warp_max>(top, top);
     return HEAD == VPPS_HEAD_GREATEST || fabsf(top) < __uint_as_float(0x7f800000u) ? top : 0.0f;
 }
 
