@@ -14,13 +14,6 @@ typedef struct made {
     size_t bytes;
 } made;
 
-static void drop(made files[3]) {
-    for (int i = 0; i < 3; i++) {
-        if (files[i].file) fclose(files[i].file);
-        free(files[i].text);
-    }
-}
-
 /* ---------------------------------------------------------------- vocabularies */
 
 static const char *const vocab_words[N_VOCABS] = {"word", "character", "edge_type", "class", NULL};
@@ -180,18 +173,17 @@ static vpps_status open_network(session *x, settings *s, corpus *c) {
 static vpps_status make_and_write(settings *s, session *x, corpus *c, made files[3]) {
     const char *const paths[] = {s->c_file, s->header, s->weights};
     VPPS_TRY(open_network(x, s, c));
-    for (int i = 0; i < 3; i++)
-        if (paths[i] && !(files[i].file = open_memstream(&files[i].text, &files[i].bytes)))
-            return vpps_fail(VPPS_MEMORY, "no memory for the text of %s", paths[i]);
-    VPPS_TRY(make(s, x, c, files));
+    vpps_status status = VPPS_OK;
     for (int i = 0; i < 3; i++) {
-        FILE *f = files[i].file;
-        files[i].file = NULL;
-        if (f && fclose(f) != 0) return vpps_fail(VPPS_MEMORY, "no memory for the text of %s", paths[i]);
+        if (paths[i]) files[i].file = open_memstream(&files[i].text, &files[i].bytes);
+        if (paths[i] && !files[i].file) status = vpps_fail(VPPS_MEMORY, "no memory for the text of %s", paths[i]);
     }
+    if (status == VPPS_OK) status = make(s, x, c, files);
     for (int i = 0; i < 3; i++)
-        if (paths[i]) VPPS_TRY(vpps_output_write_file(paths[i], files[i].text, files[i].bytes));
-    return VPPS_OK;
+        if (files[i].file) status = vpps_text_end(files[i].file, status, &files[i].text);
+    for (int i = 0; i < 3 && status == VPPS_OK; i++)
+        if (paths[i]) status = vpps_output_write_file(paths[i], files[i].text, files[i].bytes);
+    return status;
 }
 
 vpps_status export_as_c(settings *s) {
@@ -199,7 +191,7 @@ vpps_status export_as_c(settings *s) {
     VPPS_CLOSED_BY(session_close) session x = {0};
     made files[3] = {0};
     const vpps_status status = make_and_write(s, &x, &c, files);
-    drop(files);
+    VPPS_FREE(files[0].text, files[1].text, files[2].text);
     if (status == VPPS_OK && s->c_precision) tell_error(s);
     return status;
 }
