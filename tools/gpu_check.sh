@@ -56,9 +56,8 @@ budget=${BUDGET:-540}
 prepared="build-gpu"
 programs=(vpps tests/gpu_test_gpu_agreement tests/gpu_test_gpu_handle tests/gpu_test_gpu_precision tests/gpu_test_gpu_cublas
     tests/models_test_networks tests/runtime_test_handle tests/runtime_test_pointers tests/graph_test_conditions bench/bench_gpu bench/bench_train)
-scripts=(tools/gpu_check.sh bench/train.py bench/peers.py bench/peers_torch.py bench/twins/parts.py bench/twins/trees.py
-    bench/twins/taggers.py bench/twins/text.py bench/twins/graphs.py bench/twins/lattices.py bench/twins/buckets.py bench/recipes/tree_graphs.py
-    bench/recipes/lattice_text.py)
+scripts=(tools/gpu_check.sh bench/train.py bench/peers.py bench/peers_torch.py bench/twins/{parts,trees,taggers,text,graphs,lattices,buckets}.py
+    bench/recipes/{tree_graphs,lattice_text}.py)
 # Of agreement, and in how many processes: most of the time goes into compiling, which takes one core.
 cases=(random=6 shapes=4 levels=2 long=1 optimizers=5 lists=1 trees=2 "same bits=3")
 
