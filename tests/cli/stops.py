@@ -77,7 +77,7 @@ def stop_before_evaluation(part, batches):
 
 
 def same(part):
-    for name in (".ckpt", "-best.ckpt"):
+    for name in (".ckpt", "-best.ckpt", ".svg"):
         with open(f"whole{name}", "rb") as a, open(f"{part}{name}", "rb") as b:
             assert a.read() == b.read(), f"{part}{name}"
 

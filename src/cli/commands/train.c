@@ -122,7 +122,7 @@ static vpps_status take_up(trainer *t) {
     VPPS_TRY(checkpoint_check_data(path, t->s, &t->corpus));
     VPPS_TRY(session_load(&t->session, path));
     if (t->s->net.carry && t->position.batch) VPPS_TRY(checkpoint_carry(path, &t->session, &t->carry));
-    if (t->position.batch <= batches_per_epoch(t)) return VPPS_OK;
+    if (t->position.batch <= batches_per_epoch(t)) return checkpoint_curves(path, &t->plot);
     return vpps_fail(VPPS_FORMAT, "%s stands at batch %u of an epoch, but the data has %u: other data?", path,
                      t->position.batch, batches_per_epoch(t));
 }
@@ -246,7 +246,7 @@ static vpps_status save_to(trainer *t, const char *path, bool has_part, saved_fi
     const uint64_t begin = vpps_now_ns();
     const position *p = &t->position;
     VPPS_TRY(vpps_trace_begin(t->session.handle, "save"));
-    VPPS_TRY(checkpoint_save(&t->session, path, &t->corpus, p, p->batch ? &t->carry : NULL));
+    VPPS_TRY(checkpoint_save(&t->session, path, &t->corpus, p, &t->plot, p->batch ? &t->carry : NULL));
     VPPS_TRY(vpps_trace_end(t->session.handle));
     *saved = (saved_file){path, p->epoch, p->batch};
     t->eval_ns += vpps_now_ns() - begin;

@@ -5,7 +5,7 @@
  *     classes                 number of classes
  *     vocabulary, characters, class_names, lexicon
  *                             words, one per line; a network has some of these entries
- *     train.*                 the position; the folder that paths are relative to; carried states
+ *     train.*                 the position; the plot's curves; the folder that paths are relative to; carried states
  *     data.train, dev, test   hashes of the contents of each split's files */
 #include "cli/session/checkpoint.h"
 #include "base/base.h"
@@ -125,13 +125,15 @@ static void add_position(entry_list *list, position p) {
     }
 }
 
-vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const position *p, const carry *states) {
+vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const position *p, const plot *curves,
+                            const carry *states) {
     const settings *s = x->settings;
     char folder[PATH_MAX];
-    VPPS_FREED char *states_text = NULL;
+    VPPS_FREED char *curves_text = NULL, *states_text = NULL;
     entry_list list = {.n = 0};
     if (!getcwd(folder, sizeof folder) || !vpps_is_utf8(folder)) *folder = '\0';
     if (states && states->n_states) VPPS_TRY(carry_to_text(states, x->handle, &states_text));
+    VPPS_TRY(plot_to_text(curves, &curves_text));
     add_entry(&list, "", "network", s->network->name);
     for (const cli_option *o = options_rows(s); o->row.help; o++) {
         if (!(o->flags & OPTION_SAVED)) continue;
@@ -143,6 +145,7 @@ vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const
     }
     snprintf(add_entry(&list, "", "classes", NULL), VALUE_BYTES, "%" PRIu32, c->classes);
     add_position(&list, *p);
+    add_entry(&list, "train.", "curves", curves_text);
     if (states_text) add_entry(&list, "train.", "carry", states_text);
     add_data(&list, c, folder);
     char *words[N_VOCABS] = {NULL};
@@ -377,6 +380,13 @@ vpps_status checkpoint_describe(const char *path, settings *s, corpus *c, positi
     VPPS_TRY(corpus_check(c, s, path));
     corpus_set_sizes(c, s);
     return p ? take_position(&k, p) : VPPS_OK;
+}
+
+vpps_status checkpoint_curves(const char *path, plot *p) {
+    VPPS_CLOSED_BY(close_file) checkpoint k;
+    VPPS_TRY(open_file(&k, path));
+    const char *text = vpps_safetensors_metadata(k.file, "train.curves");
+    return text ? plot_from_text(p, path, text) : VPPS_OK; /* NULL: the plot begins where training resumes */
 }
 
 vpps_status checkpoint_carry(const char *path, const session *x, carry *states) {

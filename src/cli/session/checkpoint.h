@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/session/best.h"
+#include "cli/session/plot.h"
 #include "cli/session/session.h"
 
 /* How far training has come. A checkpoint from the middle of an epoch continues with the epoch's next batch. */
@@ -20,13 +21,18 @@ typedef struct position {
 /* Checks that vocabularies and file names are UTF-8, which a checkpoint's metadata must be. Fails with FORMAT. */
 vpps_status checkpoint_check(const settings *s, const corpus *c);
 
-/* Writes a checkpoint. `states`: the recurrent states (--carry) that its next batch begins with, NULL for none. */
-vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const position *p, const carry *states);
+/* Writes a checkpoint. `curves`: the points that a resumed run's plot begins with; `states`: the recurrent states (--carry) that its next
+ * batch begins with, NULL for none. */
+vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const position *p, const plot *curves,
+                            const carry *states);
 
 /* Takes options, classes and vocabularies from a checkpoint. Options on the command line take precedence; when training is resumed, those that are
  * OPTION_FIXED must equal the checkpoint's. Data files may have moved: see checkpoint_check_data. `p` NULL: no training position is needed. Call it
  * before session_open, and vpps_load afterwards. Fails with IO, FORMAT (a missing entry), ARGUMENT (another network or fixed option), MEMORY. */
 vpps_status checkpoint_describe(const char *path, settings *s, corpus *c, position *p);
+
+/* Reads a checkpoint's learning curves into a plot without points; a checkpoint without curves adds none. */
+vpps_status checkpoint_curves(const char *path, plot *p);
 
 /* Reads the recurrent states (--carry) with which the next batch begins. Fails with FORMAT: the checkpoint has no states, or states of another batch
  * size. */

@@ -81,6 +81,62 @@ void plot_free(plot *p) {
     memset(p, 0, sizeof *p);
 }
 
+/* ---------------------------------------------------------------- as text
+ *
+ * A line "per pending pending_x pending_y", then each curve: a line with the number of its points, and a line "x y"
+ * for each point. */
+
+static void write_curve(FILE *f, const plot_curve *curve) {
+    fprintf(f, "%zu\n", curve->n);
+    for (size_t i = 0; i < curve->n; i++)
+        fprintf(f, "%.9g %.9g\n", (double)curve->points[i].x, (double)curve->points[i].y);
+}
+
+vpps_status plot_to_text(const plot *p, char **text) {
+    size_t n = 0;
+    *text = NULL;
+    FILE *f = open_memstream(text, &n);
+    if (!f) return vpps_text_end(f, VPPS_OK, text);
+    fprintf(f, "%u %u %.17g %.17g\n", p->per, p->pending, p->pending_x, p->pending_y);
+    write_curve(f, &p->loss);
+    for (int i = 0; i < PLOT_CURVES; i++) write_curve(f, &p->measures[i]);
+    return vpps_text_end(f, VPPS_OK, text);
+}
+
+static bool read_number(const char **at, double *x) {
+    char *end;
+    *x = strtod(*at, &end);
+    const bool good = end != *at && isfinite(*x);
+    *at = end;
+    return good;
+}
+
+/* Reads a curve; sets *good to whether the text is a curve. */
+static vpps_status read_curve(const char **at, plot_curve *curve, bool *good) {
+    double n, x, y;
+    *good = read_number(at, &n) && n >= 0 && n <= 1e9 && n == floor(n);
+    for (size_t i = 0; *good && i < (size_t)n; i++) {
+        *good = read_number(at, &x) && read_number(at, &y);
+        if (*good) VPPS_TRY(add_point(curve, x, y));
+    }
+    return VPPS_OK;
+}
+
+vpps_status plot_from_text(plot *p, const char *name, const char *text) {
+    double per, pending;
+    bool good = read_number(&text, &per) && read_number(&text, &pending) && read_number(&text, &p->pending_x) &&
+                read_number(&text, &p->pending_y) && per >= 1 && per <= 0x1p31 && per == floor(per) && pending >= 0 &&
+                pending < per && pending == floor(pending);
+    if (good) {
+        p->per = (uint32_t)per;
+        p->pending = (uint32_t)pending;
+        VPPS_TRY(read_curve(&text, &p->loss, &good));
+        join_neighbours(p);
+    }
+    for (int i = 0; i < PLOT_CURVES && good; i++) VPPS_TRY(read_curve(&text, &p->measures[i], &good));
+    return good ? VPPS_OK : vpps_fail(VPPS_FORMAT, "%s: \"train.curves\" does not hold curves", name);
+}
+
 /* ---------------------------------------------------------------- axes */
 
 /* A rectangle of the picture and the range of data it shows. */

@@ -4,7 +4,7 @@
 #include "cli/input/task.h"
 
 typedef struct plot_point {
-    float x, y; /* time in epochs, and the value there */
+    float x, y; /* time in epochs, and the value there. Both are exact when written with nine digits. */
 } plot_point;
 
 typedef struct plot_curve {
@@ -31,6 +31,11 @@ void plot_open(plot *p, const char *name, const char *data, const task *t);
  * fail with MEMORY. */
 vpps_status plot_loss(plot *p, double epoch, double loss);
 vpps_status plot_measures(plot *p, int split, double epoch, const measures *m);
+
+/* plot_to_text writes the curves as text for a checkpoint, which the caller frees; plot_from_text reads them into a
+ * plot without points. They fail with MEMORY, FORMAT (`name` stands for the checkpoint). */
+vpps_status plot_to_text(const plot *p, char **text);
+vpps_status plot_from_text(plot *p, const char *name, const char *text);
 
 /* Writes the picture atomically (io/output.h). Fails with IO, MEMORY. */
 vpps_status plot_write(const plot *p, const char *path);
