@@ -55,7 +55,8 @@ static void put_result(const work *w, const vpps_program_step *s, const char *te
 
 void vpps_put_whole(const work *w, const vpps_program_step *s) {
     enum {
-        LONG = 8 /* vectors with at least LONG elements per thread are computed by the whole CTA, others by a warp */
+        LONG =
+            8 /* vectors with at least LONG elements per thread are computed by the whole CTA, others by lanes of a warp */
     };
     char length[32], to[96], team[32] = "VPPS_THREADS";
     const uint32_t columns = vpps_step_columns(s), elems = vpps_operand_words(vpps_operand_of(&w->s, s, 0)) / columns;

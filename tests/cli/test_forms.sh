@@ -120,6 +120,10 @@ check "a word without a column" refuses "lacks:2:22: expected 3 columns with '|'
 printf 'Haus\tA=1|B=2\nsteht\tA=1|C=2\n\nda\tA=1|B=2\n' >features
 check "tags with bars in columns" finds class_names "x == ['A=1|B=2', 'A=1|C=2']" bilstm-tagger --embed 4 --train features
 printf 'a|b X\nc|d O\n' >compounds
+printf '# global.columns = FORM UPOS\nAC|DC\tN\nrome\tP\n' >bars.conllup
+check "words with bars in CoNLL-U Plus" finds vocabulary "x == ['<unk>', 'AC|DC', 'rome']" bilstm-tagger --embed 4 --train bars.conllup
+printf '3M\tNNP\ta\tb\tc\td\te\tf\tg\tB-ORG\nmakes\tVBZ\ta\tb\tc\td\te\tf\tg\tO\n' >ten
+check "ten columns that are not CoNLL-U's" finds vocabulary "x == ['3M', '<unk>', 'makes']" bilstm-tagger --embed 4 --train ten
 check "words with bars in columns that are asked for" finds vocabulary "x == ['<unk>', 'a|b', 'c|d']" bilstm-tagger --embed 4 --train compounds --input-format columns
 
 # ---------------------------------------------------------------- schemes of tags

@@ -79,6 +79,15 @@ check "--input-format text" matches 'ada|O\n' 'ada\|O\|[^|]+' --model tags.ckpt 
 check "words alone, as columns" given 'ada\nsees\n\nrome\n' 'ada\tB-PER\nsees\tO\n\nrome\tB-LOC\n' --model tags.ckpt --input-format columns
 check "--tag-column" given 'ada O X\nrome O Y\n' 'ada B-PER X\nrome B-LOC Y\n' --model tags.ckpt --input-format columns --tag-column 2
 check "tags that the network does not know stay" given 'ada NN\nrome NP\n' 'ada NN B-PER\nrome NP B-LOC\n' --model tags.ckpt --input-format columns
+check "ten words, the first a number" matches '5.30 is the time when the train to London leaves\n' '(\S+\|\S+ ){9}leaves\|\S+' --model tags.ckpt
+check "ten words, the first a year" matches '2023 was a good year for all of us here\n' '(\S+\|\S+ ){9}here\|\S+' --model tags.ckpt
+one_word() { printf 'ada\nsees O\n' | predict --model tags.ckpt --input-format columns; [ $? -eq 1 ] && says err "stdin:2" && says err "columns as in line 1"; }
+check "a word alone, then two columns" one_word
+range() { printf '1-2\tAda.\t_\t_\t_\t_\t_\t_\t_\t_\n1\tada\ta\t%s\tNN\t_\t2\tx\t_\t_\n' "$1"; }
+range_stays() { range X | predict --model tags.ckpt && grep -q "^1.ada.a.X.*B-PER$" out && range O | predict --model tags.ckpt && grep -q "^1.ada.a.B-PER.NN.*_$" out; }
+check "the first word's tag, after a multiword token" range_stays
+slowly() { (printf '# a\n\n'; sleep 0.2; printf 'ada\tO\n') | gives '# a\n\nada\tB-PER\n' --model tags.ckpt; }
+check "a comment that comes first, from a pipe" slowly
 check "unknown tags after -DOCSTART- stay" given '-DOCSTART- X\n\nada NN\n' '-DOCSTART- X\n\nada NN B-PER\n' --model tags.ckpt
 check "comments and -DOCSTART- stay" given '-DOCSTART- X O\n\n# one\nada X O\nrome X B-LOC\n' \
     '-DOCSTART- X O\n\n# one\nada X B-PER\nrome X B-LOC\n' --model tags.ckpt --input-format columns

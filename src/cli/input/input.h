@@ -1,4 +1,4 @@
-/* input.h - finds the format of a file's examples from the options, the file's name, or its first lines. */
+/* input.h - finds the format of a file's examples from the options, the file's name, or its first line. */
 #pragma once
 
 #include "cli/input/task.h"

@@ -30,7 +30,7 @@ typedef struct input_reading {
     vpps_bars bars;
     bool records;    /* text in columns: whether vpps made it from a JSON object's or table row's words and tags */
     bool words_only; /* text in columns: whether lines are words without a column of tags */
-    /* text in columns: whether the input's tags are none of the network's; predict then keeps them and adds a column of tags */
+    /* text in columns: whether the first word's tag is none of the network's; predict then keeps all tags and adds a column of tags */
     bool other_tags;
     vpps_columns_seen seen; /* the latest example's columns: number, separator, column of tags */
 } input_reading;

@@ -22,14 +22,27 @@ void records_close(record_reader *r) {
     *r = (record_reader){.form = INPUT_TEXT};
 }
 
-vpps_status records_look(record_reader *r, const char **text, size_t *len) {
+/* Returns whether a text has a line that tells its format. */
+static bool tells_format(const vpps_text *t, bool tags) {
+    for (vpps_line line = {0}; vpps_text_next_line(t, &line);) {
+        const size_t len = (size_t)(line.end - line.begin);
+        if (vpps_line_is_blank(&line) || (tags && vpps_columns_document_start(line.begin, len))) continue;
+        const char *end = line.begin;
+        while (end < line.end && !vpps_is_space(*end)) end++;
+        if (!tags || *line.begin != '#' || memchr(line.begin, '|', (size_t)(end - line.begin))) return true;
+    }
+    return false;
+}
+
+vpps_status records_look(record_reader *r, bool tags, const char **text, size_t *len) {
     line_reader *l = &r->lines;
     for (;;) {
         const size_t there = l->end - l->begin;
         *text = l->buffer ? l->buffer + l->begin : "";
         const char *lf = there ? memrchr(*text, '\n', there) : NULL;
         *len = lf ? (size_t)(lf - *text) + 1 : l->ended || there > l->limit ? there : 0;
-        if (*len || l->ended) return VPPS_OK;
+        const vpps_text t = vpps_text_of(r->lines.name, *text, *len, "");
+        if (l->ended || there > l->limit || (*len && tells_format(&t, tags))) return VPPS_OK;
         VPPS_TRY(lines_fill(l));
     }
 }

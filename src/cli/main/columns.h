@@ -8,7 +8,7 @@ typedef struct columns {
     int named;  /* the columns have names, from which `n`, `word` and `tag` were set */
     int varies; /* sentences may differ in their number of columns */
     int alone;  /* each line is one word, without other columns */
-    int keeps;  /* the input's tags are none of the network's: they stay, and predicted tags are a further column */
+    int keeps; /* the first word's tag is none of the network's: all tags stay, and predicted tags are a further column */
 } columns;
 
 enum { ENDS, NO_WORD, WORD }; /* kinds of lines: the sentence's end; a line without a word, such as a comment; a word */
@@ -88,7 +88,8 @@ static int kind_of(columns *y, text line, const char **fault) {
     if (*line.at == '#' && !y->alone && y->n && (count_columns(y, line) != y->n || (y->id && !is_number(id, 1))))
         return NO_WORD;
     if (y->alone) {
-        if (memchr(line.at, '\t', line.len)) *fault = "a word a line";
+        text left = line, word;
+        if (next_word(&left, &word) && next_word(&left, &word)) *fault = "a word a line";
         return WORD;
     }
     if (!y->n) y->n = count_columns(y, line);
@@ -142,6 +143,12 @@ static int find_first(input *in, text *names) {
     return document;
 }
 
+/* Returns whether a line has CoNLL-U's ten columns: the first a word's number or a range, the seventh, the head's, a number or missing. */
+static int is_conllu(const columns *y, text line) {
+    const text head = column(y, line, 7);
+    return count_columns(y, line) == 10 && is_number(column(y, line, 1), 1) && (is_number(head, 0) || is(head, "_"));
+}
+
 /* Finds the lines' separator and the columns with word and tag by the deciding line, supposing that the input is in columns. */
 static columns columns_of(text line, text names) {
     columns y = {'\t', 0, 0, 0, 0, 0, 0, 0, 0, 0};
@@ -149,7 +156,7 @@ static columns columns_of(text line, text names) {
     const char *word = asked.word_column, *tag = asked.tag_column;
     if (!line.len || !memchr(line.at, '\t', line.len)) y.separator = ' ';
     y.alone = !word && !tag && !(next_word(&left, &c) && next_word(&left, &c));
-    y.conllu = names.at || (count_columns(&y, line) == 10 && isdigit((unsigned char)*line.at));
+    y.conllu = names.at || is_conllu(&y, line);
     if (y.conllu || (word && !isdigit((unsigned char)*word)) || (tag && !isdigit((unsigned char)*tag))) {
         static const char standard[] = "ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC";
         if (!names.at) names = (text){standard, sizeof standard - 1};
@@ -166,14 +173,19 @@ static columns columns_of(text line, text names) {
     return y;
 }
 
-/* Returns whether a line's tag is none of the network's; "_" stands for any tag. Lines of other numbers than words' have no tag. */
-static int has_other_tag(columns y, text line) {
+/* Returns whether the tag of the first word from the deciding line on is none of the network's; "_" stands for any tag. */
+static int has_other_tag(columns y, input in) {
     const char *fault;
-    if (y.named) y.separator = memchr(line.at, '\t', line.len) ? '\t' : ' ';
+    int kind;
+    if (!in.line.len) return 0;
+    if (y.named) y.separator = memchr(in.line.at, '\t', in.line.len) ? '\t' : ' ';
     y.alone = 0;
-    if (kind_of(&y, line, &fault) != WORD || fault) return 0;
-    const text tag = trim(column(&y, line, y.tag ? y.tag : y.n));
-    return net_class_number(tag.at, tag.len) == UINT32_MAX && !is(tag, "_");
+    do {
+        kind = kind_of(&y, in.line, &fault);
+        if (fault) return 0;
+    } while (kind != WORD && next_line(&in));
+    const text tag = trim(column(&y, in.line, y.tag ? y.tag : y.n));
+    return kind == WORD && net_class_number(tag.at, tag.len) == UINT32_MAX && !is(tag, "_");
 }
 
 /* ---------------------------------------------------------------- answers */

@@ -1,4 +1,4 @@
-/* forms.h - finds the format of an exported program's input: from --input-format, the file's name, or its first lines.
+/* forms.h - finds the format of an exported program's input: from --input-format, the file's name, or its first line.
  * The program defines the macros READS(form): whether the network reads a format; LOOKS: whether a .tsv file may also
  * hold columns or labelled sentences; LABEL_NAMES, TEXT_NAMES: usual names of the fields with labels, with text. */
 /* The formats of input. form_words are their names for --input-format. */

@@ -1,6 +1,4 @@
 /* tagger.h - an exported program that tags words. Its input has lines of words, lines of word|TAG, columns, or records (JSON, CSV, TSV). */
-enum { MOST_BARS = 8 };
-
 /* How the input's lines are read. bars 0: as columns, which `y` describes; else as tokens such as word|TAG, each with `bars` times '|'. */
 static struct {
     columns y;
@@ -12,32 +10,35 @@ static size_t bars_of(text word) {
     size_t n = 0;
     for (size_t i = 0; i < word.len; i++) n += word.at[i] == '|';
     if (!n || word.at[word.len - 1] == '|' || !memchr(word.at + 1, '|', word.len - 1)) return 0;
-    return n < MOST_BARS ? n : MOST_BARS - 1;
+    return n;
 }
 
 static form look(input in, form wanted, int sure) {
     static const char says[] = "%s; --input-format text or columns says what the lines are";
     text names, word = {NULL, 0}, last = word;
     const int document = find_first(&in, &names);
-    int first_has_bar = 0, n = 0;
-    lines.bars = MOST_BARS;
+    text first = last;
+    size_t fewest = 0, n = 0;
     for (text left = in.line; next_word(&left, &word); last = word) {
-        if (!n++) first_has_bar = memchr(word.at, '|', word.len) != NULL;
-        if (bars_of(word) && bars_of(word) < lines.bars) lines.bars = bars_of(word);
+        if (!n++) first = word;
+        if (bars_of(word) && (!fewest || bars_of(word) < fewest)) fewest = bars_of(word);
     }
     if (wanted == PLAIN) return PLAIN;
-    if (lines.bars == MOST_BARS) lines.bars = 1;
-    if (wanted == TAGGED || (!wanted && first_has_bar)) return TAGGED;
     lines.bars = 0;
     lines.y = columns_of(in.line, names);
+    if (wanted == TAGGED || (!wanted && n && memchr(first.at, '|', first.len) && !lines.y.named)) {
+        lines.bars = fewest ? fewest : 1;
+        return TAGGED;
+    }
     const int told = wanted || lines.y.conllu || document;
+    const int twice = n == 2 && first.len == last.len && !memcmp(first.at, last.at, last.len);
     if (!told && (!in.line.len || !memchr(in.line.at, '\t', in.line.len))) {
         if (sure && n > 1 && net_class_number(last.at, last.len) != UINT32_MAX &&
-            net_word_number(last.at, last.len) == UINT32_MAX)
+            (twice || net_word_number(last.at, last.len) == UINT32_MAX))
             stop_with(says, "expected text, found a tag at the line's end");
         return PLAIN;
     }
-    lines.y.keeps = in.line.len && has_other_tag(lines.y, in.line);
+    lines.y.keeps = has_other_tag(lines.y, in);
     if (!told && lines.y.keeps && sure) stop_with(says, "expected a tag of the network in the column of tags");
     if (lines.y.alone) lines.y.separator = '\t';
     return told || !lines.y.keeps ? COLUMNS : ANY;

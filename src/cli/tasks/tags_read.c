@@ -28,15 +28,15 @@ static vpps_status take_column(const char *option, const char *given, uint32_t *
 
 /* What a text's deciding line tells: the first line that has words and is neither a comment nor -DOCSTART-; if none is, the first with words. */
 typedef struct look {
-    vpps_line line; /* number 0: the text has no words */
-    vpps_word last; /* the line's last word */
-    uint32_t words; /* number of words in the line */
-    bool barred;    /* whether the line's first word has a '|', as in word|TAG */
-    uint32_t bars;  /* least number of '|', at least 1, in the line's words like word|TAG */
+    vpps_line line;        /* number 0: the text has no words */
+    vpps_word first, last; /* the line's first and last word */
+    uint32_t words;        /* number of words in the line */
+    bool barred;           /* whether the line's first word has a '|', as in word|TAG */
+    uint32_t bars;         /* least number of '|', at least 1, in the line's words like word|TAG */
     /* slashed, underscored: whether all words are like word/TAG, or word_TAG */
     bool slashed, underscored;
-    bool
-        conllu; /* whether the text is CoNLL-U, with ten columns of which the first is a number, or CoNLL-U Plus, whose columns have names */
+    bool plus;            /* whether the text is CoNLL-U Plus, whose first line names the columns */
+    bool conllu;          /* whether the text is CoNLL-U, or CoNLL-U Plus */
     bool document;        /* whether -DOCSTART-, which begins a document of CoNLL-2003, stands before the line */
     vpps_columns columns; /* the options' columns, and what separates them */
 } look;
@@ -58,7 +58,7 @@ static look look_at_line(const vpps_line *line) {
     const char *at = line->begin;
     for (vpps_word word; vpps_text_next_word(&at, line->end, &word); l.words++) {
         const uint32_t bars = count_bars(word);
-        if (!l.words) l.barred = memchr(word.at, '|', word.len);
+        if (!l.words) l.first = word, l.barred = memchr(word.at, '|', word.len);
         if (bars && (!l.bars || bars < l.bars)) l.bars = bars;
         l.slashed = l.slashed && is_parted(word, '/');
         l.underscored = l.underscored && is_parted(word, '_');
@@ -68,19 +68,25 @@ static look look_at_line(const vpps_line *line) {
     return l;
 }
 
-/* Returns whether a line has ten columns, of which the first is the number of a word or of a multiword token, such as 3-4. */
+/* Returns whether a line has CoNLL-U's ten columns: the first is the number of a word, or a range of numbers; the seventh, the number of the
+ * word's head, is a number or missing. */
 static bool looks_like_conllu(const vpps_line *line, char separator) {
+    enum { COLUMNS = 10, HEAD = 7 };
     const size_t len = (size_t)(line->end - line->begin);
-    vpps_word c;
-    if (!vpps_columns_find(separator, line->begin, len, 10, &c) ||
-        vpps_columns_find(separator, line->begin, len, 11, &c))
+    vpps_word id, head, c;
+    if (!vpps_columns_find(separator, line->begin, len, COLUMNS, &c) ||
+        vpps_columns_find(separator, line->begin, len, COLUMNS + 1, &c) ||
+        !vpps_columns_find(separator, line->begin, len, 1, &id) ||
+        !vpps_columns_find(separator, line->begin, len, HEAD, &head))
         return false;
-    return vpps_columns_find(separator, line->begin, len, 1, &c) && c.len && *c.at >= '0' && *c.at <= '9';
+    const bool missing = head.len == 1 && *head.at == '_';
+    bool is_word;
+    return vpps_conllu_id(id, &is_word) && (missing || (head.len && strspn(head.at, "0123456789") >= head.len));
 }
 
 static vpps_status look_at(const settings *options, const vpps_text *t, look *l) {
     vpps_line line = {0};
-    bool plus = false, document = false, comment = true;
+    bool plus = false, document = false, comment = true; /* comment: whether no line has decided yet */
     *l = (look){0};
     while (comment && vpps_text_next_line(t, &line)) {
         plus = plus || (line.number == 1 && vpps_conllu_plus(&line));
@@ -95,6 +101,7 @@ static vpps_status look_at(const settings *options, const vpps_text *t, look *l)
     l->columns.tabs = len && memchr(l->line.begin, '\t', len);
     l->columns.comments = true;
     l->document = document;
+    l->plus = plus;
     l->conllu = plus || (len && looks_like_conllu(&l->line, l->columns.tabs ? '\t' : ' '));
     VPPS_TRY(take_column("word-column", options->word_column, &l->columns.word, &l->columns.word_name));
     VPPS_TRY(take_column("tag-column", options->tag_column, &l->columns.tag, &l->columns.tag_name));
@@ -119,13 +126,19 @@ static bool is_tag(const corpus *c, const char *at, size_t len) {
     return vpps_vocab_find(c->vocab[VOCAB_CLASSES], at, len) != VPPS_NO_WORD || (len == 1 && *at == '_');
 }
 
-/* Reads the text up to the deciding line as columns: sets in->seen, and in->other_tags if the line's tag is none of the network's. */
+/* Reads the text from the deciding line to the first word as columns: sets in->seen, and in->other_tags if the word's tag is none of the
+ * network's. */
 static vpps_status look_at_tag(const corpus *c, const task_text *text, const look *l, input_reading *in) {
     vpps_sentences *s;
     VPPS_TRY(vpps_sentences_create(&s));
-    const size_t len = l->line.number ? (size_t)(l->line.end - text->text) : 0;
-    if (vpps_sentences_read_columns_seen(s, text->name, text->text, len, &in->columns, false, &in->seen) == VPPS_OK &&
-        vpps_sentences_size(s) == 1) {
+    const vpps_text t = vpps_text_of(text->name, text->text, text->len, "");
+    const char *begin = l->plus ? text->text : l->line.begin; /* the names of CoNLL-U Plus stand in line 1 */
+    bool reads = l->line.number;
+    for (vpps_line line = l->line; reads && !vpps_sentences_size(s); reads = reads && vpps_text_next_line(&t, &line)) {
+        const size_t len = (size_t)(line.end - begin);
+        reads = vpps_sentences_read_columns_seen(s, text->name, begin, len, &in->columns, false, &in->seen) == VPPS_OK;
+    }
+    if (vpps_sentences_size(s)) {
         const char *tag = vpps_vocab_word(vpps_sentences_tag_vocab(s), vpps_sentences_get(s, 0).tags[0]);
         in->other_tags = !is_tag(c, tag, strlen(tag));
     }
@@ -133,10 +146,12 @@ static vpps_status look_at_tag(const corpus *c, const task_text *text, const loo
     return VPPS_OK;
 }
 
-/* Returns whether a line of text ends with a tag that is no word of the network, as a line of columns does. */
+/* Returns whether a line of text ends with a tag, as a line of columns does, and the tag is no word of the network, or all of the line is the
+ * tag twice, as a quotation mark or a comma with its tag. */
 static bool ends_with_tag(const corpus *c, const look *l) {
+    const bool twice = l->words == 2 && l->first.len == l->last.len && !memcmp(l->first.at, l->last.at, l->last.len);
     return l->words > 1 && vpps_vocab_find(c->vocab[VOCAB_CLASSES], l->last.at, l->last.len) != VPPS_NO_WORD &&
-           vpps_vocab_find(c->vocab[VOCAB_WORDS], l->last.at, l->last.len) == VPPS_NO_WORD;
+           (twice || vpps_vocab_find(c->vocab[VOCAB_WORDS], l->last.at, l->last.len) == VPPS_NO_WORD);
 }
 
 vpps_status tags_look(const corpus *c, const settings *options, input_form form, const task_text *text,
@@ -146,7 +161,7 @@ vpps_status tags_look(const corpus *c, const settings *options, input_form form,
     VPPS_TRY(look_at(options, &t, &l));
     *in = (input_reading){.form = READ_LINES};
     if (form == INPUT_TEXT) return VPPS_OK;
-    if (form == INPUT_TAGGED || (form == INPUT_AUTO && l.barred)) {
+    if (form == INPUT_TAGGED || (form == INPUT_AUTO && l.barred && !l.columns.conllu)) {
         *in = (input_reading){.form = READ_BARRED, .bars = bars_of(&l)};
         return VPPS_OK;
     }
@@ -164,7 +179,7 @@ vpps_status tags_look(const corpus *c, const settings *options, input_form form,
                          "says what the lines are");
     if (!l.columns.conllu && !l.columns.word && !l.columns.tag && l.words <= 1) {
         in->words_only = true;
-        in->columns = (vpps_columns){.word = 1, .tag = 2, .tabs = true};
+        in->columns = (vpps_columns){.word = 1, .tag = 2};
     }
     return VPPS_OK;
 }
@@ -181,15 +196,14 @@ vpps_status tags_read_input(corpus *c, vpps_sentences *s, const task_text *text)
 /* Refuses columns whose first line shows another format, or numbers where words are expected. */
 static vpps_status check_columns(const task_text *text, const look *l, bool told) {
     char why[160];
-    const char by = l->slashed ? '/' : '_', first = l->words ? *l->line.begin : ' ';
+    const char by = l->slashed ? '/' : '_';
     if (l->columns.conllu || l->columns.word) return VPPS_OK;
-    if (!told && !l->columns.tabs && l->words > 1 && (l->slashed || l->underscored)) {
+    if (!told && !l->columns.tag && !l->columns.tabs && l->words > 1 && (l->slashed || l->underscored)) {
         snprintf(why, sizeof why, "expected word|TAG or columns, found words with '%c', as in word%cTAG: write '|'", by,
                  by);
         return fail_look(text, l, why);
     }
-    const bool number = l->words > 1 && (first == '0' || first == '1') && l->line.begin + 1 < l->line.end &&
-                        vpps_is_blank(l->line.begin[1]);
+    const bool number = l->words > 1 && l->first.len == 1 && (*l->first.at == '0' || *l->first.at == '1');
     return number ? fail_look(text, l,
                               "expected words in column 1, found a number: which column has the words? "
                               "--word-column 2")
@@ -199,19 +213,21 @@ static vpps_status check_columns(const task_text *text, const look *l, bool told
 vpps_status tags_read(corpus *c, vpps_sentences *s, const settings *options, const task_text *text) {
     const vpps_text t = vpps_text_of(text->name, text->text, text->len, "");
     const input_form given = input_form_of(options, text->name);
-    char why[VPPS_MESSAGE_BYTES];
+    char why[VPPS_MESSAGE_BYTES], how[48];
     look l;
     (void)c;
     VPPS_TRY(vpps_text_check(&t));
     VPPS_TRY(look_at(options, &t, &l));
-    const bool told = given == INPUT_TAGGED || given == INPUT_COLUMNS, barred = told ? given == INPUT_TAGGED : l.barred;
+    const bool told = given == INPUT_TAGGED || given == INPUT_COLUMNS,
+               barred = told ? given == INPUT_TAGGED : l.barred && !l.columns.conllu;
     const vpps_bars bars = bars_of(&l);
     if (!barred) VPPS_TRY(check_columns(text, &l, told));
     const vpps_status status = barred
                                    ? vpps_sentences_read_barred_text(s, text->name, text->text, text->len, &bars)
                                    : vpps_sentences_read_columns_text(s, text->name, text->text, text->len, &l.columns);
-    if (status != VPPS_FORMAT || told) return status;
+    if (status != VPPS_FORMAT) return status;
+    snprintf(how, sizeof how, told ? "--input-format or the file's name" : "line %u", l.line.number);
     snprintf(why, sizeof why, "%s", vpps_error_message());
-    return vpps_fail(status, "%s (%s by line %u; --input-format names another format)", why,
-                     barred ? "read as word|TAG" : "read as columns", l.line.number);
+    return vpps_fail(status, "%s (read as %s by %s; --input-format names another format)", why,
+                     barred ? "word|TAG" : "columns", how);
 }
