@@ -246,29 +246,31 @@ static double entropy(const float *x, uint32_t n, uint32_t label, const float *w
     return loss;
 }
 
-TEST_EACH(cross_entropy_is_its_definition, 0, SETTINGS) {
+/* With 5 classes, a warp of a GPU computes four nodes at once, of which some have a loss above 100. */
+TEST_EACH(cross_entropy_is_its_definition, 0, SETTINGS + 1) {
     enum { CLASSES = 19, FIRST = 3, KINDS = 6 };
+    const uint32_t n = _i < SETTINGS ? CLASSES : 5;
     static const float first[][FIRST] = {{-INFINITY, 0, 1},          {0, -INFINITY, 1},         {INFINITY, 0, 1},
                                          {0, INFINITY, 1},           {-INFINITY, INFINITY, 0},  {NAN, 0, 1},
                                          {-INFINITY, NAN, 1},        {-INFINITY, -INFINITY, 1}, {-3e38f, 0, 1},
                                          {-INFINITY, 3e38f, -3e38f}, {-3e38f, 3e38f, 1},        {0, 1, 2}};
     static const float smoothings[] = {0, 0.1f, 1};
     enum { ROWS = VPPS_COUNT(first) };
-    const vpps_options o = options_of(_i);
+    const vpps_options o = options_of(_i < SETTINGS ? _i : SETTINGS - 1);
     float x[ROWS][CLASSES], weights[2][CLASSES], losses[ROWS * KINDS], *outs[ROWS * KINDS];
     vpps_param params[ROWS * KINDS];
     vpps_node nodes[ROWS * KINDS], of[2];
     AT_END(training_end) training t = training_of(1);
-    for (uint32_t k = 0; k < CLASSES; k++) weights[0][k] = 1, weights[1][k] = 0.5f + (float)(k % 3);
+    for (uint32_t k = 0; k < n; k++) weights[0][k] = 1, weights[1][k] = 0.5f + (float)(k % 3);
     for (uint32_t i = 0; i < ROWS * KINDS; i++) {
         float *row = x[i / KINDS];
-        for (uint32_t k = 0; k < CLASSES; k++) row[k] = k < FIRST ? first[i / KINDS][k] : -0.25f * (float)k;
-        TEST_OK(vpps_add_vector(t.model, &params[i], (char[]){(char)('a' + i / KINDS), (char)('0' + i % KINDS), 0},
-                                CLASSES, &(vpps_init){.kind = VPPS_INIT_VALUES, .values = row}));
+        for (uint32_t k = 0; k < n; k++) row[k] = k < FIRST ? first[i / KINDS][k] : -0.25f * (float)k;
+        TEST_OK(vpps_add_vector(t.model, &params[i], (char[]){(char)('a' + i / KINDS), (char)('0' + i % KINDS), 0}, n,
+                                &(vpps_init){.kind = VPPS_INIT_VALUES, .values = row}));
     }
     training_start(&t, &o);
     of[0] = VPPS_NO_NODE;
-    of[1] = vpps_input(t.g, CLASSES, 1, weights[1]);
+    of[1] = vpps_input(t.g, n, 1, weights[1]);
     for (uint32_t i = 0; i < ROWS * KINDS; i++) {
         nodes[i] =
             vpps_cross_entropy_with(t.g, vpps_parameter(t.g, params[i]), 0, of[i % 2], smoothings[i % KINDS / 2]);
@@ -283,13 +285,13 @@ TEST_EACH(cross_entropy_is_its_definition, 0, SETTINGS) {
     for (uint32_t i = 0; i < ROWS * KINDS; i++) {
         const float *row = x[i / KINDS];
         double wanted[CLASSES];
-        const double loss = entropy(row, CLASSES, 0, weights[i % 2], smoothings[i % KINDS / 2], wanted);
+        const double loss = entropy(row, n, 0, weights[i % 2], smoothings[i % KINDS / 2], wanted);
         if (i < KINDS) ck_assert_float_eq(losses[i], INFINITY);
         if (fabs(loss) < 1e30)
             ck_assert_msg(fabs((double)losses[i] - loss) <= 2e-6 * (1 + fabs(loss)),
                           "scores %g %g %g, kind %u: %.9g, expected %.9g", (double)row[0], (double)row[1],
                           (double)row[2], i % KINDS, (double)losses[i], loss);
-        for (uint32_t k = 0; k < CLASSES; k++) {
+        for (uint32_t k = 0; k < n; k++) {
             const double want = wanted[k], got = (double)gradient_of(&t, params[i])[k];
             ck_assert_msg(fabs(got - want) < 1e-5 || (isnan(got) && isnan(want)),
                           "scores %g %g %g, kind %u: d / d x[%u] is %g, expected %g", (double)row[0], (double)row[1],
