@@ -162,7 +162,8 @@ __attribute__((visibility("hidden"))) void __tsan_func_exit(void *) {}
 #define VPPS_SIMT_UNWATCHED
 #endif
 
-/* Changes a word as an atomic operation. No lock is needed, since all threads of all CTAs run in one thread of the host. */
+/* Sets a word to `value`, and returns what it held before, as an atomic exchange. No lock is needed, since all threads of all CTAs run in one
+ * thread of the host. */
 VPPS_SIMT_UNWATCHED static inline unsigned vpps_simt_change(unsigned *at, unsigned value) {
     const unsigned before = *at;
     *at = value;

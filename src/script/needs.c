@@ -135,7 +135,8 @@ static void find_differentiable(finder *f) {
         spread_by_type(f);
 }
 
-/* Returns whether the guess holds that, for each type, the types that read each other and the differentiable outputs are as in the last batch. */
+/* Returns whether the guess holds that, for each vertex type (a cell and its use), the cycle of types that it is in, and its differentiable
+ * outputs, are as in the last batch. */
 static bool guessed_types(const finder *f) {
     for (uint32_t t = 0; t < f->r->n_types; t++) {
         const vpps_type_guess *guess = &f->r->types[t].guess;
