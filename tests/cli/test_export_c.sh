@@ -62,6 +62,7 @@ printf 'tree,label,words\n"(1 (0 never)\n(1 dull))",4,two\n,5,none\n"(1 2)",,\n'
 printf 'tree\tid\n(S (NP the) (VP (V barks) (X so)))\t(1)\n' >names.tsv
 printf '# global.columns = FORM ID NE:X UPOS\nthe\t1\tO\tB-X\n# c\nab\t1-2\t_\t_\n\n-DOCSTART- x\nbad 1 B-X O\n' >plus.conllup
 printf 'so\n-DOCSTART-\n#bad\n\nthe' >alone.conll
+printf '# license\n\nthe\tO\n\n# c\n\nbad\tB-X' >comments.txt
 printf '5.30 is the time when the train to London leaves\n' >number.txt
 printf '1-2\tAda.\t_\t_\t_\t_\t_\t_\t_\t_\n1\tthe\ta\tX\tNN\t_\t2\tx\t_\t_\n' >range.conllu
 trees_with=(--generate listops --examples 100) tags_with=(--train tags.txt --min-count 1) labels_with=(--train labels.txt --min-count 1)
@@ -157,7 +158,7 @@ check "a program for taggers" answers bilstm-char-tagger "$every" "${tags[@]}"
 check "its tables and options" reads bilstm-char-tagger words.csv "--text-field tokens words.csv" "--text-field=3 words.csv" columns.tsv \
     "--text-field review reviews.tsv" plus.conllup "--tag-column NE:X plus.conllup" "--tag-column 3 words.conllu" \
     "--word-column 2 --tag-column 1 barred.txt" "--tag-column 2 --input-format columns columns.txt" alone.conll "--input-format text columns.txt" \
-    "--input-format tagged tagged.txt" number.txt range.conllu "words.csv words.csv"
+    "--input-format tagged tagged.txt" number.txt range.conllu comments.txt "words.csv words.csv"
 check "train act" trained act --embed 7 --turns 4 "${labels_with[@]}"
 check "a program for sentences" answers act "$every" "${labels[@]}"
 check "its tables" reads act named.csv one.csv named.tsv lines.tsv "--text-field 2 numbers.csv" "--input-format labelled labels.txt" \

@@ -54,7 +54,7 @@ first_word() { # the first word tells, whatever the others are
         printf 'ada|O sees\nrome\n' >some && fails_with 1 "some:1:7: expected word|TAG, found 'sees'" "$vpps" predict --model tags.ckpt some
 }
 check "the first word tells of tags" first_word
-check "columns without tabs" unclear 'ada X B-PER\nsees X O\n' "1:1: expected text, found a tag at the line's end"
+check "columns without tabs" unclear 'ada X B-PER\nsees X O\n' "1:1: expected text, found a line that may be of columns"
 check "columns with unknown tags" unclear '# a\n\nada\tX\tNEW\nsees\tX\tO\n' "3:1: expected a tag of the network in the column of tags"
 check "columns with tabs" given 'ada\tO\nsees\tO\n' 'ada\tB-PER\nsees\tO\n' --model tags.ckpt
 check "columns from -DOCSTART- on" given '-DOCSTART- X O\n\nada X O\n' '-DOCSTART- X O\n\nada X B-PER\n' --model tags.ckpt
@@ -81,11 +81,15 @@ check "--tag-column" given 'ada O X\nrome O Y\n' 'ada B-PER X\nrome B-LOC Y\n' -
 check "tags that the network does not know stay" given 'ada NN\nrome NP\n' 'ada NN B-PER\nrome NP B-LOC\n' --model tags.ckpt --input-format columns
 check "ten words, the first a number" matches '5.30 is the time when the train to London leaves\n' '(\S+\|\S+ ){9}leaves\|\S+' --model tags.ckpt
 check "ten words, the first a year" matches '2023 was a good year for all of us here\n' '(\S+\|\S+ ){9}here\|\S+' --model tags.ckpt
-one_word() { printf 'ada\nsees O\n' | predict --model tags.ckpt --input-format columns; [ $? -eq 1 ] && says err "stdin:2" && says err "columns as in line 1"; }
+one_word() { printf 'ada\n\nsees O\n' | predict --model tags.ckpt --input-format columns; [ $? -eq 1 ] && says err "stdin:3:1: expected one word a line"; }
 check "a word alone, then two columns" one_word
 range() { printf '1-2\tAda.\t_\t_\t_\t_\t_\t_\t_\t_\n1\tada\ta\t%s\tNN\t_\t2\tx\t_\t_\n' "$1"; }
 range_stays() { range X | predict --model tags.ckpt && grep -q "^1.ada.a.X.*B-PER$" out && range O | predict --model tags.ckpt && grep -q "^1.ada.a.B-PER.NN.*_$" out; }
 check "the first word's tag, after a multiword token" range_stays
+check "one line without an end, below a comment" given '# c\nada\tO' '# c\nada\tB-PER\n' --model tags.ckpt
+check "CoNLL-U with spaces" unclear '1 ada a X NN _ 2 x _ _\n' "1:1: expected text, found a line that may be of columns"
+at_once() { with_runs "assert not ask(sys.argv[1], [('\n', '\n'), ('ada\n', 'ada|B-PER\n')], '--model', 'tags.ckpt', '--input-format', 'text')" "$vpps"; }
+check "lines of text as they come, where the format is told" at_once
 slowly() { (printf '# a\n\n'; sleep 0.2; printf 'ada\tO\n') | gives '# a\n\nada\tB-PER\n' --model tags.ckpt; }
 check "a comment that comes first, from a pipe" slowly
 check "unknown tags after -DOCSTART- stay" given '-DOCSTART- X\n\nada NN\n' '-DOCSTART- X\n\nada NN B-PER\n' --model tags.ckpt

@@ -257,7 +257,7 @@ static vpps_status read_record(predictor *p, const record *r, asked *q, bool *ad
                                      : VPPS_OK;
     free(text);
     q->tag_column = p->c->input.words_only ? 0 : p->c->input.seen.tag;
-    q->separator = p->c->input.words_only ? '\t' : p->c->input.seen.separator;
+    q->separator = p->c->input.seen.separator;
     q->keeps_tags = p->c->input.other_tags;
     q->lines_before = p->plus && r->number > 1;
     return status;
@@ -351,7 +351,8 @@ static vpps_status find_form(predictor *p) {
     const settings *s = p->s;
     const char *text;
     size_t len;
-    VPPS_TRY(records_look(&p->reader, net_tags(s->network->kind), &text, &len));
+    const bool waits = s->input_format == INPUT_AUTO || s->input_format == INPUT_COLUMNS;
+    VPPS_TRY(records_look(&p->reader, waits, net_tags(s->network->kind), &text, &len));
     const task_text first = {p->reader.lines.name, text, len};
     input_form form;
     VPPS_TRY(input_find_form(p->c, s, &first, &form, &p->c->input));

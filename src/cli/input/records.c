@@ -34,15 +34,16 @@ static bool tells_format(const vpps_text *t, bool tags) {
     return false;
 }
 
-vpps_status records_look(record_reader *r, bool tags, const char **text, size_t *len) {
+vpps_status records_look(record_reader *r, bool waits, bool tags, const char **text, size_t *len) {
     line_reader *l = &r->lines;
     for (;;) {
         const size_t there = l->end - l->begin;
         *text = l->buffer ? l->buffer + l->begin : "";
         const char *lf = there ? memrchr(*text, '\n', there) : NULL;
-        *len = lf ? (size_t)(lf - *text) + 1 : l->ended || there > l->limit ? there : 0;
+        const bool all = l->ended || (!lf && there > l->limit);
+        *len = all ? there : lf ? (size_t)(lf - *text) + 1 : 0;
         const vpps_text t = vpps_text_of(r->lines.name, *text, *len, "");
-        if (l->ended || there > l->limit || (*len && tells_format(&t, tags))) return VPPS_OK;
+        if (all || there > l->limit || (*len && (!waits || tells_format(&t, tags)))) return VPPS_OK;
         VPPS_TRY(lines_fill(l));
     }
 }

@@ -32,9 +32,9 @@ vpps_status records_open(record_reader *r, const char *path, size_t limit);
 void records_of(record_reader *r, const char *name, const char *text, size_t len, input_form form);
 void records_close(record_reader *r);
 
-/* Waits for a whole line that tells the format (a line that is not blank; with `tags` neither a comment nor -DOCSTART-), or as many bytes as a
- * line may have. Sets *text to the whole lines in memory, *len bytes, which records_next will take. Fails as lines_fill does. */
-vpps_status records_look(record_reader *r, bool tags, const char **text, size_t *len);
+/* Reads a whole line, or as many bytes as a line may have. waits: reads on to a line that tells the format (that is not blank; with `tags` neither
+ * a comment nor -DOCSTART-). Sets *text to the whole lines in memory, *len bytes, which records_next will take. Fails as lines_fill does. */
+vpps_status records_look(record_reader *r, bool waits, bool tags, const char **text, size_t *len);
 
 /* Takes the next record from the text read so far. Returns LINE_WHOLE, LINE_TOO_LONG (only the record's number is set),
  * LINE_NONE (the record's end has not been read yet) or LINE_END (the input has ended). */

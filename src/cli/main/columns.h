@@ -3,11 +3,11 @@
 typedef struct columns {
     char separator; /* the separator of columns: a tab; or a space, which stands for any run of blanks */
     /* n: number of columns; 0: as many as in line 1. word, tag, id: numbers of these columns, from 1. tag 0: the last column; id 0: no column. */
-    size_t n, word, tag, id;
-    int conllu; /* the lines are CoNLL-U */
-    int named;  /* the columns have names, from which `n`, `word` and `tag` were set */
-    int varies; /* sentences may differ in their number of columns */
-    int alone;  /* each line is one word, without other columns */
+    size_t n, word, tag, id, usual; /* usual: number of columns of the deciding line */
+    int conllu;                     /* the lines are CoNLL-U */
+    int named;                      /* the columns have names, from which `n`, `word` and `tag` were set */
+    int varies;                     /* sentences may differ in their number of columns */
+    int alone;                      /* each line is one word, without other columns */
     int keeps; /* the first word's tag is none of the network's: all tags stay, and predicted tags are a further column */
 } columns;
 
@@ -51,16 +51,17 @@ static int is_document(const columns *y, text line) {
            (y->separator == ' ' || !memchr(line.at, '\t', (size_t)(word.at - line.at)));
 }
 
-/* Sets the separator and number of columns from the first line with columns in the rest of the input (`all` 1) or of the sentence (`all` 0). */
-static void begin_rows(columns *y, input in, int all) {
+/* Sets the separator and number of columns from the sentence's first line with columns; a sentence of comments has as many as the deciding line. */
+static void begin_rows(columns *y, input in) {
     for (int first = 1, more = 1; more; first = 0, more = next_line(&in)) {
         const int document = is_document(y, in.line);
-        if (!all && (!trim(in.line).len || (document && !first))) return;
-        if (!trim(in.line).len || *in.line.at == '#' || document) continue;
+        if (!trim(in.line).len || (document && !first)) break;
+        if (*in.line.at == '#' || document) continue;
         if (y->named) y->separator = memchr(in.line.at, '\t', in.line.len) ? '\t' : ' ';
         if (!y->n) y->n = count_columns(y, in.line);
         return;
     }
+    if (!y->n) y->n = y->usual;
 }
 
 /* Returns what a word's line should have but lacks, as text for a message; NULL: the line is correct. */
@@ -151,7 +152,7 @@ static int is_conllu(const columns *y, text line) {
 
 /* Finds the lines' separator and the columns with word and tag by the deciding line, supposing that the input is in columns. */
 static columns columns_of(text line, text names) {
-    columns y = {'\t', 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    columns y = {'\t', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     text left = line, c;
     const char *word = asked.word_column, *tag = asked.tag_column;
     if (!line.len || !memchr(line.at, '\t', line.len)) y.separator = ' ';
@@ -170,6 +171,7 @@ static columns columns_of(text line, text names) {
     y.word = find_column(names, word, "form", y.named ? 0 : 1);
     y.tag = find_column(names, tag, "upos", 0);
     y.varies = word && tag && !y.named;
+    y.usual = y.alone ? 1 : count_columns(&y, line);
     return y;
 }
 
@@ -209,7 +211,7 @@ static void answer_columns(input *in, const columns *file, sentence *s) {
     const char *fault;
     begin_sentence(s);
     for (int kind = WORD; (kind != ENDS || (lines == 1 && trim(in->line).len)) && next_line(in); lines++) {
-        if (!lines) begin_rows(&y, *in, 0);
+        if (!lines) begin_rows(&y, *in);
         place.line = in->number;
         kind = kind_of(&y, in->line, &fault);
         if (fault) stop(fault);

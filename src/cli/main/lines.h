@@ -121,7 +121,7 @@ static input first_lines(input in) {
     enum { MOST = 1 << 16 };
     const size_t all = in.left.len < MOST ? in.left.len : MOST;
     size_t n = all;
-    while (n && in.left.at[n - 1] != '\n') n--;
+    while (all == MOST && n && in.left.at[n - 1] != '\n') n--;
     in.left.len = n ? n : all;
     in.raw = 1;
     return in;

@@ -26,22 +26,23 @@ static form look(input in, form wanted, int sure) {
     if (wanted == PLAIN) return PLAIN;
     lines.bars = 0;
     lines.y = columns_of(in.line, names);
-    if (wanted == TAGGED || (!wanted && n && memchr(first.at, '|', first.len) && !lines.y.named)) {
+    if (wanted == TAGGED || (!wanted && n && memchr(first.at, '|', first.len) && !names.at)) {
         lines.bars = fewest ? fewest : 1;
         return TAGGED;
     }
-    const int told = wanted || lines.y.conllu || document;
+    const int told = wanted || names.at || document, conllu = lines.y.conllu;
     const int twice = n == 2 && first.len == last.len && !memcmp(first.at, last.at, last.len);
     if (!told && (!in.line.len || !memchr(in.line.at, '\t', in.line.len))) {
-        if (sure && n > 1 && net_class_number(last.at, last.len) != UINT32_MAX &&
-            (twice || net_word_number(last.at, last.len) == UINT32_MAX))
-            stop_with(says, "expected text, found a tag at the line's end");
+        const int tag = n > 1 && net_class_number(last.at, last.len) != UINT32_MAX &&
+                        (twice || net_word_number(last.at, last.len) == UINT32_MAX);
+        if (sure && (conllu || tag)) stop_with(says, "expected text, found a line that may be of columns");
         return PLAIN;
     }
     lines.y.keeps = has_other_tag(lines.y, in);
-    if (!told && lines.y.keeps && sure) stop_with(says, "expected a tag of the network in the column of tags");
+    if (!told && !conllu && lines.y.keeps && sure)
+        stop_with(says, "expected a tag of the network in the column of tags");
     if (lines.y.alone) lines.y.separator = '\t';
-    return told || !lines.y.keeps ? COLUMNS : ANY;
+    return told || conllu || !lines.y.keeps ? COLUMNS : ANY;
 }
 
 /* Returns column `wanted`, from 1, of a token of n + 1 columns. The token's first column has the surplus '|' if there are more than n.

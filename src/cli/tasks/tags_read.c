@@ -161,15 +161,15 @@ vpps_status tags_look(const corpus *c, const settings *options, input_form form,
     VPPS_TRY(look_at(options, &t, &l));
     *in = (input_reading){.form = READ_LINES};
     if (form == INPUT_TEXT) return VPPS_OK;
-    if (form == INPUT_TAGGED || (form == INPUT_AUTO && l.barred && !l.columns.conllu)) {
+    if (form == INPUT_TAGGED || (form == INPUT_AUTO && l.barred && !l.plus)) {
         *in = (input_reading){.form = READ_BARRED, .bars = bars_of(&l)};
         return VPPS_OK;
     }
-    if (form == INPUT_AUTO && !l.conllu && !l.document && !l.columns.tabs) {
-        return ends_with_tag(c, &l) ? fail_look(text, &l,
-                                                "expected text, found a tag at the line's end; --input-format "
-                                                "text or columns says what the lines are")
-                                    : VPPS_OK;
+    if (form == INPUT_AUTO && !l.plus && !l.document && !l.columns.tabs) {
+        return l.conllu || ends_with_tag(c, &l) ? fail_look(text, &l,
+                                                            "expected text, found a line that may be of columns; "
+                                                            "--input-format text or columns says what the lines are")
+                                                : VPPS_OK;
     }
     *in = (input_reading){.form = READ_COLUMNS, .columns = l.columns};
     VPPS_TRY(look_at_tag(c, text, &l, in));
@@ -179,13 +179,24 @@ vpps_status tags_look(const corpus *c, const settings *options, input_form form,
                          "says what the lines are");
     if (!l.columns.conllu && !l.columns.word && !l.columns.tag && l.words <= 1) {
         in->words_only = true;
-        in->columns = (vpps_columns){.word = 1, .tag = 2};
+        in->columns = (vpps_columns){.word = 1, .tag = 2, .tabs = true};
+    }
+    return VPPS_OK;
+}
+
+/* Checks that each line holds one word alone; predict has added a tab and "_" to it. */
+static vpps_status check_words_only(const task_text *text) {
+    const vpps_text t = vpps_text_of(text->name, text->text, text->len, "");
+    for (vpps_line line = {0}; vpps_text_next_line(&t, &line);) {
+        const bool one = vpps_line_is_blank(&line) || vpps_text_count_words(line.begin, line.end) == 2;
+        if (!one) return vpps_text_fail(&t, line.begin, "one word a line, as in the first line", NULL);
     }
     return VPPS_OK;
 }
 
 vpps_status tags_read_input(corpus *c, vpps_sentences *s, const task_text *text) {
     input_reading *in = &c->input;
+    if (in->words_only) VPPS_TRY(check_words_only(text));
     if (in->form == READ_BARRED)
         return vpps_sentences_read_barred_text(s, text->name, text->text, text->len, &in->bars);
     return vpps_sentences_read_columns_seen(s, text->name, text->text, text->len, &in->columns, in->records, &in->seen);
