@@ -78,7 +78,7 @@ typedef struct vpps_listops {
     uint64_t seed;
     uint32_t max_depth;              /* the most levels of nested lists, at most 1,000; 0: 4 */
     uint32_t max_arguments;          /* the most arguments of an operator, at least 2; 0: 5 */
-    uint32_t min_leaves, max_leaves; /* bounds of a tree's number of leaves, at most 1,000,000; 0: 2 and 64 */
+    uint32_t min_leaves, max_leaves; /* least and greatest number of leaves of a tree, up to 1,000,000; 0: 2, and 64 */
 } vpps_listops;
 /* Appends n generated ListOps trees to the treebank: equal options give equal trees on every machine. `options` NULL means all defaults.
  * Fails with ARGUMENT (an option out of its range; or 100,000 draws, or 100 million leaves, gave no tree with min_leaves to max_leaves

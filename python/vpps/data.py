@@ -353,7 +353,7 @@ class Sentences(_OfWords, Sequence[Sentence]):
         return self._file("read_tagged_file", path)
 
     def read_tagged_text(self, text: Text, name: str = "<text>") -> Sentences:
-        """As `read_tagged`, from a text; messages name it `name`."""
+        """Does as `read_tagged` does, with a text instead of a file; messages call it `name`."""
         return self._from("read_tagged_text", text, name)
 
     def read_labelled(self, path: Path) -> Sentences:
@@ -361,7 +361,7 @@ class Sentences(_OfWords, Sequence[Sentence]):
         return self._file("read_labelled_file", path)
 
     def read_labelled_text(self, text: Text, name: str = "<text>") -> Sentences:
-        """As `read_labelled`, from a text; messages name it `name`."""
+        """Does as `read_labelled` does, with a text instead of a file; messages call it `name`."""
         return self._from("read_labelled_text", text, name)
 
     def read_columns(self, path: Path, *, word: int = 0, tag: int = 0, tabs: bool = False, comments: bool = False,
@@ -373,7 +373,7 @@ class Sentences(_OfWords, Sequence[Sentence]):
 
     def read_columns_text(self, text: Text, name: str = "<text>", *, word: int = 0, tag: int = 0, tabs: bool = False, comments: bool = False,
                           conllu: bool = False, word_name: str | None = None, tag_name: str | None = None) -> Sentences:
-        """As `read_columns`, from a text; messages name it `name`."""
+        """Does as `read_columns` does, with a text instead of a file; messages call it `name`."""
         return self._from("read_columns_text", text, name, struct("vpps_columns", locals()))
 
     def read_dependencies(self, path: Path, *, cut_subtypes: bool = False, heads_only: bool = False, label: str | None = None) -> Sentences:
@@ -383,7 +383,7 @@ class Sentences(_OfWords, Sequence[Sentence]):
 
     def read_dependencies_text(self, text: Text, name: str = "<text>", *, cut_subtypes: bool = False,
                                heads_only: bool = False, label: str | None = None) -> Sentences:
-        """As `read_dependencies`, from a text; messages name it `name`."""
+        """Does as `read_dependencies` does, with a text instead of a file; messages call it `name`."""
         return self._from("read_dependencies_text", text, name, struct("vpps_dependencies", locals()))
 
     def heads(self, i: int) -> U32 | None:
@@ -396,7 +396,7 @@ class Sentences(_OfWords, Sequence[Sentence]):
         return self._file("read_lines_file", path, struct("vpps_lines", locals()))
 
     def read_lines_text(self, text: Text, name: str = "<text>", *, end_word: str | None = None, keep_empty: bool = False) -> Sentences:
-        """As `read_lines`, from a text; messages name it `name`."""
+        """Does as `read_lines` does, with a text instead of a file; messages call it `name`."""
         return self._from("read_lines_text", text, name, struct("vpps_lines", locals()))
 
     def __getitem__(self, i: Any) -> Any:
@@ -495,7 +495,7 @@ def read_lexicon(path: Path, words: Vocab) -> None:
 
 
 def read_lexicon_text(text: Text, words: Vocab, name: str = "<text>") -> None:
-    """As `read_lexicon`, from a text; messages name it `name`."""
+    """Does as `read_lexicon` does, with a text instead of a file; messages call it `name`."""
     check(lib.vpps_lexicon_read_text(words._c, encode(name, "name"), *_text(text)))
 
 

@@ -131,7 +131,7 @@ static vpps_status read_split(corpus *c, const settings *s, int which, int wante
     const vpps_status found = data_file(s, which, wanted, e.source, path, sizeof path);
     if (found != VPPS_OK) return task_for(s)->paired && !*e.source ? add_endings(found) : found;
     if (!*path) return VPPS_OK;
-    if (fields_are(input_form_of_name(path))) e = (endings){"", ""}; /* records have source and target in one file */
+    if (fields_are(input_form_of(s, path))) e = (endings){"", ""}; /* records have source and target in one file */
     VPPS_TRY(read_files(c, s, &c->split[which], path, &e));
     c->split[which].present = true;
     return VPPS_OK;

@@ -42,6 +42,15 @@ vpps_status input_refuse_array(const vpps_text *t) {
                      VPPS_PATH_ARGS(t->name));
 }
 
+bool input_decides(const vpps_line *line, bool tags) {
+    const char *at = line->begin;
+    vpps_word first;
+    if (!vpps_text_next_word(&at, line->end, &first)) return false;
+    if (!tags) return true;
+    return !vpps_columns_document_start(line->begin, (size_t)(line->end - line->begin)) &&
+           (*line->begin != '#' || memchr(first.at, '|', first.len));
+}
+
 vpps_status input_check_form(const settings *s, const char *name, input_form form) {
     static const char *const names[] = {"auto", "text", "tagged", "columns", "labelled", "jsonl", "csv", "tsv"};
     const net_kind kind = s->network->kind;

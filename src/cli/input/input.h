@@ -12,6 +12,10 @@ static inline input_form input_form_of(const settings *s, const char *name) {
     return s->data_format ? s->data_format : input_form_of_name(name);
 }
 
+/* Returns whether a line tells its file's format: whether it is not blank and, with `tags` (of taggers), neither a comment nor -DOCSTART-. A line
+ * that begins with '#' is no comment if its first word has a '|'. */
+bool input_decides(const vpps_line *line, bool tags);
+
 /* Checks that the network reads a format. Fails with ARGUMENT. */
 vpps_status input_check_form(const settings *s, const char *name, input_form form);
 

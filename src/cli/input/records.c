@@ -1,6 +1,7 @@
 /* records.c - reads the records (examples) of a file, or of standard input as they arrive. */
 #include "cli/input/records.h"
 #include "base/base.h"
+#include "cli/input/input.h"
 #include "io/descriptor.h"
 #include "io/edge_lists.h"
 
@@ -22,15 +23,9 @@ void records_close(record_reader *r) {
     *r = (record_reader){.form = INPUT_TEXT};
 }
 
-/* Returns whether a text has a line that tells its format. */
 static bool tells_format(const vpps_text *t, bool tags) {
-    for (vpps_line line = {0}; vpps_text_next_line(t, &line);) {
-        const size_t len = (size_t)(line.end - line.begin);
-        if (vpps_line_is_blank(&line) || (tags && vpps_columns_document_start(line.begin, len))) continue;
-        const char *end = line.begin;
-        while (end < line.end && !vpps_is_space(*end)) end++;
-        if (!tags || *line.begin != '#' || memchr(line.begin, '|', (size_t)(end - line.begin))) return true;
-    }
+    for (vpps_line line = {0}; vpps_text_next_line(t, &line);)
+        if (input_decides(&line, tags)) return true;
     return false;
 }
 

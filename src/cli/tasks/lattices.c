@@ -40,7 +40,7 @@ static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, 
     (void)target;
     VPPS_TRY(read_lexicon(c, s->lexicon));
     VPPS_TRY(task_need_sentences(&split->sentences));
-    if (c->input.form == READ_FILE) return tags_read(c, split->sentences, s, text);
+    if (c->input.form == READ_FILE) return tags_read(split->sentences, s, text);
     if (c->input.form != READ_LINES) return tags_read_input(c, split->sentences, text);
     return task_read_characters(split->sentences, text);
 }

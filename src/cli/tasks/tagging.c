@@ -11,7 +11,7 @@ static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, 
                              const task_text *target) {
     (void)target;
     VPPS_TRY(task_need_sentences(&split->sentences));
-    if (c->input.form == READ_FILE) return tags_read(c, split->sentences, s, text);
+    if (c->input.form == READ_FILE) return tags_read(split->sentences, s, text);
     if (c->input.form != READ_LINES) return tags_read_input(c, split->sentences, text);
     return vpps_sentences_read_lines_text(split->sentences, text->name, text->text, text->len, NULL);
 }

@@ -3,12 +3,12 @@
 
 #include "cli/input/task.h"
 
-/* Reads tagged sentences. Options about columns, or else the text itself, tell whether they are word|TAG lines, columns or CoNLL-U. Adds
- * notes about oddities to c. */
-vpps_status tags_read(corpus *c, vpps_sentences *s, const settings *options, const task_text *text);
+/* Reads tagged sentences for training, as word|TAG lines, columns or CoNLL-U: by --input-format, the file's name, or the text's first line. Fails
+ * with ARGUMENT if the number of --word-column or --tag-column is wrong, with FORMAT, MEMORY. */
+vpps_status tags_read(vpps_sentences *s, const settings *options, const task_text *text);
 
-/* For prediction: finds the format of sentences from `text`, the first whole lines of the input. `form` is the requested format:
- * INPUT_AUTO, TEXT, TAGGED or COLUMNS. Fails with ARGUMENT if the number of --word-column or --tag-column is wrong. */
+/* For prediction: finds the format of sentences from `text`, the first whole lines of the input. `form` is the requested format: INPUT_AUTO, TEXT,
+ * TAGGED or COLUMNS. Fails as tags_read does, with FORMAT also if the first line may be of text or of columns. */
 vpps_status tags_look(const corpus *c, const settings *options, input_form form, const task_text *text,
                       input_reading *in);
 

@@ -86,16 +86,14 @@ static bool looks_like_conllu(const vpps_line *line, char separator) {
 
 static vpps_status look_at(const settings *options, const vpps_text *t, look *l) {
     vpps_line line = {0};
-    bool plus = false, document = false, comment = true; /* comment: whether no line has decided yet */
+    bool plus = false, document = false, decided = false;
     *l = (look){0};
-    while (comment && vpps_text_next_line(t, &line)) {
+    while (!decided && vpps_text_next_line(t, &line)) {
         plus = plus || (line.number == 1 && vpps_conllu_plus(&line));
         if (vpps_line_is_blank(&line)) continue;
-        const look now = look_at_line(&line);
-        const bool begins = vpps_columns_document_start(line.begin, (size_t)(line.end - line.begin));
-        document = document || begins;
-        comment = begins || (*line.begin == '#' && !now.barred);
-        if (!comment || !l->words) *l = now;
+        document = document || vpps_columns_document_start(line.begin, (size_t)(line.end - line.begin));
+        decided = input_decides(&line, true);
+        if (decided || !l->words) *l = look_at_line(&line);
     }
     const size_t len = (size_t)(l->line.end - l->line.begin);
     l->columns.tabs = len && memchr(l->line.begin, '\t', len);
@@ -221,12 +219,11 @@ static vpps_status check_columns(const task_text *text, const look *l, bool told
                   : VPPS_OK;
 }
 
-vpps_status tags_read(corpus *c, vpps_sentences *s, const settings *options, const task_text *text) {
+vpps_status tags_read(vpps_sentences *s, const settings *options, const task_text *text) {
     const vpps_text t = vpps_text_of(text->name, text->text, text->len, "");
     const input_form given = input_form_of(options, text->name);
     char why[VPPS_MESSAGE_BYTES], how[48];
     look l;
-    (void)c;
     VPPS_TRY(vpps_text_check(&t));
     VPPS_TRY(look_at(options, &t, &l));
     const bool told = given == INPUT_TAGGED || given == INPUT_COLUMNS,
