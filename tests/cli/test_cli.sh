@@ -99,12 +99,11 @@ no_escapes() { ! grep -q $'[\r\033]' err; }
 check "no control characters without a terminal" no_escapes
 no_commands() { # names in data, checkpoints and options do nothing to a terminal, on standard error nor on a terminal's standard output
     python3 - "$vpps" <<'PY'
-import json, os, pty, subprocess, sys, threading
+import os, pty, subprocess, sys, threading
 bad = ['\x1b', '\x7f', '\x9b', '\a', '\b', '\r']
 label = ''.join(bad).replace('\r', '') + '31m'
 open('evil.txt', 'w').write(f'{label}\tgood film\n{label}0\tbad film\n' * 8)
 open('evil.dev', 'w').write(f'{label}2\tgood film\n{label}\tbad film\n')
-json.dump({label: 1}, open('evil.json', 'w'))
 train = 'train bilstm-classifier --train evil.txt --dev evil.dev --test evil.txt --min-count 1 --hidden 8 --embed 4 --vps 1 --epochs 1'.split()
 def run(arguments, code=0):
     ours, its = pty.openpty()
@@ -127,7 +126,6 @@ assert b'^[^?^[^G^H31m' in run([*train, '--save', 'evil.ckpt'])
 for more in (['evil.txt'], ['evil.txt', '--output-format', 'csv'], ['evil.txt', '--json']):
     assert b'31m' in run(['predict', '--model', 'evil.ckpt', *more])
 assert b'^[^?^[^G^H31m' in run(['eval', '--model', 'evil.ckpt', '--test', 'evil.txt'])
-run([*train, '--config', 'evil.json'], 2)
 run(['predict', '--model', 'evil.ckpt', label], 1)
 plain = subprocess.run([sys.argv[1], 'predict', '--model', 'evil.ckpt', 'evil.txt'], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 assert label.encode() in plain.stdout # what is no terminal gets the bytes

@@ -52,16 +52,6 @@ lookup_alone() { # --embed fits, --hidden does not: next to nothing is left
         text.txt --min-count 1 --batch 4 --vps 1 --quiet "${fresh[@]}" --init lm.ckpt --hidden 7 --embed 5
 }
 check "nothing but a lookup fits" lookup_alone
-by_config() { # a file of options gives sizes, too, also where they are the default
-    local default
-    default=$("$vpps" train lstm-lm --help | sed -n 's/.*--hidden=N .*(default: \([0-9]*\))$/\1/p')
-    [ "$default" -gt 7 ] || { echo "no default"; return 1; }
-    for hidden in 7 "$default"; do
-        fails_with 1 "has no matrix that fits" "$vpps" train lstm-lm -c <(echo "{\"hidden\": $hidden}") --train text.txt --min-count 1 \
-            --quiet --init lm.ckpt || return 1
-    done
-}
-check "sizes that --config gives" by_config
 whole_line() { # what was not taken is told to its end
     exits 0 "$vpps" train bilstm-char-tagger --train tags.txt --min-count 1 "${small[@]}" "${fresh[@]}" --epochs 1 --save one.ckpt &&
         exits 0 "$vpps" train bilstm-char-tagger --train tags2.txt --min-count 1 --batch 4 --vps 1 "${fresh[@]}" --hidden 6 --embed 9 \

@@ -1,5 +1,5 @@
 #!/bin/bash
-# test_options.sh - options as a user meets them: help, slips of the pen, mistakes in small files, --config and the log, limits, progress.
+# test_options.sh - options as a user meets them: help, slips of the pen, mistakes in small files, the log, limits, progress.
 
 # shellcheck source=SCRIPTDIR/common.sh
 source "$(dirname "$0")/common.sh"
@@ -68,7 +68,6 @@ options() { # options OPTION... -- EXPRESSION: what the log's first line says
         with_runs "o = lines('options.jsonl')[0]['options']; assert $2, o"
 }
 check "words in capital letters" options --optimizer Adam --precision FP32 -- "o['optimizer'] == 'adam' and o['precision'] == 'fp32'"
-check "and in a file" options --config <(echo '{"lr": 0.25, "optimizer": "SGD"}') -- "(o['lr'], o['optimizer']) == (0.25, 'sgd')"
 check "no option, but there is one for it" fails_with 2 "'--gpu'; did you mean --device cuda?" "${train[@]}" --gpu
 check "a device by another name" grep -q cuda <("${train[@]}" --device gpu 2>&1)
 check "option with a value" fails_with 2 "did you mean --dropout?" "${train[@]}" --droput=0.5
@@ -116,7 +115,7 @@ trace-events 5|--trace
 END
 check "a network of roots has one loss a tree" prints '^loss       [0-9.]+$' "$vpps" train tree-lstm --examples 20 --loss root --hidden 4 --epochs 1
 
-# ---------------------------------------------------------------- the log, and back
+# ---------------------------------------------------------------- the log
 
 check "train --log" exits 0 "${train[@]}" --lr 0.1 --optimizer momentum --momentum 0.25 --log a.jsonl --quiet
 head -n 1 a.jsonl >start.json
@@ -126,145 +125,11 @@ check "flags are true or false" json start.json "o['options']['quiet'] is True a
 check "words are strings" json start.json "o['options']['optimizer'] == 'momentum' and o['options']['log'] == 'a.jsonl'"
 check "what is not given is null" json start.json "o['options']['data'] is None"
 
-same_run() {
-    with_runs "
-assert losses(sys.argv[1]) == losses(sys.argv[2]) != []
-a, b = ({k: v for k, v in lines(f)[0]['options'].items() if k not in ('log', 'config')} for f in sys.argv[1:])
-assert a == b, (a, b)" "$@"
-}
-check "--config with a log" exits 0 "$vpps" train tree-lstm --config a.jsonl --log b.jsonl
-check "is the same run" same_run a.jsonl b.jsonl
-cp a.jsonl kept.jsonl
-check "--config with a log alone" exits 0 "$vpps" train tree-lstm --config a.jsonl
-check "leaves the log alone" cmp a.jsonl kept.jsonl
-with_runs "json.dump(last('start.json')['options'], open('options.json', 'w'), indent=4)"
-check "--config with its options" exits 0 "$vpps" train tree-lstm -c options.json --log c.jsonl
-check "is the same run, too" same_run a.jsonl c.jsonl
-check "the command line wins" exits 0 "$vpps" train tree-lstm --config a.jsonl --hidden 7 --log d.jsonl
-head -n 1 d.jsonl >first.json
-check "over the file" json first.json "o['options']['hidden'] == 7 and o['options']['embed'] == 8"
-old='{"event": "start", "model": "tree-lstm", "options": {"hidden": "12", "lr": "0.1", "quiet": "yes", "data": "", "vps": "2"}}'
-echo "$old" >old.json
-check "a log of texts" exits 0 "$vpps" train tree-lstm -c old.json --examples 100 --embed 8 --max-batches 1 --eval-every 0
-check "is quiet" empty err
-check "other commands' options are left out" exits 0 "$vpps" script tree-lstm --config a.jsonl --batch 1
-check "train's do not hurt plan" exits 0 "$vpps" plan tree-lstm --config a.jsonl
-
-config() { # config TEXT MESSAGE
-    printf '%s' "$1" >bad.json
-    fails_with 2 "bad.json$2" "${train[@]}" --config bad.json
-}
-check "unknown name" config '{"optimiser": "sgd"}' ': "optimiser" is not an option of tree-lstm; did you mean "optimizer"?'
-printf '{"freeze-vectors": true}' >alone.json
-check "alone in a file of options" fails_with 2 "--freeze-vectors goes with --vectors" "${train[@]}" --config alone.json
-check "wrong type: a flag" config '{"verify": 1}' ': "verify" is not true or false'
-check "wrong type: a number" config '{"clip": true}' ': "clip" is not a number'
-check "wrong type: a list" config '{"clip": [1]}' ': "clip" is not a number'
-check "wrong type: a text" config '{"save": 3}' ': "save" is not a string'
-check "a fraction for a whole number" config '{"leaves": 1.5}' ": \"leaves\": '1.5' is not a whole number from 1 to"
-check "out of range" config '{"dropout": 1.5}' ": \"dropout\": '1.5' is not a number from 0"
-check "no word of the list" config '{"optimizer": "sdg"}' ": \"optimizer\": 'sdg' is not one of sgd|"
-check "not JSON, by place" config '{"leaves": 3,
- x}' ':2:'
-check "no object" config '[1]' ': expected an object of options'
-check "twice the same" config '{"clip": 1, "clip": 2}' ':1:'
-check "another network's log" fails_with 2 "a.jsonl: its network is tree-lstm, not rvnn" "$vpps" train rvnn --config a.jsonl
-check "options that exclude each other" fails_with 2 "exclude each other" "$vpps" train tree-lstm --data x -c <(echo '{"generate": "complete"}')
-check "no such file" fails_with 1 "none.json: No such file" "${train[@]}" --config none.json
-
-# Every option of every command is read from a file, where a list is a value of none; "none" ends what would begin.
-every_name() {
-    python3 - "$vpps" <<'PY'
-import re, subprocess, sys
-def vpps(*arguments): return subprocess.run([sys.argv[1], *arguments], capture_output=True, text=True)
-tried = set()
-for network in ('tree-lstm', 'lstm-nmt', 'lattice-lstm', 'bilstm-tagger', 'td-lstm', 'lstm-lm'):
-    for command in ('train', 'eval', 'predict', 'generate', 'script', 'cell', 'plan', 'kernel', 'tune'):
-        for name in re.findall(r'\n--([a-z-]+)', vpps('completion', 'words', '--', command, network, '-').stdout):
-            if name == 'config' or (command, name) in tried: continue
-            tried.add((command, name))
-            open('list.json', 'w').write(f'{{"{name}": [], "none": 0}}')
-            done = vpps(command, network, '--config', 'list.json')
-            assert done.returncode == 2 and f'list.json: "{name}" is not ' in done.stderr, (command, network, name, done)
-assert len(tried) > 390, len(tried)
-PY
-}
-check "every option is read from a file" every_name
-# Names that other commands have for options of their own.
-check "a precision in a file" shows err "products in bf16 (" "${train[@]}" -c <(echo '{"precision": "bf16"}') --log bf16.jsonl --save bf16.ckpt
-check "and in a log" shows err "products in bf16 (" "$vpps" train -c bf16.jsonl --log again.jsonl
-check "and where training resumes" tells "o['precision'] == 'fp32'" "$vpps" train --resume bf16.ckpt --epochs 2 -c <(echo '{"precision": "fp32"}') --json
-check "which says so" says err "--precision bf16: it goes on with --epochs 2, --precision fp32"
-check "the command line wins over it" tells "o['precision'] == 'bf16x3'" "$vpps" train -c bf16.jsonl --precision bf16x3 --json
-check "a seed in a file" options -c <(echo '{"seed": 7, "save": "seven.ckpt"}') -- "(o['seed'], o['save']) == (7, 'seven.ckpt')"
-check "--json in a file" tells "o['epochs'] == 1" "${train[@]}" -c <(echo '{"json": true}')
-check "a language model" exits 0 "$vpps" train lstm-lm --examples 40 --hidden 8 --embed 8 --epochs 1 --vps 1 --eval-every 0 --quiet --save language.ckpt
-generated() { # the same sentences as by the command line
-    "$vpps" generate --model language.ckpt --count 3 --seed 7 --max-words 4 --json >given &&
-        exits 0 "$vpps" generate --model language.ckpt -c <(echo '{"count": 3, "seed": 7, "max-words": 4, "json": true}') && cmp given out
-}
-check "generate takes the seed, the words and --json from a file" generated
-
-# ---------------------------------------------------------------- numbers and the network's name in --config
-
-first=(--examples 40 --hidden 4 --embed 4 --vps 1 --eval-every 0 --max-batches 1 --quiet)
-takes() { # takes NUMBER: for a whole number it is 2
-    echo "{\"epochs\": $1}" >number.json
-    exits 0 "$vpps" train tree-lstm --config number.json "${first[@]}" --max-batches 0 --json && json out "o['epochs'] == 2"
-}
-for number in 2 2.0 2e0 0.2e1 20e-1 '"2"'; do check "the whole number $number" takes "$number"; done
-for number in 2.5 -1.0 1e20 2.0000001 1e-3 '"2.0"'; do
-    check "$number is none" config "{\"log-every\": $number}" ": \"log-every\": '"
-done
-check "a size of bytes as 1e9" exits 0 "$vpps" train tree-lstm -c <(echo '{"pool-bytes": 1e9}') "${first[@]}"
-check "a whole number for a real one" exits 0 "$vpps" train tree-lstm -c <(echo '{"lr": 1}') "${first[@]}"
-check "a number for a flag" config '{"verify": 1.0}' ': "verify" is not true or false'
-check "a number for a text" config '{"save": 1.0}' ': "save" is not a string'
-
-network() { # network TEXT: of a file of options
-    echo "$1" >network.json
-}
-network_is() { # network_is NAME OPTION...
-    exits 0 "$vpps" train "${@:2}" "${first[@]}" --json && json out "o['model'] == '$1'"
-}
-network '{"model": "bilstm-classifier", "epochs": 1}'
-check "another network" fails_with 2 "network.json: its network is bilstm-classifier, not bilstm-tagger" "$vpps" train bilstm-tagger --config network.json
-check "the network, from the file alone" network_is bilstm-classifier --config network.json
-check "as one word" network_is bilstm-classifier --config=network.json
-check "by its letter" network_is bilstm-classifier -cnetwork.json
-check "the same network in both" network_is bilstm-classifier bilstm-classifier -c network.json
-check "from a log" network_is tree-lstm --config a.jsonl
-check "from a pipe" network_is rvnn -c <(echo '{"network": "rvnn"}')
-check "of another command" exits 0 "$vpps" plan --config network.json
-network '{"network": "gcn"}'
-check "no such network" fails_with 2 "network.json: \"network\": 'gcn' is not a network" "$vpps" train -c network.json
-check "nor for a network that is named" fails_with 2 "'gcn' is not a network" "${train[@]}" -c network.json
-network '{"network": 3}'
-check "no name" fails_with 2 'network.json: "network" is not a string' "$vpps" train -c network.json
-network '{"network": "rvnn", "model": "tree-lstm"}'
-check "two networks" fails_with 2 "its network is" "$vpps" train -c network.json
-network '{"epochs": 1}'
-check "no network" fails_with 2 "the network's name must follow" "$vpps" train -c network.json
-held() { # a checkpoint tells the network; a file that contradicts is refused
-    exits 0 "$vpps" train tree-lstm "${first[@]}" --save held.ckpt && network '{"model": "held.ckpt"}' &&
-        exits 0 "$vpps" eval --config network.json && network '{"resume": "held.ckpt"}' &&
-        exits 0 "$vpps" train --config network.json --epochs 1 && network '{"network": "rvnn"}' &&
-        fails_with 2 "its network is rvnn, not tree-lstm" "$vpps" eval --model held.ckpt --config network.json
-}
-check "a checkpoint in the file of options" held
-own_files() { # a run with the options of another one's log leaves all files of that one as they are
-    "${train[@]}" --epochs 2 --save run.ckpt --save-best run-best.ckpt --log run.jsonl --plot run.svg --trace run.json --force \
-        --quiet && sha256sum run.ckpt run-best.ckpt run.jsonl run.svg run.json >run.sums &&
-        exits 0 "$vpps" train --config run.jsonl --epochs 3 --lr 0.02 --json && json out "o['epochs'] == 3 and o['save'] is None" &&
-        sha256sum --quiet -c run.sums
-}
-check "--config with a log leaves that run's files alone" own_files
-
 tree=("$vpps" train tree-lstm --examples 20 --hidden 8 --vps 1 --epochs 0)
 
 # ---------------------------------------------------------------- values
 
-for option in "train --resume" "train --config" "eval --model" "predict --model"; do
+for option in "train --resume" "eval --model" "predict --model"; do
     read -r -a words <<<"$option"
     check "$option" fails_with 2 "${words[1]}: a value must follow" "$vpps" "${words[@]}"
 done

@@ -223,10 +223,6 @@ for run in "predict --model" "eval --model" "train --resume"; do
     check "it is not run: $run" fails_with 1 "by.ckpt: \"option.tokenizer\" is \"touch ran; cat\", not one of none|simple" "$vpps" "${words[@]}" by.ckpt
 done
 check "--tokenizer none of it" exits 0 "$vpps" eval --model by.ckpt split.labels --tokenizer none
-for place in predict eval train; do
-    printf '{"tokenizer": "touch ran; cat"}' >command.json
-    check "nor that of a file of options: $place" fails_with 2 "\"tokenizer\": 'touch ran; cat' is not" "$vpps" $place bilstm-classifier --config command.json
-done
 check "nor one that is given" fails_with 2 "--tokenizer" "$vpps" train lstm-lm --train raw.text --tokenizer 'touch ran; cat'
 check "no command was run" test ! -e ran
 check "without data there is no text" fails_with 2 "--tokenizer goes with --data or --train" "$vpps" train lstm-lm --tokenizer simple

@@ -95,10 +95,9 @@ whole_log() { # and no line is empty where the last one was whole
 check "a whole log is told nothing" whole_log
 told_before() { # what is told before the run starts stands after its start, which has the options
     exits 0 "$vpps" train --resume log.ckpt --epochs 3 --lr 0.5 --log told.jsonl && head -n 1 told.jsonl | grep -q '"start"' &&
-        sed -n 2p told.jsonl | grep -q '"engine"' &&
-        exits 0 "$vpps" train --config told.jsonl --epochs 1 --json && json out "o['model'] == 'tree-lstm' and o['hidden'] == 24"
+        sed -n 2p told.jsonl | grep -q '"engine"'
 }
-check "--config with a log of an engine that had something to tell" told_before
+check "a log of an engine that had something to tell" told_before
 
 # ---------------------------------------------------------------- damaged counters
 

@@ -51,12 +51,12 @@ int command_completion(settings *s);
 /* ---------------------------------------------------------------- command lines */
 
 /* Parses the arguments after `vpps COMMAND [NETWORK]` (argv[0] is skipped) into *s, whose command and network are set: defaults first, then
- * --config's file, then the command line. Exits after --help (code 0) or a mistake (code 2, with a message on stderr). */
+ * the command line. Exits after --help (code 0) or a mistake (code 2, with a message on stderr). */
 void options_parse(settings *s, const command *c, int argc, char **argv);
 
-/* Finds the files that may name the network if the command line does not. *checkpoint: the value of --model, --resume or another option
- * with OPTION_NAMES_NETWORK. *config: the value of --config. NULL: no such option is given. argv[0] is skipped. */
-void options_find_files(const settings *s, int argc, char **argv, const char **checkpoint, const char **config);
+/* Returns the checkpoint that tells the network if the command line does not name it: the value of --model, --resume or another option with
+ * OPTION_NAMES_NETWORK. NULL: no such option is given. argv[0] is skipped. */
+const char *options_find_checkpoint(const settings *s, int argc, char **argv);
 
 /* ---------------------------------------------------------------- help */
 

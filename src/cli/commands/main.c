@@ -4,7 +4,6 @@
 #include "cli/common/failure.h"
 #include "cli/common/suggest.h"
 #include "cli/common/terminal.h"
-#include "cli/options/config.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -33,7 +32,6 @@ static int network_hidden(const command *c, int argc, char **argv) {
         snprintf(name, sizeof name, "%.*s", (int)strcspn(argv[i] + 2, "="), argv[i] + 2);
         suggestion near = suggest_for(name);
         suggest_try(&near, c->bit & COMMAND_TRAIN ? "resume" : "model");
-        if (strcmp(name, "config") == 0) suggest_try(&near, name);
         if (near.word && near.distance == 0) return report_usage(c->name, "%s: a value must follow", argv[i]);
         if (near.word) return report_usage(c->name, "unrecognized option '--%s'; did you mean --%s?", name, near.word);
     }
@@ -66,19 +64,13 @@ static int take_network_of(settings *s, const char *file) {
     return s->network ? 0 : EXIT_RUNTIME;
 }
 
-/* Sets s's network from the command line's checkpoint or file of options. Returns 0, or a failure's exit code. */
+/* Sets s's network from the command line's checkpoint. Returns 0, or a failure's exit code. */
 static int take_network(const command *c, settings *s, int argc, char **argv) {
-    const char *file, *config;
-    options_find_files(s, argc, argv, &file, &config);
-    if (!file && config) {
-        const vpps_status status = config_find_network(s, config, &s->network, &file);
-        if (status == VPPS_IO) return exit_code(status);
-        if (status != VPPS_OK) return report_usage(c->name, "%s", vpps_error_message());
-    }
+    const char *file = options_find_checkpoint(s, argc, argv);
     if (file && !*file)
         return report_usage(c->name, "--%s: the value is empty; expected a checkpoint",
                             c->bit & COMMAND_TRAIN ? "resume" : "model");
-    return s->network ? 0 : file ? take_network_of(s, file) : network_missing(c, argc, argv);
+    return file ? take_network_of(s, file) : network_missing(c, argc, argv);
 }
 
 static int unknown_network(const command *c, const char *word) {
@@ -91,7 +83,7 @@ static int unknown_network(const command *c, const char *word) {
     return EXIT_USAGE;
 }
 
-/* Sets s's network to the one that the command line names, directly or by a file. Returns 0, or an exit code after a failure. *used: number
+/* Sets s's network to the one that the command line names, directly or by a checkpoint. Returns 0, or an exit code after a failure. *used: number
  * of words of the line that were read. `word`: the word after the command; NULL: an option follows the command. */
 static int find_network(const command *c, settings *s, const char *word, int argc, char **argv, int *used) {
     if (word) s->network = network_find(word);

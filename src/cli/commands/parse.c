@@ -4,7 +4,6 @@
 #include "cli/common/failure.h"
 #include "cli/common/suggest.h"
 #include "cli/input/task.h"
-#include "cli/options/config.h"
 #include "cli/output/answer_print.h"
 #include "runtime/devices.h"
 
@@ -166,9 +165,8 @@ static void check_together(const settings *s, const command *c) {
         refuse(s, c, "--json prints JSON: it excludes another --output-format");
 }
 
-/* Refuses an option that has no effect without a second option, its companion. `line` marks the options on the command line; most options
- * from a log read by --config are not refused, since a log may name an option without its companion. */
-static void check_companions(const settings *s, const command *c, const bool *line) {
+/* Refuses an option that has no effect without a second option, its companion. */
+static void check_companions(const settings *s, const command *c) {
     const bool files = options_name_files(s), known = s->model || s->resume;
     const struct {
         const char *option, *companion;
@@ -192,7 +190,7 @@ static void check_companions(const settings *s, const command *c, const bool *li
         if (!s->given[o->number] || !name) continue;
         if ((o->flags & OPTION_FILES) && !files && !known) refuse(s, c, "--%s goes with --data or --train", name);
         for (size_t k = 0; k < VPPS_COUNT(list); k++)
-            if (line[o->number] && !list[k].found && strcmp(name, list[k].option) == 0)
+            if (!list[k].found && strcmp(name, list[k].option) == 0)
                 refuse(s, c, "--%s goes with %s", name, list[k].companion);
     }
     if (s->freeze_vectors && !s->vectors && !s->resume) refuse(s, c, "--freeze-vectors goes with --vectors");
@@ -201,33 +199,23 @@ static void check_companions(const settings *s, const command *c, const bool *li
 
 void options_parse(settings *s, const command *c, int argc, char **argv) {
     *s = options_defaults(s);
-    bool line[OPTIONS_MAX];
     parse_line(s, c, argc, argv);
-    memcpy(line, s->given, sizeof line);
-    /* 0, which no log has: config_read takes --examples from a run's log only where the log's value differs from s's */
-    if (!options_given(s, "examples")) s->examples = 0;
-    const vpps_status status = s->config ? config_read(s, s->config) : VPPS_OK;
-    if (status == VPPS_IO) exit(exit_code(status));
-    if (status != VPPS_OK) refuse(s, c, "%s", vpps_error_message());
     check_together(s, c);
-    check_companions(s, c, line);
+    check_companions(s, c);
     if (!options_given(s, "examples")) s->examples = options_default_examples(s);
 }
 
 /* While the network of a command line is unknown, the options of that network are unknown, too: they are skipped, and their values are
  * taken for arguments. */
-void options_find_files(const settings *s, int argc, char **argv, const char **checkpoint, const char **config) {
+const char *options_find_checkpoint(const settings *s, int argc, char **argv) {
     getopt_table table = {.letters = "-"}; /* '-': getopt keeps arguments in their place */
-    *checkpoint = *config = NULL;
+    const char *checkpoint = NULL;
     list_options(s, true, &table);
     optind = 0; /* makes GNU's getopt start from the beginning */
     opterr = 0;
-    for (int key; (key = getopt_long(argc, argv, table.letters, table.list, NULL)) != -1;) {
-        for (const cli_option *o = options_rows(s); o->row.help; o++) {
-            if (o->key != key || !o->row.name) continue;
-            if (o->flags & OPTION_NAMES_NETWORK) *checkpoint = optarg;
-            if (strcmp(o->row.name, "config") == 0) *config = optarg;
-        }
-    }
+    for (int key; (key = getopt_long(argc, argv, table.letters, table.list, NULL)) != -1;)
+        for (const cli_option *o = options_rows(s); o->row.help; o++)
+            if (o->key == key && o->row.name && (o->flags & OPTION_NAMES_NETWORK)) checkpoint = optarg;
     optind = 0;
+    return checkpoint;
 }

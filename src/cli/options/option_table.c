@@ -171,8 +171,6 @@ static const cli_option table[] = {
            "What to do about a batch whose loss is NaN or infinite"),
 
     HEADING("Files:"),
-    TEXT("config", config, "FILE.json", 'c', ENGINE | PLANS, OPTION_INPUT,
-         "Take options from a JSON object, or from the first line of a run's log; those given here win"),
     TEXT("model", model, "FILE", 'm', FROM_FILE, CHECKPOINT, "The checkpoint to use"),
     TEXT("save", save, "FILE", 's', TRAIN, OPTION_OUTPUT, "Write a checkpoint after every epoch, at the end and when interrupted"),
     TEXT("save", save, "FILE", 's', COMMAND_EXPORT, OPTION_OUTPUT, "Write the parameters to this file"),

@@ -78,7 +78,7 @@ typedef struct settings {
 
     uint32_t scheme;     /* value of --scheme, the rules for tags: a chain_scheme (chain.h) */
     uint32_t classes_of; /* trees: which nodes the confusion matrix counts: CLASSES_OF_ROOT or CLASSES_OF_NODES */
-    const char *model, *save, *save_best, *resume, *init, *log, *plot, *trace, *config;
+    const char *model, *save, *save_best, *resume, *init, *log, *plot, *trace;
     uint32_t patience;
     uint32_t top, on_error;               /* top: classes to list; on_error: 0 stops at, 1 skips a faulty line */
     uint32_t input_format, output_format; /* predict: values of the enums input_form and output_form */

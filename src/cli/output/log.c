@@ -1,11 +1,11 @@
 /* log.c - writes the log. Every object has "event" and "time", the seconds since the run began. */
 #include "cli/output/log.h"
 #include "base/base.h"
-#include "cli/options/config.h"
 #include "io/output_place.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 /* Returns whether the log's file exists and its last line has no line end. */
@@ -47,12 +47,30 @@ static vpps_status write_event(run_log *log, const char *event, json_t *object) 
     return vpps_fail(VPPS_IO, "%s: %s", log->path, strerror(errno));
 }
 
+/* Returns an option's value as JSON: a number, true or false, a string, or null for a text that was not given. */
+static json_t *option_value(const settings *s, const cli_option *o) {
+    char text[4096];
+    options_write(s, o, text, sizeof text);
+    switch (o->row.kind) {
+    case OPTION_FLAG: return json_boolean(strcmp(text, "yes") == 0);
+    case OPTION_F32: return report_number(strtod(text, NULL)); /* nine digits are enough to restore a float */
+    case OPTION_TEXT: return options_text(s, o) ? json_string(text) : json_null();
+    case OPTION_CHOICE: return json_string(text);
+    case OPTION_U32:
+    case OPTION_U64:
+    case OPTION_BYTES: break;
+    }
+    const uint64_t number = strtoull(text, NULL, 10);
+    return number <= INT64_MAX ? json_integer((json_int_t)number)
+                               : json_string(text); /* the number exceeds JSON's largest integer */
+}
+
 vpps_status log_start(run_log *log, const settings *s, uint32_t train_examples) {
     if (!log->file) return VPPS_OK;
     json_t *options = json_object(), *line;
     for (const cli_option *o = options_rows(s); o->row.help; o++)
         if (options_apply(s, o))
-            json_object_set_new(options, o->row.name, options_unused(s, o) ? json_null() : config_value(s, o));
+            json_object_set_new(options, o->row.name, options_unused(s, o) ? json_null() : option_value(s, o));
     VPPS_TRY(write_event(log, "start",
                          json_pack("{ss ss si so}", "version", vpps_version(), "model", s->network->name, "examples",
                                    (int)train_examples, "options", options)));
