@@ -2,10 +2,11 @@
 # test_kernels.sh - kernels of real networks, compiled by NVRTC, which needs no GPU: none has a frame, so none spills, and each fits
 # its GPU. What a kernel computes is not looked at here. VPPS names the program (default: build/vpps).
 #
-# Everyday: a Tree-LSTM for sm_90, in fp32. VPPS_TEST_KERNELS=networks: also for the oldest and the newest architecture; every
-# network, or VPPS_TEST_PART's share of them, at its own sizes for sm_90, in fp32 and in bf16x3 by turns, which are the other way round in
-# tools/check_gpu_model.sh; and a larger Tree-LSTM in each precision. With VPPS_TEST_SCALE=full: a Tree-LSTM for every architecture, larger ones and every network, in each
-# precision. VPPS_TEST_ARCH=all, too, which takes an hour: the larger ones for every architecture, and matrices beyond the registers. Without
+# Everyday: a Tree-LSTM for sm_90, in fp32. VPPS_TEST_KERNELS=networks: also for the oldest and the newest architecture; a larger
+# Tree-LSTM in each precision; and every network at its own sizes for sm_90, in fp32 and in bf16x3 by turns, which are the other way round in
+# tools/check_gpu_model.sh. VPPS_TEST_PART: only a share of the larger Tree-LSTMs and of the networks. With VPPS_TEST_SCALE=full: a Tree-LSTM for
+# every architecture, larger ones and every network, in each precision. VPPS_TEST_ARCH=all, too, which takes an hour: the larger ones for
+# every architecture, and matrices beyond the registers. Without
 # NVRTC a line says so.
 
 # shellcheck source=SCRIPTDIR/../../tools/share.sh
@@ -148,7 +149,14 @@ elif [ "${VPPS_TEST_KERNELS:-}" = networks ]; then
             skip "${networks[i]}" "VPPS_TEST_PART leaves it out"
         fi
     done
-    for precision in fp32 bf16x3 bf16; do large $precision "k['precision'] == '$precision'" 256 --precision $precision --arch sm_90; done
+    turns=(fp32 bf16x3 bf16)
+    for ((i = 0; i < ${#turns[@]}; i++)); do
+        if share "$i"; then
+            large "${turns[i]}" "k['precision'] == '${turns[i]}'" 256 --precision "${turns[i]}" --arch sm_90
+        else
+            skip "256-${turns[i]}" "VPPS_TEST_PART leaves it out"
+        fi
+    done
 fi
 if [ "${VPPS_TEST_SCALE:-}" = full ] || [ "${VPPS_TEST_KERNELS:-}" = networks ]; then
     kernel few-sms "levels > {'registers'}" bilstm-tagger --hidden 20 --embed 20 --sms 4 --arch sm_90 # a VP has many rows
