@@ -59,7 +59,7 @@ BRIEF     := $(filter-out $(addprefix tests/,common/% models/% cell/% decode/% f
 TEMPLATES := $(wildcard src/interp_templates/*) src/script/header.h src/isa/functions.h src/isa/steps.h src/isa/isa.def src/isa/whole.def src/base/template.S \
              src/runtime/cpu/math.h $(filter-out src/export/export.h,$(wildcard src/export/*.h)) $(wildcard src/cli/main/*.h) \
              src/io/json.h src/io/json.c src/io/chunks.h src/cli/session/chain_paths.h src/cli/session/chain_paths.c src/cli/input/tokenize_simple.c \
-             src/cli/input/csv.h src/cli/input/csv.c src/cli/common/lists.c $(wildcard src/cli/commands/completion.*sh)
+             src/cli/input/csv.h src/cli/input/csv.c src/cli/common/lists.c
 LIB_OBJ   := $(call objects,$(LIB_SRC)) $(OBJ)/src/codegen/templates.o $(OBJ)/src/export/templates.o \
              $(foreach isa,$(KERNEL_ISAS),$(KERNELS:%.c=$(OBJ)/%_$(isa).o))
 MODEL_OBJ := $(call objects,$(wildcard models/*.c))
@@ -79,7 +79,7 @@ BENCH_OBJ  := $(call objects,$(filter-out $(wildcard bench/bench_*.c),$(wildcard
 
 C_FILES    := $(SRC) $(sort $(shell find models tests bench examples python -name '*.c'))
 H_FILES    := $(sort $(shell find include src models tests bench examples python -name '*.h' -o -name '*.cuh'))
-SH_FILES   := .ci/run $(wildcard tools/*.sh tests/*/*.sh bench/recipes/*.sh)
+SH_FILES   := .ci/run doc/vpps.bash $(wildcard tools/*.sh tests/*/*.sh bench/recipes/*.sh)
 
 # ---------------------------------------------------------------- build
 
@@ -433,9 +433,9 @@ install: all ## install into PREFIX, below DESTDIR when given
 	$(FILL) vppsConfig.cmake.in > $(LIBDIR)/cmake/vpps/vppsConfig.cmake
 	$(FILL) vppsConfigVersion.cmake.in > $(LIBDIR)/cmake/vpps/vppsConfigVersion.cmake
 	for file in $(EXAMPLES); do install -D -m 644 $$file $(EXAMPLEDIR)/$${file#examples/}; done
-	$(COMMAND) completion bash > $(BASHDIR)/vpps
-	$(COMMAND) completion zsh > $(ZSHDIR)/_vpps
-	chmod 644 $(LIBDIR)/pkgconfig/vpps.pc $(LIBDIR)/cmake/vpps/*.cmake $(BASHDIR)/vpps $(ZSHDIR)/_vpps
+	install -m 644 doc/vpps.bash $(BASHDIR)/vpps
+	install -m 644 doc/vpps.zsh $(ZSHDIR)/_vpps
+	chmod 644 $(LIBDIR)/pkgconfig/vpps.pc $(LIBDIR)/cmake/vpps/*.cmake
 
 uninstall: ## remove what install put there
 	rm -f $(BINDIR)/vpps $(LIBDIR)/libvpps.a $(LIBDIR)/libvpps.so.$(VERSION) $(LIBDIR)/$(SONAME) \

@@ -14,7 +14,6 @@ typedef struct command {
     command_bit bit;
     operand_kind operand;
     int most_files;          /* largest number of file names after the options */
-    const char *actions;     /* for commands with OPERAND_ACTION: their actions, such as "list|clear" */
     int (*run)(settings *s); /* runs the command and returns the process's exit code */
     const char *summary;     /* the command's line in the list of commands */
     const char *arguments;   /* text of the usage line after the options */
@@ -30,8 +29,6 @@ extern const command commands[];
 /* Finds a command by its name. Returns NULL when there is none. */
 const command *command_find(const char *name);
 
-#define COMPLETION_SHELLS "bash|zsh"
-
 /* Each function runs the command that it is named after, and returns the process's exit code. */
 int command_train(settings *s);
 int command_eval(settings *s);
@@ -45,8 +42,6 @@ int command_kernel(settings *s);
 int command_tune(settings *s);
 int command_doctor(settings *s);
 int command_cache(settings *s);
-/* `vpps completion SHELL` prints a completion script, which lists by `vpps completion words -- WORD...` what the last WORD may become. */
-int command_completion(settings *s);
 
 /* ---------------------------------------------------------------- command lines */
 

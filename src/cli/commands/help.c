@@ -81,13 +81,12 @@ static void print_option(FILE *f, int key, const char *name, const char *argumen
 }
 
 static void print_usage(FILE *f, const settings *s, const command *c) {
-    const char *after = c->operand == OPERAND_ACTION ? c->actions : c->arguments;
     const char *name = s->network                      ? s->network->name
                        : c->operand != OPERAND_NETWORK ? ""
                        : command_wants_model(c)        ? "[NETWORK]"
                                                        : "NETWORK";
     fprintf(f, "Usage: vpps %s%s%s [OPTION...]", c->name, *name ? " " : "", name);
-    fprintf(f, *after ? " %s\n" : "%s\n", after);
+    fprintf(f, *c->arguments ? " %s\n" : "%s\n", c->arguments);
 }
 
 /* Prints one part of the options, common or engine options, under their headings; f NULL: prints nothing. Returns their number. */

@@ -1,5 +1,4 @@
-/* templates.S - embeds files as zero-terminated strings: the C files that make up an exported network's program as main_NAME, and the shells'
- * completion scripts as completion_SHELL. */
+/* templates.S - embeds files as zero-terminated strings: the C files that make up an exported network's program as main_NAME. */
 #include "../../base/template.S"
 
     .macro part name
@@ -28,6 +27,4 @@
     template main_chain_types, "src/cli/session/chain_paths.h"
     template main_chain, "src/cli/session/chain_paths.c"
     template main_tokens, "src/cli/input/tokenize_simple.c"
-    template completion_bash, "src/cli/commands/completion.bash"
-    template completion_zsh, "src/cli/commands/completion.zsh"
     .section .note.GNU-stack, "", %progbits

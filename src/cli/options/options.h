@@ -15,8 +15,7 @@ typedef enum command_bit {
     COMMAND_TUNE = 256,
     COMMAND_CELL = 512,
     COMMAND_GENERATE = 1024,
-    COMMAND_EXPORT = 2048,
-    COMMAND_COMPLETION = 32768
+    COMMAND_EXPORT = 2048
 } command_bit;
 
 enum { SPLIT_TRAIN, SPLIT_DEV, SPLIT_TEST, N_SPLITS };
