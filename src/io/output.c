@@ -6,21 +6,14 @@
 #include "output.h"
 
 #include "base/base.h"
-#include "base/hash.h"
 #include "descriptor.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <sys/file.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 #define WRITE_BYTES ((size_t)1 << 30) /* Linux writes at most 0x7ffff000 bytes at once */
 #define TEMPORARY_TRIES 100
 #define BASE_BYTES 200 /* most bytes of the file's name that the temporary file's name repeats, since NAME_MAX is 255 */
-#define TEMPORARY_MARK ".tmp-"
 
 static vpps_status fail_io(const char *path, const char *step) {
     const int error = errno;
@@ -33,41 +26,12 @@ static vpps_status no_memory(const char *path) {
 
 /* ---------------------------------------------------------------- temporary files */
 
-/* Returns whether `name` is BASE.tmp-PID-NUMBER for this base. */
-static bool is_temporary_of(const char *name, const char *base) {
-    const size_t n = strnlen(base, BASE_BYTES);
-    int end = 0;
-    return strncmp(name, base, n) == 0 && sscanf(name + n, TEMPORARY_MARK "%*20[0-9]-%*20[0-9]%n", &end) == 0 &&
-           end > 0 && !name[n + (size_t)end];
-}
+/* The output with a temporary file that was opened last; NULL: none. */
+static _Atomic(vpps_output *) writing;
 
-/* Removes a temporary file unless it is locked, that is, being written. */
-static void remove_if_left(int folder, const char *name) {
-    const int fd = openat(folder, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0) return;
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0) unlinkat(folder, name, 0);
-    close(fd);
-}
-
-/* Removes temporary files that killed processes left beside the path, as far as possible. */
-static void remove_left_over(const vpps_output *o) {
-    const int copy = openat(o->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* closedir closes it */
-    DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
-    if (!dir) {
-        if (copy >= 0) close(copy);
-        return;
-    }
-    for (const struct dirent *item; (item = readdir(dir));)
-        if (is_temporary_of(item->d_name, o->place.base)) remove_if_left(o->folder, item->d_name);
-    closedir(dir);
-}
-
-/* Locks a new temporary file. Returns false if another process has removed it as a left-over before it was locked. */
-static bool lock_temporary(int fd) {
-    struct stat info;
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return false;
-    /* Some file systems have no locks. With or without a lock, the file belongs to this process only if it still has its name. */
-    return fstat(fd, &info) == 0 && info.st_nlink > 0;
+void vpps_output_abandon(void) {
+    const vpps_output *o = atomic_load(&writing);
+    if (o) unlinkat(o->folder, o->temporary, 0);
 }
 
 /* Creates a file with the owner, group and mode of the file that it replaces, as far as this user may set them. If it has to have another
@@ -86,21 +50,19 @@ static int create_temporary(const vpps_output *o, const char *name) {
 
 static vpps_status open_temporary(vpps_output *o) {
     static atomic_uint counter;
-    remove_left_over(o);
     for (int i = 0; i < TEMPORARY_TRIES; i++) {
         char name[sizeof o->temporary];
-        snprintf(name, sizeof name, "%.*s" TEMPORARY_MARK "%ld-%u", BASE_BYTES, o->place.base, (long)getpid(),
+        snprintf(name, sizeof name, "%.*s.tmp-%ld-%u", BASE_BYTES, o->place.base, (long)getpid(),
                  atomic_fetch_add(&counter, 1));
         const int fd = create_temporary(o, name);
-        if (fd >= 0 && lock_temporary(fd)) {
+        if (fd >= 0) {
             o->fd = fd;
             memcpy(o->temporary, name, sizeof name);
+            atomic_store(&writing, o);
             return VPPS_OK;
         }
-        /* EEXIST: an earlier process of this PID left a file of that name */
-        if (fd < 0 && errno != EEXIST && errno != EINTR) break;
-        if (fd >= 0) close(fd);
-        errno = EAGAIN;
+        /* EEXIST: a killed process of this PID left a file of that name */
+        if (errno != EEXIST && errno != EINTR) break;
     }
     return fail_io(o->path, "no temporary file can be made beside it");
 }
@@ -108,6 +70,8 @@ static vpps_status open_temporary(vpps_output *o) {
 /* ---------------------------------------------------------------- an output */
 
 static void close_output(vpps_output *o) {
+    vpps_output *self = o;
+    atomic_compare_exchange_strong(&writing, &self, NULL);
     if (o->fd >= 0) close(o->fd);
     if (o->folder >= 0) close(o->folder);
     vpps_output_place_close(&o->place);
@@ -135,30 +99,6 @@ vpps_status vpps_output_open(vpps_output *o, const char *path) {
     const vpps_status status = open_place(o);
     if (status != VPPS_OK) close_output(o);
     return status;
-}
-
-/* Claims a path by binding a socket to a name made from folder and file: one socket of the machine can have it, until the process ends. */
-vpps_status vpps_output_claim(int *claim, const char *path) {
-    vpps_output_place place;
-    struct stat folder;
-    struct sockaddr_un name = {.sun_family = AF_UNIX};
-    *claim = -1;
-    VPPS_TRY(vpps_output_find(&place, path));
-    const bool needed = !is_direct(&place) && fstat(place.folder, &folder) == 0;
-    vpps_output_place_close(&place);
-    if (!needed) return VPPS_OK;
-    const int n =
-        /* a name that begins with NUL is abstract: no file is made */
-        snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "vpps-output-%llx-%llx-%016llx",
-                 (unsigned long long)folder.st_dev, (unsigned long long)folder.st_ino,
-                 (unsigned long long)vpps_hash_bytes(place.base, strlen(place.base), 0));
-    *claim = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    const socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
-    if (*claim < 0 || bind(*claim, (const struct sockaddr *)&name, bytes) == 0) return VPPS_OK;
-    const bool taken = errno == EADDRINUSE;
-    close(*claim);
-    *claim = -1;
-    return taken ? vpps_fail(VPPS_IO, "%s%s: another run writes to it", VPPS_PATH_ARGS(path)) : VPPS_OK;
 }
 
 vpps_status vpps_output_write(vpps_output *o, const void *bytes, uint64_t n_bytes) {

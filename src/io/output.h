@@ -7,10 +7,7 @@
  * same folder, flushed to disk and renamed to PATH; then the folder is flushed. Whatever happens, PATH holds either its old content or all
  * of the new one. A replaced file keeps its mode, and its owner and group where the system permits; a new file has mode 0666 less the
  * umask. A symbolic link stays; the file it points to is replaced (vpps_output_find). Devices, FIFOs, /dev/stdout, /dev/stderr and
- * /dev/fd/N are written directly.
- *
- * A temporary file is locked (flock) while it is written. The temporary file of a killed process is unlocked: no one reads it, and the next
- * output to the same path removes it. */
+ * /dev/fd/N are written directly. The temporary file of a killed process stays. */
 typedef struct vpps_output {
     const char *path; /* the path as the caller gave it */
     vpps_output_place place;
@@ -18,13 +15,9 @@ typedef struct vpps_output {
     char temporary[256];
 } vpps_output;
 
-/* Begins an output; waits for the reader of a FIFO. `path` must live until the output is committed or discarded. Fails with IO (the message
+/* Begins an output; waits for the reader of a FIFO. `o` and `path` must live until the output is committed or discarded. Fails with IO (the message
  * names the path, the step and the system's reason), MEMORY; a failure leaves nothing to clean up. */
 vpps_status vpps_output_open(vpps_output *o, const char *path);
-
-/* Reserves a path for a run that replaces its file repeatedly. Until *claim is closed or the process ends, another claim of the same path on this
- * machine fails with IO. *claim is -1 where no lock is needed, since the file is written directly, or where locking is impossible. */
-vpps_status vpps_output_claim(int *claim, const char *path);
 
 /* Appends bytes to the output. Fails with IO; the caller must then discard the output. */
 vpps_status vpps_output_write(vpps_output *o, const void *bytes, uint64_t n_bytes);
@@ -34,6 +27,9 @@ vpps_status vpps_output_commit(vpps_output *o);
 
 /* Drops the written bytes; bytes that went directly to a device or FIFO stay written. Frees o. */
 void vpps_output_discard(vpps_output *o);
+
+/* Removes the temporary file of the output that was opened last, if it is being written. For the handler of a signal that ends the process. */
+void vpps_output_abandon(void);
 
 /* Writes a whole file in one call: open, write, commit. */
 vpps_status vpps_output_write_file(const char *path, const void *bytes, size_t n_bytes);

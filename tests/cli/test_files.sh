@@ -68,11 +68,28 @@ log_out() {
         grep -q '^trained' out
 }
 check "--log /dev/stdout: neither overwrites the other" log_out
-left_over() {
-    printf x >left.ckpt.tmp-1-1
-    exits 0 "${train[@]}" --epochs 1 --save left.ckpt && [ ! -e left.ckpt.tmp-1-1 ]
+ended() { # SIGTERM while a file is written; in the end the old one is there, and no other
+    python3 - "$vpps" <<'PY'
+import glob, os, signal, subprocess, sys, time
+train = [sys.argv[1], 'train', 'rvnn', '--examples', '20', '--hidden', '2000', '--epochs', '0', '--eval-every', '0', '--vps', '1', '--quiet', '--save', 'big.ckpt']
+subprocess.run(train, check=True)
+export = [sys.argv[1], 'export', '--model', 'big.ckpt', '--save', 'big.out']
+subprocess.run(export, check=True)
+for tried in range(40):
+    before = os.stat('big.out').st_ino
+    with subprocess.Popen(export) as run:
+        while not glob.glob('big.out.tmp-*') and run.poll() is None: time.sleep(0.0005)
+        run.send_signal(signal.SIGSTOP)
+        caught = glob.glob('big.out.tmp-*')
+        run.send_signal(signal.SIGTERM)
+        run.send_signal(signal.SIGCONT)
+    assert not glob.glob('big.out.tmp-*'), run.returncode
+    if caught and run.returncode == -signal.SIGTERM: break
+else: raise AssertionError('no file was caught while it was written')
+assert os.stat('big.out').st_ino == before and os.path.getsize('big.out') > 1e6
+PY
 }
-check "temporary files of killed runs go" left_over
+check "an ended run's temporary file goes" ended
 too_large() { # the system ends nobody who is told that a file may not grow
     (ulimit -f 8 && exec "${train[@]}" --epochs 1 --hidden 64 --save large.ckpt) >large.out 2>&1
     [ $? -eq 1 ] && says large.out "large.ckpt: cannot be written: File too large" && [ "$(echo large.*)" = large.out ]
@@ -86,7 +103,7 @@ planted() { # OPTION COMMAND...: a stranger's link in a folder where everybody m
 }
 if [ "$(id -u)" = 0 ]; then
     for option in save save-best log plot trace; do check "a planted link: --$option" planted $option "${train[@]}" --epochs 1; done
-    check "a planted link: export" planted save "$vpps" export --model left.ckpt
+    check "a planted link: export" planted save "$vpps" export --model linked.ckpt
     check "--force, too" planted save "${train[@]}" --epochs 1 --force
 else
     skip "planted links" "this user cannot give files to others" 7
@@ -116,10 +133,10 @@ together() { # the first one waits for who reads its log, which is longer than a
     mkfifo slow
     "${train[@]}" --epochs 100 --save both.ckpt --log slow >/dev/null 2>first.err &
     exec 9<slow # opened by both: the run has its files
-    exits 1 "${train[@]}" --epochs 1 --save both.ckpt && says err "both.ckpt: another run writes to it" &&
-        exits 1 "${train[@]}" --epochs 1 --save-best ./both.ckpt --force && cat <&9 >/dev/null && wait $! && [ -s both.ckpt ]
+    exits 0 "${train[@]}" --epochs 1 --save both.ckpt --force && exits 0 "$vpps" eval --model both.ckpt && cat <&9 >/dev/null && wait $! &&
+        exits 0 "$vpps" train --resume both.ckpt --epochs 101 && [ "$(echo both.ckpt*)" = both.ckpt ]
 }
-check "two runs with one --save" together
+check "two runs with one --save write it whole, one after the other" together
 
 # ---------------------------------------------------------------- the best epoch, patience
 

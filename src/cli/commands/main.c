@@ -2,10 +2,10 @@
 #include "base/base.h"
 #include "cli/commands/commands.h"
 #include "cli/common/failure.h"
+#include "cli/common/signals.h"
 #include "cli/common/suggest.h"
 #include "cli/common/terminal.h"
 
-#include <signal.h>
 #include <unistd.h>
 
 static bool is_help(const char *word) {
@@ -98,8 +98,7 @@ static int find_network(const command *c, settings *s, const char *word, int arg
 
 int main(int argc, char **argv) {
     terminal_guard();
-    /* without this signal, a write beyond the file size limit fails, and the process lives on to remove its temporary file */
-    signal(SIGXFSZ, SIG_IGN);
+    signals_install();
     if (argc < 2) return report_usage(NULL, "a command is missing");
     const bool help = strcmp(argv[1], "help") == 0;
     if (is_help(argv[1]) || (help && argc == 2)) {

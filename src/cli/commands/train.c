@@ -48,9 +48,7 @@ typedef struct trainer {
     bool measured;      /* whether the network has been evaluated since its latest update */
     bool saved;         /* whether --save has written the network since its latest update */
     double counts[2];   /* of words or nodes in this process's part of the batch: [0] classified right, [1] labelled */
-    int claims[5];      /* locks of the files that are written */
-    size_t n_claims;
-    bool in_flight;        /* whether a batch runs whose loss has not been taken yet */
+    bool in_flight;     /* whether a batch runs whose loss has not been taken yet */
     uint32_t flight_batch; /* number of the batch in flight in its epoch, from 1 */
     float flight_rate;     /* learning rate of the batch that is running */
     uint64_t eval_ns;      /* ns spent on evaluation and files, not counted in sentences per second */
@@ -77,16 +75,12 @@ static void tell(void *context, const char *line) {
     log_engine(&t->log, line); /* a log that cannot be written is reported with the next batch */
 }
 
-/* Checks this run's files, and claims them, so that a run that begins at the same time cannot replace them. */
 static vpps_status open_files(trainer *t) {
     const settings *s = t->s;
-    const char *const paths[] = {s->save, s->save_best, s->plot, s->trace, s->log};
+    const char *const paths[] = {s->save, s->save_best, s->plot, s->trace}; /* log_open checks the log */
     VPPS_TRY(output_files_check(s));
-    for (size_t i = 0; i < VPPS_COUNT(paths); i++)
-        if (paths[i]) VPPS_TRY(vpps_output_claim(&t->claims[t->n_claims++], paths[i]));
     VPPS_TRY(overwrite_check_run(s));
-    for (size_t i = 0; i + 1 < VPPS_COUNT(paths); i++)
-        VPPS_TRY(output_file_check(paths[i])); /* log_open checks the log, the last path */
+    for (size_t i = 0; i < VPPS_COUNT(paths); i++) VPPS_TRY(output_file_check(paths[i]));
     VPPS_TRY(log_open(&t->log, s->log, s->resume != NULL));
     if (t->log.was_cut) corpus_note(&t->corpus, "%s: its last line is cut: the log goes on in the next one", s->log);
     return VPPS_OK;
@@ -187,8 +181,6 @@ static void close_trainer(trainer *t) {
     log_close(&t->log);
     plot_free(&t->plot);
     VPPS_FREE(t->order, t->costs, t->own, t->options);
-    for (size_t i = 0; i < t->n_claims; i++)
-        if (t->claims[i] >= 0) close(t->claims[i]);
     carry_free(&t->carry, t->session.handle);
     session_close(&t->session);
     corpus_close(&t->corpus);

@@ -1,26 +1,44 @@
 /* signals.c - catches signals (signals.h). */
 #include "cli/common/signals.h"
+#include "base/base.h"
+#include "io/output.h"
 
 #include <signal.h>
 
 volatile int interrupted;
 
-/* Handles a signal: the first signal sets the flag `interrupted`, a second signal gets its default action. */
+/* Ends the process by the signal, without the temporary file of an output that is being written. */
+static void on_last_signal(int number) {
+    vpps_output_abandon();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+/* Handles a signal: the first signal sets the flag `interrupted`, a second signal ends the process. */
 static void on_signal(int number) {
     static volatile sig_atomic_t told[NSIG];
     interrupted = 1;
-    if (told[number]) {
-        signal(number, SIG_DFL);
-        raise(number);
-    }
+    if (told[number]) on_last_signal(number);
     told[number] = 1;
 }
 
-void interrupt_install(void) {
-    const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+static void install(int number, void (*handler)(int), bool if_ignored) {
+    const struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
     struct sigaction before;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    if (sigaction(number, NULL, &before) == 0 && (if_ignored || before.sa_handler != SIG_IGN))
+        sigaction(number, &action, NULL);
+}
+
+void signals_install(void) {
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < VPPS_COUNT(numbers); i++) install(numbers[i], on_last_signal, false);
+    /* without this signal, a write beyond the file size limit fails, and the process lives on to remove its temporary file */
+    signal(SIGXFSZ, SIG_IGN);
+}
+
+void interrupt_install(void) {
+    install(SIGINT, on_signal, true);
+    install(SIGTERM, on_signal, true);
     /* After SIGHUP the terminal is gone. Under nohup SIGHUP is ignored, and stays ignored. */
-    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, NULL);
+    install(SIGHUP, on_signal, false);
 }

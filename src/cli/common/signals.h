@@ -1,7 +1,10 @@
-/* signals.h - SIGINT, SIGTERM and SIGHUP request an orderly end. */
+/* signals.h - SIGINT, SIGTERM and SIGHUP end the process at once, or request an orderly end. */
 #pragma once
 
-/* Non-zero once SIGINT, SIGTERM or SIGHUP has come; a second signal ends the process at once. */
+/* From now on SIGINT, SIGTERM and SIGHUP end the process at once, but for the temporary file of an output, which is removed first. */
+void signals_install(void);
+
+/* Non-zero once SIGINT, SIGTERM or SIGHUP has come after interrupt_install; a second signal ends the process at once. */
 extern volatile int interrupted;
 
 void interrupt_install(void);
