@@ -84,27 +84,11 @@ static void close(fixture *f) {
     vpps_model_destroy(f->model);
 }
 
-/* Checks that the results are the same if values are copied to the host between words. */
-static void same_by_host(fixture *f, uint32_t n) {
-    AT_END(decoded_destroy) decoded other;
-    f->d.by_host = true;
-    f->given.next = 0;
-    TEST_OK(decode_batch(&f->d, n, give, &f->given, &other));
-    f->d.by_host = false;
-    ck_assert_mem_eq(other.first, f->out.first, (n + 1) * sizeof *other.first);
-    ck_assert_mem_eq(other.words, f->out.words, other.first[n] * sizeof *other.words);
-    ck_assert_mem_eq(other.scores, f->out.scores, n * sizeof *other.scores);
-}
-
 static vpps_status search(fixture *f, uint32_t n, uint32_t beam, uint32_t max_words, double alpha) {
     decoded_destroy(&f->out);
     f->given.next = 0;
     f->d.options = (decoder_options){beam, max_words, (float)alpha, 1};
-    const vpps_status status = decode_batch(&f->d, n, give, &f->given, &f->out);
-    const vpps_stats stats = stats_of(f->d.handle);
-    ck_assert_uint_eq(stats.kept_values, 0); /* all kept values are released, whatever happened */
-    if (status == VPPS_OK) same_by_host(f, n);
-    return status;
+    return decode_batch(&f->d, n, give, &f->given, &f->out);
 }
 
 static uint32_t n_words(const decoded *d, uint32_t i) { return (uint32_t)(d->first[i + 1] - d->first[i]); }
@@ -221,11 +205,11 @@ TEST(no_step_too_many) {
     uint32_t words = 0;
     for (uint32_t i = 0; i < 5; i++) words += n_words(&f.out, i) + 1;
     ck_assert_uint_eq(words, 2 + 2 + 1 + 2 + 2);
-    ck_assert_uint_eq(c->n_decoded, 2 * words); /* each search decodes twice: see same_by_host */
+    ck_assert_uint_eq(c->n_decoded, words);
 
     c->n_decoded = 0; /* 0, then 1 and 2; then .405 exceeds all that 1 can reach */
     TEST_OK(search(&f, 1, 2, 50, 0));
-    ck_assert_uint_eq(c->n_decoded, 2 * 3);
+    ck_assert_uint_eq(c->n_decoded, 3);
 }
 
 TEST(failures) {

@@ -7,11 +7,10 @@
 
 /* ---------------------------------------------------------------- what is kept */
 
-/* A value that a forward pass leaves on the device or on the host. */
+/* A node's value after a forward pass. */
 typedef struct value {
-    vpps_value kept; /* number of the value if it is kept on the device (vpps_keep); VPPS_NO_VALUE: it is on the host */
     uint32_t rows, cols;
-    size_t at; /* index of the first element in fetched.values, if the value is on the host */
+    size_t at; /* index of the first element in fetched.values */
 } value;
 
 typedef struct fetched {
@@ -19,7 +18,7 @@ typedef struct fetched {
     vpps_node *nodes; /* nodes whose values go to outs[] in the next forward pass */
     float **outs;
     float *values;
-    size_t n, n_nodes, n_values;
+    size_t n, n_values;
 } fetched;
 
 /* A word of a hypothesis. Hypotheses share their beginnings: each word refers to the preceding one. */
@@ -69,17 +68,10 @@ typedef struct batch {
     size_t n_links;
 } batch;
 
-static void clear_fetched(fetched *f, const decoder *d) {
-    for (size_t i = 0; i < f->n; i++) (void)vpps_release(d->handle, f->list[i].kept);
-    f->n = f->n_nodes = f->n_values = 0;
-}
-
 static void close_batch(batch *b) {
     fetched *const all[] = {&b->encoded, &b->made[0], &b->made[1]};
-    for (size_t i = 0; i < VPPS_COUNT(all); i++) {
-        clear_fetched(all[i], b->d);
+    for (size_t i = 0; i < VPPS_COUNT(all); i++)
         VPPS_FREE_ARRAYS(all[i]->list, all[i]->nodes, all[i]->outs, all[i]->values);
-    }
     VPPS_FREE_ARRAYS(b->memory, b->links);
     VPPS_FREE(b->sources, b->live, b->ended, b->choices);
 }
@@ -99,48 +91,31 @@ static vpps_status open_batch(batch *b) {
     return VPPS_OK;
 }
 
-/* ---------------------------------------------------------------- values between the device and the host */
+/* ---------------------------------------------------------------- values from one forward pass to the next */
 
-static vpps_status add_value(fetched *f, value v) {
-    if (VPPS_RESERVE(f->list, f->n + 1)) return f->list[f->n++] = v, VPPS_OK;
-    return vpps_fail(VPPS_MEMORY, "no memory for %zu values of a decoder", f->n + 1);
-}
-
-/* Asks for a copy of node x's value on the host after the next forward pass. */
+/* Asks for node x's value after the next forward pass. */
 static vpps_status want(fetched *f, const vpps_graph *g, vpps_node x) {
     value v = {.at = f->n_values};
     VPPS_TRY(vpps_graph_status(g));
     VPPS_TRY(vpps_node_shape(g, x, &v.rows, &v.cols));
-    if (!VPPS_RESERVE(f->nodes, f->n_nodes + 1))
+    if (!VPPS_RESERVE(f->nodes, f->n + 1) || !VPPS_RESERVE(f->list, f->n + 1))
         return vpps_fail(VPPS_MEMORY, "no memory for %zu values of a decoder", f->n + 1);
-    VPPS_TRY(add_value(f, v));
-    f->nodes[f->n_nodes++] = x;
+    f->nodes[f->n] = x;
+    f->list[f->n++] = v;
     f->n_values += (size_t)v.rows * v.cols;
     return VPPS_OK;
 }
 
-/* Keeps node x's value on the device after the next forward pass, or asks for a copy on the host if the device has no room. */
-static vpps_status stay(fetched *f, const decoder *d, vpps_node x) {
-    value v = {.kept = VPPS_NO_VALUE};
-    if (d->by_host) return want(f, d->graph, x);
-    const vpps_status status = vpps_keep(d->handle, d->graph, x, &v.kept);
-    if (status == VPPS_POOL) return want(f, d->graph, x);
-    VPPS_TRY(status);
-    return add_value(f, v);
-}
-
 static vpps_status fetch(fetched *f, const decoder *d) {
     if (!f->n) return VPPS_OK; /* nothing is to be fetched */
-    if (!VPPS_RESERVE(f->values, f->n_values + 1) || !VPPS_RESERVE(f->outs, f->n_nodes + 1))
+    if (!VPPS_RESERVE(f->values, f->n_values + 1) || !VPPS_RESERVE(f->outs, f->n))
         return vpps_fail(VPPS_MEMORY, "no memory for %zu numbers of a decoder", f->n_values);
-    for (size_t i = 0, k = 0; i < f->n; i++)
-        if (f->list[i].kept == VPPS_NO_VALUE) f->outs[k++] = f->values + f->list[i].at;
-    return vpps_forward(d->handle, d->graph, (uint32_t)f->n_nodes, f->nodes, f->outs);
+    for (size_t i = 0; i < f->n; i++) f->outs[i] = f->values + f->list[i].at;
+    return vpps_forward(d->handle, d->graph, (uint32_t)f->n, f->nodes, f->outs);
 }
 
 static vpps_node give_back(const fetched *f, size_t i, const decoder *d) {
     const value *v = &f->list[i];
-    if (v->kept != VPPS_NO_VALUE) return vpps_kept(d->graph, d->handle, v->kept);
     return vpps_input(d->graph, v->rows, v->cols, f->values + v->at);
 }
 
@@ -168,9 +143,9 @@ static vpps_status encode(batch *b, decode_example *example, void *context) {
         s->n_memory = step.n_memory;
         s->live[0] = (hypothesis){.states = to->n, .last = NO_LINK};
         s->n_live = 1;
-        for (uint32_t k = 0; k < step.n_states; k++) VPPS_TRY(stay(to, d, step.states[k]));
+        for (uint32_t k = 0; k < step.n_states; k++) VPPS_TRY(want(to, d->graph, step.states[k]));
         s->memory = to->n;
-        for (uint32_t k = 0; k < step.n_memory; k++) VPPS_TRY(stay(to, d, step.memory[k]));
+        for (uint32_t k = 0; k < step.n_memory; k++) VPPS_TRY(want(to, d->graph, step.memory[k]));
     }
     return fetch(to, d);
 }
@@ -184,7 +159,7 @@ static vpps_status add_step(const batch *b, const source *s, const hypothesis *h
     const uint32_t word = h->last == NO_LINK ? d->end_word : b->links[h->last].word;
     VPPS_TRY(d->net->decode(d->instance, d->graph, word, &step));
 
-    for (uint32_t k = 0; k < s->n_states; k++) VPPS_TRY(stay(to, d, step.states[k]));
+    for (uint32_t k = 0; k < s->n_states; k++) VPPS_TRY(want(to, d->graph, step.states[k]));
     VPPS_TRY(want(to, d->graph, step.logits));
     const value *logits = &to->list[to->n - 1];
     if (logits->rows == d->classes && logits->cols == 1) return VPPS_OK;
@@ -194,7 +169,7 @@ static vpps_status add_step(const batch *b, const source *s, const hypothesis *h
 
 static vpps_status add_steps(batch *b, const fetched *from, fetched *to) {
     vpps_graph_clear(b->d->graph);
-    clear_fetched(to, b->d);
+    to->n = to->n_values = 0;
     for (const source *s = b->sources; s < b->sources + b->n; s++) {
         if (!s->n_live) continue;
         if (!VPPS_RESERVE(b->memory, s->n_memory))

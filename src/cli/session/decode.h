@@ -18,8 +18,6 @@ typedef struct decoder {
     const network *net;
     void *instance;
     uint32_t classes, end_word;
-    /* true: between words, decoder states and the encoder's vectors are copied to the host; false: they stay on the device if they fit */
-    bool by_host;
     decoder_options options;
 } decoder;
 

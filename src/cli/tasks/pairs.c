@@ -144,8 +144,6 @@ static vpps_status translate(session *x, corpus *c, const corpus_split *split, c
                        .instance = x->net,
                        .classes = c->classes,
                        .end_word = end_word(c),
-                       /* in training, decoder states stay on the host: batches may need all memory of the device */
-                       .by_host = s->command == COMMAND_TRAIN,
                        .options = {s->beam, s->max_words, s->length_penalty, n_best}};
     source_list list = {c, s->network->kind, split, examples};
     return decode_batch(&d, n, source, &list, out);
