@@ -104,9 +104,9 @@ json_t *report_train_json(const train_summary *t) {
                                  : json_null());
     const init_found *init = &t->session->init;
     json_object_set_new(o, "init",
-                        init->parameters ? json_pack("{si si si}", "parameters", (int)init->parameters, "whole",
-                                                     (int)init->whole, "partly", (int)init->partly)
-                                         : json_null());
+                        init->parameters
+                            ? json_pack("{si si}", "parameters", (int)init->parameters, "whole", (int)init->whole)
+                            : json_null());
     return o;
 }
 

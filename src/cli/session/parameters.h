@@ -41,8 +41,8 @@ void vectors_describe(const session *x, char *text, size_t n);
  * the data are read. Fails with IO, FORMAT, MEMORY. */
 vpps_status init_take_sizes(settings *s);
 
-/* Sets those parameters of x's model whose names and shapes are in the file of --init. Rows that belong to words, characters or classes are
- * matched by word, wherever they stand in the file; rows without a match keep their initial values. x->init counts the parameters taken;
+/* Sets those parameters of x's model whose names and shapes are in the file of --init. A parameter whose shape
+ * depends on the number of words, characters, types of edges or classes is taken only if these are the file's, too. x->init counts the parameters taken;
  * *text, which the caller frees also after a failure, lists the others. Call it before the handle is created. Fails with IO, FORMAT (no
  * matrix fits, so that nearly all would stay random), NONFINITE, MEMORY. */
 vpps_status init_load(session *x, const corpus *c, char **text);

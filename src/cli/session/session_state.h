@@ -8,9 +8,7 @@
 /* Numbers of parameters that --init took from its checkpoint; all zero without --init. */
 typedef struct init_found {
     uint32_t parameters; /* number of the network's parameters */
-    uint32_t whole;      /* number of parameters copied whole from the checkpoint */
-    /* number of parameters of which only the rows of some words, characters or classes were copied */
-    uint32_t partly;
+    uint32_t whole;      /* number of parameters copied from the checkpoint */
 } init_found;
 
 /* A parameter with its own learning rate (--lr-of). */
