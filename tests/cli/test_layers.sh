@@ -63,7 +63,7 @@ check "--init: as many layers as the file" fresh --init lstm-lm.ckpt
 check "--init: all of them" json out "o['layers'] == 2 and o['init']['whole'] == o['init']['parameters'] == 27"
 more() {
     fresh --init lstm-lm.ckpt --layers 3 && json out "o['layers'] == 3 and o['init']['whole'] == 27" && says err "took 27 of 39" &&
-        says err ", lstm3.W_i," && says err "lstm3.b_u"
+        says err "lstm3.W_i," && says err "lstm3.b_u"
 }
 check "--init with more layers takes those that there are, and says what it did not" more
 
