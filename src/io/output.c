@@ -36,11 +36,11 @@ void vpps_output_abandon(void) {
 
 /* Creates a file with the owner, group and mode of the file that it replaces, as far as this user may set them. If it has to have another
  * group, that group gets no more permissions than everybody has. */
-static int create_temporary(const vpps_output *o, const char *name) {
+static int create_temporary(const vpps_output *o) {
     const struct stat *old = &o->place.info;
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
-    if (!o->place.exists) return openat(o->folder, name, flags, 0666);
-    const int fd = openat(o->folder, name, flags, 0600);
+    if (!o->place.exists) return openat(o->folder, o->temporary, flags, 0666);
+    const int fd = openat(o->folder, o->temporary, flags, 0600);
     if (fd < 0) return -1;
     const mode_t mode = old->st_mode & 0777, others = mode & 7;
     const bool same_group = fchown(fd, old->st_uid, old->st_gid) == 0 || fchown(fd, (uid_t)-1, old->st_gid) == 0;
@@ -51,16 +51,11 @@ static int create_temporary(const vpps_output *o, const char *name) {
 static vpps_status open_temporary(vpps_output *o) {
     static atomic_uint counter;
     for (int i = 0; i < TEMPORARY_TRIES; i++) {
-        char name[sizeof o->temporary];
-        snprintf(name, sizeof name, "%.*s.tmp-%ld-%u", BASE_BYTES, o->place.base, (long)getpid(),
+        snprintf(o->temporary, sizeof o->temporary, "%.*s.tmp-%ld-%u", BASE_BYTES, o->place.base, (long)getpid(),
                  atomic_fetch_add(&counter, 1));
-        const int fd = create_temporary(o, name);
-        if (fd >= 0) {
-            o->fd = fd;
-            memcpy(o->temporary, name, sizeof name);
-            atomic_store(&writing, o);
-            return VPPS_OK;
-        }
+        atomic_store(&writing, o); /* before the file exists, so that a signal cannot come between */
+        o->fd = create_temporary(o);
+        if (o->fd >= 0) return VPPS_OK;
         /* EEXIST: a killed process of this PID left a file of that name */
         if (errno != EEXIST && errno != EINTR) break;
     }
