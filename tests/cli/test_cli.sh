@@ -54,9 +54,9 @@ LIST
 
 # ---------------------------------------------------------------- failures found before training
 
-check "unwritable --save" fails_with 1 "cannot be written" "${train[@]}" --save "$work/none/x.ckpt"
+check "unwritable --save" fails_with 1 "/none/x.ckpt: its folder cannot be opened" "${train[@]}" --save "$work/none/x.ckpt"
 check "--save is a folder" fails_with 1 "it is a folder" "${train[@]}" --save "$work"
-check "unwritable --plot" fails_with 1 "cannot be written" "${train[@]}" --plot "$work/none/x.svg"
+check "unwritable --plot" fails_with 1 "/none/x.svg: its folder cannot be opened" "${train[@]}" --plot "$work/none/x.svg"
 check "unwritable --log" fails_with 1 "No such file" "${train[@]}" --log "$work/none/x.jsonl"
 check "missing --data" fails_with 1 "No such file" "${of_file[@]}" --data "$work/none"
 check "unknown device" fails_with 1 "abacus" "${train[@]}" --device abacus

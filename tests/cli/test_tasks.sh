@@ -349,7 +349,6 @@ check "characters never seen" strange
 
 printf 'caf\351|O ada|B-PER\n' >latin1.txt
 check "words that are not UTF-8" fails_with 1 "is not UTF-8" "${train[@]}" --data latin1.txt --min-count 1 --save l.ckpt
-check "words that are not UTF-8: where" says err "latin1.txt:1:1: 'caf"
 printf 'a|O\nb|B-PER\nna\357ve|O\n\351|O\n' >>latin1.txt
 check "words that are not UTF-8, told" shows err "latin1.txt:1:4: byte 0xE9 is not UTF-8, nor are those of 2 more lines: words are taken as bytes" \
     "$vpps" train bilstm-tagger --vps 1 --hidden 8 --embed 8 --epochs 1 --data latin1.txt
@@ -556,15 +555,10 @@ check "labels of graphs that training does not have" never_right kinds 'graph od
 check "graphs without edges" fails_with 1 "the training graphs have no edges" "$vpps" train gat "${small[@]}" --train two
 check "labels that no graph has" fails_with 1 "the training graphs have 0 classes" "$vpps" train gat-classifier "${small[@]}" --train typed
 check "graphs with other numbers" fails_with 1 "typed:2:15: expected a label and 1 numbers" "$vpps" train gat "${small[@]}" --train typed --numbers 1
-# Edges of a type keep what they learned, whatever their order in the data.
-printf 'graph\nnode red green\nnode blue red\nedge 2 1 next\nedge 1 2 owner\n' >further
-check "--init: more types" exits 0 "$vpps" train gat "${small[@]}" --train further --min-count 1 --epochs 0 --eval-every 0 --init typed.ckpt --save more.ckpt --force
-same_type() {
-    with_runs "
-more, typed = (rows(f, 'round.forward', 'edge_types') for f in ('more.ckpt', 'typed.ckpt'))
-assert more['owner'] == typed['owner'] != more['next']"
-}
-check "--init: types by their names" same_type
+# Edges of a type do not get what those of another one learned.
+sed 's/ owner$/ owned/' typed >further
+check "--init: other types, as many" tells "o['init'] == {'parameters': 23, 'whole': 19}" "$vpps" train gat "${small[@]}" \
+    --train further --min-count 1 --epochs 0 --eval-every 0 --init typed.ckpt --json
 
 # ---------------------------------------------------------------- dependency trees
 
@@ -699,8 +693,7 @@ check "--freeze-vectors, resumed: the same" cmp frozen.ckpt half.ckpt
 check "--vectors: eval without the file" exits 0 "$vpps" eval bilstm-tagger --model form.ckpt --vps 1
 mv glove.gone glove.txt
 check "--vectors, resumed with others" fails_with 1 "was made with --vectors glove.txt" "$vpps" train bilstm-tagger --resume half.ckpt --vectors other.txt
-check "--vectors: told in the summary" prints '^vectors +of 5 of [0-9]+ words \([0-9.]+ %\)$' "$vpps" train bilstm-tagger --vps 1 --hidden 8 --data bars \
-    --epochs 1 --vectors glove.txt --freeze-vectors
+check "--vectors, frozen" exits 0 "$vpps" train bilstm-tagger --vps 1 --hidden 8 --data bars --epochs 1 --vectors glove.txt --freeze-vectors
 check "--vectors: told on stderr" grep -qE 'glove.txt: vectors of 5 of the [0-9]+ words \([0-9.]+ %\); embeddings are frozen$' err
 check "--vectors of another size" fails_with 1 "glove.txt: its vectors have 12 elements, but --embed is 16" "$vpps" train \
     bilstm-tagger --data bars --vectors glove.txt --embed 16

@@ -37,7 +37,7 @@ check "eval's forward batches" trace e.json "{e['name'] for e in on('device cpu'
 predicts() { echo '(-1 (-1 3) (-1 4))' | "$vpps" predict tree-lstm --model x.ckpt --vps 2 --trace p.json; }
 check "predict --trace" predicts
 check "predict's forward batch" trace p.json "len(on('VP 1')) > 0"
-check "unwritable --trace" fails_with 1 "cannot be written" "${train[@]}" --trace none/t.json
+check "unwritable --trace" fails_with 1 "none/t.json: its folder cannot be opened" "${train[@]}" --trace none/t.json
 check "no trace without --trace" test ! -e none
 
 if ! not_instrumented; then

@@ -2,7 +2,7 @@
 #include "base/base.h"
 #include "cli/input/corpus_read.h"
 #include "io/chunks.h"
-#include "io/file.h"
+#include "io/descriptor.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -47,27 +47,6 @@ void corpus_note_encoding(corpus *c, const char *name, const char *text, size_t 
     if (lines > 1) snprintf(others, sizeof others, ", nor are those of %zu more lines", lines - 1);
     corpus_note(c, "%s%s:%zu:%zu: byte 0x%02X is not UTF-8%s: words are taken as bytes", VPPS_PATH_ARGS(name),
                 first_line, first_column, first, others);
-}
-
-static bool find_in_file(const char *name, const char *word, char *place, size_t n) {
-    VPPS_FREED char *text = NULL;
-    size_t len, line = 1;
-    if (!name || vpps_file_read_all(name, &text, &len) != VPPS_OK) return false;
-    const char *found = text ? memmem(text, len, word, strlen(word)) : NULL, *line_begin = text;
-    for (const char *p = text; found && p < found; p++) {
-        if (*p == '\n') line++, line_begin = p + 1;
-    }
-    if (found) snprintf(place, n, "%s:%zu:%zu: ", name, line, (size_t)(found - line_begin) + 1);
-    return found != NULL;
-}
-
-void corpus_find_word(const corpus *c, const char *word, char *place, size_t n) {
-    const corpus_split *train = &c->split[SPLIT_TRAIN];
-    *place = '\0';
-    for (size_t i = 0; i < train->n_files; i++) {
-        if (find_in_file(train->files[i].name, word, place, n)) return;
-        if (find_in_file(train->files[i].target, word, place, n)) return;
-    }
 }
 
 /* ---------------------------------------------------------------- reserved words */

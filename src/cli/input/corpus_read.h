@@ -51,6 +51,3 @@ void corpus_note_labels(corpus *c, int which);
 /* Adds a note about a split's tags that fit no scheme of chunks (such as B-PER, I-PER), so that their words count as outside of all chunks. Does
  * nothing if the network's own tags are not tags of chunks. */
 void corpus_note_tags(corpus *c, int which);
-
-/* Writes "FILE:LINE:COLUMN: " of a word's first occurrence in the training files, "" if none. Reads the files again. */
-void corpus_find_word(const corpus *c, const char *word, char *place, size_t n);

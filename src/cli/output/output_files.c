@@ -10,8 +10,8 @@
 typedef struct place {
     const char *option;
     char *path;
-    vpps_output_place at; /* where an output file is to be written; unused for inputs */
-    bool exists, in_folder;
+    vpps_output_place at;     /* where an output file is to be written; unused for inputs */
+    bool exists, in_folder;   /* in_folder: an output in a folder, not a stream */
     struct stat file, folder; /* stat(2) of the file if `exists`, of its folder if `in_folder` */
 } place;
 
@@ -24,19 +24,8 @@ static bool same_inode(const struct stat *a, const struct stat *b) {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-static const char *name_of(const place *p) { return *p->at.base ? p->at.base : basename(p->path); }
-
-/* Puts "PATH: cannot be written: " before the current error message, from which a PATH at its beginning is removed. */
-static vpps_status fail_unwritable(const char *path) {
-    char why[VPPS_MESSAGE_BYTES], begin[VPPS_PATH_SHOWN + 8];
-    snprintf(why, sizeof why, "%s", vpps_error_message());
-    const int n = snprintf(begin, sizeof begin, "%s%s: ", VPPS_PATH_ARGS(path));
-    const bool named = strncmp(why, begin, (size_t)n) == 0;
-    return vpps_fail(VPPS_IO, "%scannot be written: %s", begin, why + (named ? n : 0));
-}
-
 static vpps_status find_output(place *p) {
-    if (vpps_output_find(&p->at, p->path) != VPPS_OK) return fail_unwritable(p->path);
+    VPPS_TRY(vpps_output_find(&p->at, p->path));
     const bool stream = p->at.descriptor >= 0;
     p->file = p->at.info;
     p->exists = stream ? fstat(p->at.descriptor, &p->file) == 0 : p->at.exists;
@@ -46,12 +35,7 @@ static vpps_status find_output(place *p) {
 
 /* Finds an input file. Does not report a file that cannot be examined, since the code that reads the file will. */
 static vpps_status find_input(place *p) {
-    const size_t n = (size_t)(basename(p->path) - p->path);
-    VPPS_FREED char *folder = vpps_scratch(n + 2);
-    if (!folder) return vpps_fail(VPPS_MEMORY, "no memory for the name of %s", p->path);
-    memcpy(folder, n ? p->path : ".", n ? n : 1);
     p->exists = stat(p->path, &p->file) == 0;
-    p->in_folder = stat(folder, &p->folder) == 0;
     return VPPS_OK;
 }
 
@@ -59,7 +43,7 @@ static bool is_same(const place *a, const place *b) {
     if (a->exists != b->exists) return false;
     /* devices and FIFOs lose nothing when written twice */
     if (a->exists) return S_ISREG(a->file.st_mode) && same_inode(&a->file, &b->file);
-    return a->in_folder && b->in_folder && same_inode(&a->folder, &b->folder) && strcmp(name_of(a), name_of(b)) == 0;
+    return a->in_folder && b->in_folder && same_inode(&a->folder, &b->folder) && strcmp(a->at.base, b->at.base) == 0;
 }
 
 /* Returns whether an output is in, or below, a folder whose files are read. */
@@ -165,9 +149,7 @@ vpps_status output_files_check(const settings *s) {
     return VPPS_OK;
 }
 
-vpps_status output_file_check(const char *path) {
-    return !path || vpps_output_check(path) == VPPS_OK ? VPPS_OK : fail_unwritable(path);
-}
+vpps_status output_file_check(const char *path) { return path ? vpps_output_check(path) : VPPS_OK; }
 
 /* ---------------------------------------------------------------- files of other runs */
 

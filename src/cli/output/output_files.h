@@ -4,7 +4,7 @@
 #include "cli/options/options.h"
 
 /* Checks all outputs that s names (OPTION_OUTPUT): each is a file of its own, and an existing file other than a checkpoint is empty or
- * begins as files of the option's kind do, unless --force is given. Existing files are compared by device and inode, others by folder and name, links followed.
+ * begins as files of the option's kind do, unless --force is given. Existing files are compared by device and inode, new outputs by folder and name, links followed.
  * Call it before any output is opened. Fails with ARGUMENT, naming both options; IO, MEMORY. */
 vpps_status output_files_check(const settings *s);
 

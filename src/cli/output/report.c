@@ -165,10 +165,6 @@ vpps_status report_train(const train_summary *t) {
         report_metric(&kind->metrics[t->best.metric], t->best.any.value, text, sizeof text);
         print_when("best dev", text, t->best.epoch, t->best.batch);
     }
-    if (t->session->vectors.words) {
-        const vpps_vectors_found *f = &t->session->vectors;
-        printf("vectors    of %u of %u words (%.1f %%)\n", f->found, f->words, 100.0 * f->found / f->words);
-    }
     if (kind->signature) printf("signature  %s\n", kind->signature());
     if (t->stats.skipped)
         printf("skipped    %s with a loss or gradient that is not finite\n",

@@ -42,24 +42,21 @@ static char *add_entry(entry_list *list, const char *prefix, const char *key, co
     return list->values[i];
 }
 
-static vpps_status fail_text(const char *place, const char *text, const char *what) {
-    return vpps_fail(VPPS_FORMAT, "%s'%.64s' (%s) is not UTF-8, as a checkpoint needs it", place, text, what);
+static vpps_status fail_text(const char *text, const char *what) {
+    return vpps_fail(VPPS_FORMAT, "'%.64s' (%s) is not UTF-8, as a checkpoint needs it", text, what);
 }
 
 vpps_status checkpoint_check(const settings *s, const corpus *c) {
     for (int k = 0; k < N_VOCABS; k++) {
         for (uint32_t i = 0; c->vocab[k] && i < vpps_vocab_size(c->vocab[k]); i++) {
             const char *word = vpps_vocab_word(c->vocab[k], i);
-            if (vpps_is_utf8(word)) continue;
-            char place[300];
-            corpus_find_word(c, word, place, sizeof place);
-            return fail_text(place, word, vocab_names[k]);
+            if (!vpps_is_utf8(word)) return fail_text(word, vocab_names[k]);
         }
     }
     for (const cli_option *o = options_rows(s); o->row.help; o++) {
         if (!(o->flags & OPTION_SAVED) || o->row.kind != OPTION_TEXT) continue;
         const char *text = options_text(s, o);
-        if (text && !vpps_is_utf8(text)) return fail_text("", text, o->row.name);
+        if (text && !vpps_is_utf8(text)) return fail_text(text, o->row.name);
     }
     return VPPS_OK;
 }
