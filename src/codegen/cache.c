@@ -6,8 +6,8 @@
 #include "codegen/cache.h"
 
 #include "codegen/cache_entry.h"
-#include "io/file.h"
 #include "io/output.h"
+#include "io/stream.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
 
 #include "base/base.h"
 #include "brackets.h"
-#include "file.h"
+#include "stream.h"
 
 vpps_status vpps_constituents_create(vpps_constituents **out, vpps_labels form) {
     VPPS_NEED(out);

@@ -2,7 +2,7 @@
 #include "sequences.h"
 
 #include "base/base.h"
-#include "file.h"
+#include "stream.h"
 
 enum { ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC, N_COLUMNS };
 

@@ -1,7 +1,7 @@
 /* lattices.c - lattices in memory: one array each for tags, arcs, and the nodes' first arcs. Builds lattices of a lexicon's
  * words found in sentences of characters. */
 #include "base/base.h"
-#include "file.h"
+#include "stream.h"
 #include "text.h"
 #include "vocab.h"
 

@@ -3,7 +3,7 @@
 #include "sequences.h"
 
 #include "base/base.h"
-#include "file.h"
+#include "stream.h"
 
 #include <strings.h>
 

@@ -3,7 +3,7 @@
 #include "sequences.h"
 
 #include "base/base.h"
-#include "file.h"
+#include "stream.h"
 #include "text.h"
 
 /* Reads one line of a text; `how`: the options of the text's format. */

@@ -1,10 +1,9 @@
 /* stream.c - reads a file, decompressed if necessary, into the caller's buffer, or into `shown` if the caller only looks ahead
- * (vpps_stream_peek). */
+ * (vpps_stream_peek); and whole files. */
 #include "stream.h"
 
 #include "base/base.h"
 #include "decompress.h"
-#include "descriptor.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -178,4 +177,36 @@ vpps_status vpps_stream_line(vpps_stream *s, const char **line, size_t *len) {
     vpps_stream_skip(s, lf ? *len + 1 : got);
     if (lf && *len && bytes[*len - 1] == '\r') (*len)--;
     return VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- whole files */
+
+/* Reads to the end. A regular file, whose size is known, takes two reads; otherwise the buffer grows until the end. */
+static vpps_status read_to_end(vpps_stream *stream, const char *path, char **bytes, size_t *n_bytes) {
+    const size_t size = vpps_stream_size(stream);
+    size_t wanted = size ? size + 1 : 65536, got = 0;
+    bool ended;
+    do {
+        char *grown = realloc(*bytes, *n_bytes + wanted);
+        if (!grown) return vpps_fail(VPPS_MEMORY, "%s%s: out of memory at %zu bytes", VPPS_PATH_ARGS(path), *n_bytes);
+        *bytes = grown;
+        VPPS_TRY(vpps_stream_read(stream, grown + *n_bytes, wanted, &got));
+        *n_bytes += got;
+        ended = got < wanted;
+        wanted = *n_bytes;
+    } while (!ended);
+    return VPPS_OK;
+}
+
+vpps_status vpps_file_read_all(const char *path, char **bytes, size_t *n_bytes) {
+    vpps_stream *stream;
+    *bytes = NULL;
+    *n_bytes = 0;
+    VPPS_TRY(vpps_stream_open(&stream, path));
+    const vpps_status status = read_to_end(stream, path, bytes, n_bytes);
+    vpps_stream_close(stream);
+    if (status == VPPS_OK) return VPPS_OK;
+    free(*bytes);
+    *bytes = NULL;
+    return status;
 }

@@ -1,7 +1,7 @@
 /* stream.h - reads a file sequentially, and decompresses it if its first bytes say that it is compressed. */
 #pragma once
 
-#include "vpps.h"
+#include "descriptor.h"
 
 typedef struct vpps_stream vpps_stream;
 
@@ -30,3 +30,12 @@ vpps_status vpps_stream_find(vpps_stream *s, char stop, size_t most, const char 
 
 /* Takes the next line, without LF or CR LF; it stays valid until the next call. *line is NULL at the end. */
 vpps_status vpps_stream_line(vpps_stream *s, const char **line, size_t *len);
+
+/* Reads a file, decompressed, into memory that the caller frees. Fails with IO, FORMAT, MEMORY. */
+vpps_status vpps_file_read_all(const char *path, char **bytes, size_t *n_bytes);
+
+/* Declares `text`, a file's bytes, which are freed at the end of the block, and their number `len`; returns the status of a failure. */
+#define VPPS_TEXT_OF_FILE(path, text, len)                                                                             \
+    VPPS_FREED char *text = NULL;                                                                                      \
+    size_t len;                                                                                                        \
+    VPPS_TRY(vpps_file_read_all(path, &text, &len))

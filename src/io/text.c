@@ -2,7 +2,7 @@
 #include "text.h"
 
 #include "base/base.h"
-#include "file.h"
+#include "stream.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
 
 #include "base/base.h"
 #include "brackets.h"
-#include "file.h"
+#include "stream.h"
 
 vpps_status vpps_treebank_create(vpps_treebank **out) {
     VPPS_NEED(out);

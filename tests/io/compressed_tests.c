@@ -1,6 +1,5 @@
 /* compressed_tests.c - files compressed by gzip or zstd give their contents; damaged ones are refused. */
 #include "forms.h"
-#include "io/file.h"
 #include "io/stream.h"
 
 #define ZLIB_CONST

@@ -6,7 +6,7 @@
 #include "cli/input/fields.h"
 #include "cli/input/input.h"
 #include "cli/input/tokenize.h"
-#include "io/file.h"
+#include "io/stream.h"
 
 #include <unistd.h>
 

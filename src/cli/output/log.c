@@ -1,7 +1,7 @@
 /* log.c - writes the log. Every object has "event" and "time", the seconds since the run began. */
 #include "cli/output/log.h"
 #include "base/base.h"
-#include "io/output_place.h"
+#include "io/output.h"
 
 #include <errno.h>
 #include <fcntl.h>

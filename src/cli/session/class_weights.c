@@ -4,7 +4,7 @@
 #include "cli/session/classes.h"
 #include "cli/session/parameters.h"
 #include "cli/session/session.h"
-#include "io/file.h"
+#include "io/stream.h"
 #include "io/text.h"
 
 #include <ctype.h>

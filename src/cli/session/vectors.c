@@ -1,7 +1,7 @@
 /* vectors.c - initialises embeddings with pretrained vectors. */
 #include "base/base.h"
 #include "cli/session/parameters.h"
-#include "io/file.h"
+#include "io/stream.h"
 
 bool vectors_wanted(const settings *s) { return s->vectors && !s->resume && !s->model; }
 

@@ -8,7 +8,7 @@
 #include "cli/tasks/lattice_data.h"
 #include "cli/tasks/tags.h"
 #include "cli/tasks/words.h"
-#include "io/file.h"
+#include "io/stream.h"
 
 /* Reads the lexicon once, unless the checkpoint has it. */
 static vpps_status read_lexicon(corpus *c, const char *path) {

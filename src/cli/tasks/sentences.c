@@ -6,7 +6,7 @@
 #include "cli/session/session.h"
 #include "cli/tasks/tags.h"
 #include "cli/tasks/words.h"
-#include "io/file.h"
+#include "io/stream.h"
 #include "io/text.h"
 
 /* Sets *labelled to whether the first line has a tab. Fails if the text before the tab is no label of the network. */

@@ -3,8 +3,8 @@
 #include "cli/input/corpus_read.h"
 #include "cli/input/input.h"
 #include "cli/tasks/tags.h"
-#include "io/file.h"
 #include "io/sequences.h"
+#include "io/stream.h"
 
 /* ---------------------------------------------------------------- columns by --word-column and --tag-column */
 

@@ -8,7 +8,7 @@
 #include "cli/session/measure.h"
 #include "cli/session/session.h"
 #include "cli/tasks/words.h"
-#include "io/file.h"
+#include "io/stream.h"
 #include "io/text.h"
 #include "io/treebank.h"
 

@@ -1,6 +1,6 @@
 /* compiler.c - runs the host's C++ compiler as a process. No shell reads its arguments. */
 #include "runtime/simt/compiler.h"
-#include "io/file.h"
+#include "io/stream.h"
 
 #include <errno.h>
 #include <fcntl.h>
