@@ -157,8 +157,6 @@ check "--quiet --json: the object" tells "o['batches'] == 10" "${train[@]}" --ep
 check "--quiet --json: no stderr" empty err
 few_bytes() { [ "$(wc -c <out)" -lt 2500 ] && json out "0 <= o['start_seconds'] <= o['seconds'] and o['sentences_per_s'] > 0"; }
 check "--quiet --json: without the rates of products" few_bytes
-all_bytes() { exits 0 "${train[@]}" --epochs 1 --max-batches 2 --eval-every 0 --quiet --json --verbose && json out "o['plans']['products']"; }
-check "--verbose has them" all_bytes
 overview() { exits 0 "$vpps" --help && ! sed -n '/^Networks/,/^$/p' out | grep -q '^   ' && ! grep -q '19[0-9][0-9]\|20[0-9][0-9]' out; }
 check "a line a network in the overview" overview
 check "a network's help tells its source" shows out "(Graves 2016)" "$vpps" train act --help

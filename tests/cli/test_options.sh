@@ -86,8 +86,6 @@ check "a beginning of one" exits 0 "${train[@]}" --max-b 1 --quiet
 
 check "a run" prints '^loss       [0-9.]+ \([0-9.]+ a node\)$' "${train[@]}"
 check "so has an epoch" grep -qE '^epoch 1/1  loss [0-9.]+ \([0-9.]+ a node\)  dev ' err
-check "the engine's figures are left out" test "$(grep -c '^a batch' out)" = 0
-check "--verbose tells them" prints '^a batch    host ' "${train[@]}" --verbose
 printf '(1 (0 a) (0 b))\n' >one.txt
 check "one of each" exits 0 "$vpps" train tree-lstm --train one.txt --dev one.txt --min-count 1 --hidden 4 --vps 1 --epochs 1
 check "is said in the singular" grep -q 'one.txt: 1 tree, 3 words, 2 classes; cpu with 1 VP$' err

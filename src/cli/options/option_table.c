@@ -231,7 +231,6 @@ static const cli_option table[] = {
     FLAG("json", json, 'j', TRAIN | COMMAND_EVAL | COMMAND_DOCTOR | COMMAND_CACHE | COMMAND_TUNE | COMMAND_CELL | PLANS, 0,
          "The last line on stdout is one JSON object"),
     FLAG("quiet", quiet, 'q', TRAIN | COMMAND_EVAL, 0, "Print nothing but errors and what --json asks for"),
-    FLAG("verbose", verbose, 'v', TRAIN, 0, "Tell the engine's figures at the end, too: what a batch takes, and processes"),
     FLAG("all", all, 'a', COMMAND_PLAN, 0, "List every choice that the profile tries, a line each"),
     COUNT("vps-shown", vps_shown, 0, U32_MAX, 0, COMMAND_PLAN, 0, "Virtual processors in the last table; 0: all"),
     FLAG("report", report, 0, COMMAND_KERNEL, 0,

@@ -96,7 +96,7 @@ typedef struct settings {
     const char *c_file, *header, *prefix, *weights;
     uint32_t c_precision; /* a vpps_c_precision */
     bool losses, main_program;
-    bool quiet, verbose, json, force;
+    bool quiet, json, force;
     char **files; /* predict: input files in order; n_files 0: standard input */
     int n_files;
 

@@ -95,7 +95,7 @@ json_t *report_train_json(const train_summary *t) {
     json_object_set_new(o, "test", report_measures(task_for(s), &t->split[SPLIT_TEST]));
     json_object_set_new(o, "best_dev", t->best.any.found ? report_number(t->best.any.value) : json_null());
     json_object_set_new(o, "best_dev_epoch", t->best.any.found ? json_integer(t->best.epoch) : json_null());
-    json_object_set_new(o, "plans", trials_json(t->session->handle, s->verbose));
+    json_object_set_new(o, "plans", trials_json(t->session->handle, false));
     set_saved(o, t);
     const vpps_vectors_found *f = &t->session->vectors; /* all zero without --vectors */
     json_object_set_new(o, "vectors",
@@ -169,17 +169,6 @@ vpps_status report_train(const train_summary *t) {
     if (t->stats.skipped)
         printf("skipped    %s with a loss or gradient that is not finite\n",
                number_of(t->stats.skipped, "batches", text, sizeof text));
-    const vpps_stats *x = &t->stats;
-    if (t->batches && t->settings->verbose)
-        printf("a batch    host %.2f ms   device %.2f ms   gap %.3f ms   script %.1f KB   %.0f levels   %.0f "
-               "instructions   gradients by %s\n",
-               per_batch(t, 1e-6 * (double)x->total_host_ns), per_batch(t, 1e-6 * (double)x->total_device_ns),
-               per_batch(t, 1e-6 * (double)x->total_gap_ns), per_batch(t, 1e-3 * (double)t->script_bytes),
-               per_batch(t, (double)t->levels), per_batch(t, (double)t->instructions), x->gradients);
-    if (t->processes > 1 && t->settings->verbose)
-        printf("processes  %u   imbalance %.1f %%   exchange %.2f ms and %.1f KB a batch\n", t->processes,
-               100 * x->imbalance, per_batch(t, 1e-6 * (double)x->total_exchange_ns),
-               per_batch(t, 1e-3 * (double)x->total_sent_bytes));
     if (t->out_of_patience)
         printf("patience   dev has been no better for %s\n",
                number_of(t->best.since, "measurements", text, sizeof text));

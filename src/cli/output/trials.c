@@ -64,17 +64,6 @@ static const char *note_of(const vpps_trial *t) {
                                              : "";
 }
 
-static void print_products(const vpps_trial *trials, uint32_t n, FILE *file) {
-    if (!n) return;
-    fprintf(file, "%-12s %-7s %-9s %8s %6s %12s\n", "one core", "", "256 x 256", "vectors", "from", "ns a vector");
-    for (uint32_t i = 0; i < n; i++) {
-        const vpps_trial *t = &trials[i];
-        fprintf(file, "%-12s %-7s %-9s %8u %6s %12.1f%s\n", t->unit, t->precision, t->product, t->vectors,
-                t->far ? "memory" : "cache", t->ns_per_vector, note_of(t));
-    }
-    fputc('\n', file);
-}
-
 /* Prints the variants that were timed on batches in turn: how threads share a stage (part of a cell's program), which
  * is stored on disk; the number of groups of CTAs or threads, and the rule for which vertices run together (policy),
  * which depend on the batch size. */
@@ -136,11 +125,10 @@ void trials_print(vpps_handle *h, FILE *file) {
     bool done;
     VPPS_FREED vpps_trial *trials = all_trials(h, &n, &done);
     if (!trials) return;
-    uint32_t n_products = 0, n_kernels = 0; /* a CPU times ways to multiply matrices, a GPU kernels */
-    while (n_products < n && trials[n_products].product) n_products++;
+    uint32_t n_kernels = 0,
+             first = 0; /* a GPU times kernels; a CPU ways to multiply matrices, which `vpps doctor` prints */
     while (n_kernels < n && trials[n_kernels].threads) n_kernels++;
-    const uint32_t first = n_products + n_kernels;
-    print_products(trials, n_products, file);
+    while (first < n && (trials[first].threads || trials[first].product)) first++;
     print_kernels(trials, n_kernels, done, first < n, file);
     print_turns(trials + first, n - first, file);
 }
