@@ -72,7 +72,7 @@ void corpus_shuffle(const corpus_split *split, uint64_t seed, uint32_t epoch, ui
 
 void corpus_clear_split(corpus_split *split) {
     for (int k = 0; k < N_VOCABS; k++) free(split->ids[k]);
-    for (size_t k = 0; k < split->n_files; k++) VPPS_FREE(split->files[k].name, split->files[k].target);
+    for (size_t k = 0; k < split->n_files; k++) free(split->files[k].name);
     VPPS_FREE_ARRAYS(split->files, split->text, split->text_ends);
     VPPS_FREE(split->stream, split->starts, split->examples);
     vpps_treebank_destroy(split->bank);

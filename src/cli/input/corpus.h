@@ -17,7 +17,7 @@ enum {
 
 /* A data file, and the number of the first example that came from it. */
 typedef struct corpus_file {
-    char *name, *target; /* target: the file of translations; NULL unless data are pairs of sentences */
+    char *name; /* of pairs of sentences in two files, the one of source sentences */
     uint32_t first;
 } corpus_file;
 

@@ -46,13 +46,14 @@ static vpps_status split_words(const settings *s, task_text *text) {
 /* Frees the text of a file. The member is const so that tasks (functions that read data) do not change the text. */
 static void free_text(task_text *text) { free((char *)(uintptr_t)text->text); }
 
-static vpps_status add_file(corpus_split *split, const char *name, const char *target) {
-    if (!VPPS_RESERVE(split->files, split->n_files + 1))
+static vpps_status add_file(corpus_split *split, const char *name) {
+    char *copy = strdup(name);
+    if (!copy || !VPPS_RESERVE(split->files, split->n_files + 1)) {
+        free(copy);
         return vpps_fail(VPPS_MEMORY, "no memory for the name of %s", name);
-    corpus_file *file = &split->files[split->n_files++];
-    *file = (corpus_file){strdup(name), target ? strdup(target) : NULL, corpus_read_so_far(split)};
-    return file->name && (file->target || !target) ? VPPS_OK
-                                                   : vpps_fail(VPPS_MEMORY, "no memory for the name of %s", name);
+    }
+    split->files[split->n_files++] = (corpus_file){copy, corpus_read_so_far(split)};
+    return VPPS_OK;
 }
 
 /* Endings of the names of the two files of pairs: of source sentences, and of translations; empty: one file, such as JSONL, has both. */
@@ -86,7 +87,7 @@ static vpps_status read_file(corpus *c, const settings *s, corpus_split *split, 
     if (status == VPPS_OK && two) status = read_text(path, e->target, names[1], sizeof names[1], &texts[1]);
     if (status == VPPS_OK && !two) status = corpus_records_form(c, s, &texts[0], &form);
     if (status == VPPS_OK && t->paired && !two && form == INPUT_AUTO) status = fail_endings(names[0]);
-    if (status == VPPS_OK) status = add_file(split, names[0], two ? names[1] : NULL);
+    if (status == VPPS_OK) status = add_file(split, names[0]);
     for (int i = 0; i < 2 && status == VPPS_OK && texts[i].text; i++) {
         corpus_note_encoding(c, names[i], texts[i].text, texts[i].len);
         split->content = vpps_hash_bytes(texts[i].text, texts[i].len, split->content + 1);

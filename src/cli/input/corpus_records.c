@@ -13,13 +13,6 @@
 /* Returns whether the network reads records (JSON Lines, CSV, TSV); CoNLL-U and lists of edges are other formats. */
 static bool reads_records(const settings *s) { return !task_for(s)->own_form; }
 
-/* Returns whether a .tsv file's first line has names; else its lines may be labelled sentences or columns. */
-static bool has_names(const settings *s, const vpps_text *t) {
-    vpps_line line = {0};
-    return s->text_field ||
-           (vpps_text_next_line(t, &line) && fields_begin_with_names(s, line.begin, (size_t)(line.end - line.begin)));
-}
-
 vpps_status corpus_records_form(corpus *c, const settings *s, const task_text *text, input_form *form) {
     const vpps_text t = vpps_text_of(text->name, text->text, text->len, "");
     const char *asked = options_given(s, "text-field")    ? "text-field"
@@ -27,7 +20,10 @@ vpps_status corpus_records_form(corpus *c, const settings *s, const task_text *t
                                                           : NULL;
     const net_kind kind = s->network->kind;
     *form = input_form_of(s, text->name);
-    if (*form == INPUT_TSV && !s->data_format && (!reads_records(s) || !has_names(s, &t))) *form = INPUT_AUTO;
+    /* if the first line of a .tsv file has no names, its lines may be labelled sentences or columns */
+    if (*form == INPUT_TSV && !s->data_format &&
+        !(reads_records(s) && (s->text_field || fields_begin_with_names(s, &t))))
+        *form = INPUT_AUTO;
     if (s->data_format) VPPS_TRY(input_check_form(s, text->name, *form));
     if (s->data_format == INPUT_TEXT && (net_tags(kind) || kind == NET_SENTENCES))
         return vpps_fail(VPPS_ARGUMENT, "%s%s: expected sentences with %s, but --input-format text has none",

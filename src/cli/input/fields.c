@@ -105,9 +105,11 @@ static vpps_status split(const char *text, size_t len, bool tabs, json_t **field
     return take_strings(fields, all, n);
 }
 
-bool fields_begin_with_names(const settings *s, const char *line, size_t len) {
+bool fields_begin_with_names(const settings *s, const vpps_text *t) {
     json_auto_t *names = NULL;
-    return split(line, len, true, &names) == VPPS_OK && has_names(s, names);
+    vpps_line line = {0};
+    return vpps_text_next_line(t, &line) &&
+           split(line.begin, (size_t)(line.end - line.begin), true, &names) == VPPS_OK && has_names(s, names);
 }
 
 bool fields_want_names(const field_reader *r) { return r->form != INPUT_JSONL && !r->names && !fields_numbered(r->s); }

@@ -17,7 +17,7 @@ typedef struct field_reader {
 bool fields_numbered(const settings *s);
 
 /* Returns whether a table's first line names the field with the text and the field with the labels. */
-bool fields_begin_with_names(const settings *s, const char *line, size_t len);
+bool fields_begin_with_names(const settings *s, const vpps_text *t);
 
 /* Returns the names that the field of an example's text usually has, which need no option; NULL ends the array. */
 const char *const *fields_text_names(net_kind kind);

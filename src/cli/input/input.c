@@ -83,9 +83,8 @@ vpps_status input_find_form(const corpus *c, const settings *s, const task_text 
     if (*form == INPUT_AUTO) *form = input_form_of_name(first->name);
     VPPS_TRY(input_check_form(s, first->name, *form));
     if (*form == INPUT_TSV && s->input_format == INPUT_AUTO && task_for(s)->look) {
-        vpps_line line = {0}; /* a .tsv file holds a table, lines LABEL TAB SENTENCE, or columns with a word a line */
-        const bool named =
-            vpps_text_next_line(&t, &line) && fields_begin_with_names(s, line.begin, (size_t)(line.end - line.begin));
+        /* a .tsv file holds a table, lines LABEL TAB SENTENCE, or columns with a word a line */
+        const bool named = fields_begin_with_names(s, &t);
         /* if a first line fits no other format, it holds the names of columns */
         const bool lines = !named && task_for(s)->look(c, s, INPUT_AUTO, first, in) == VPPS_OK;
         if (lines && (in->form == READ_LABELLED || in->form == READ_COLUMNS)) *form = INPUT_AUTO;

@@ -102,7 +102,8 @@ static void note_types(corpus *c, const corpus_split *split) {
 }
 
 static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
-    VPPS_TRY(task_map_ids(split, VOCAB_EDGE_TYPES, split->edge_lists->types, c->vocab[VOCAB_EDGE_TYPES], VPPS_NO_WORD));
+    VPPS_TRY(vpps_vocab_map(split->edge_lists->types, c->vocab[VOCAB_EDGE_TYPES], VPPS_NO_WORD,
+                            &split->ids[VOCAB_EDGE_TYPES]));
     VPPS_TRY(tags_map_sentences(c, s, split));
     if (s->command != COMMAND_PREDICT) note_types(c, split);
     return VPPS_OK;

@@ -5,7 +5,6 @@
 #include "cli/input/corpus_read.h"
 #include "cli/output/answers.h"
 #include "cli/session/session.h"
-#include "cli/tasks/lattice_data.h"
 #include "cli/tasks/tags.h"
 #include "cli/tasks/words.h"
 #include "io/stream.h"
@@ -60,7 +59,7 @@ static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
     const vpps_vocab *tags = vpps_sentences_tag_vocab(split->sentences);
     (void)s;
     if (vpps_vocab_size(tags) > 0) { /* plain text has no tags */
-        VPPS_TRY(task_map_ids(split, VOCAB_CLASSES, tags, c->vocab[VOCAB_CLASSES], VPPS_NO_WORD));
+        VPPS_TRY(vpps_vocab_map(tags, c->vocab[VOCAB_CLASSES], VPPS_NO_WORD, &split->ids[VOCAB_CLASSES]));
     }
     return lattice_map(c, split);
 }

@@ -6,7 +6,6 @@
 #include "cli/output/answers.h"
 #include "cli/session/decode.h"
 #include "cli/session/session.h"
-#include "cli/tasks/lattice_data.h"
 #include "cli/tasks/words.h"
 
 #include <math.h>
@@ -92,10 +91,11 @@ static void note_short(corpus *c, const settings *s, const corpus_split *split) 
 
 static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
     note_short(c, s, split);
-    VPPS_TRY(task_map_ids(split, VOCAB_CLASSES, vpps_sentences_vocab(split->target), c->vocab[VOCAB_CLASSES], 0));
+    VPPS_TRY(
+        vpps_vocab_map(vpps_sentences_vocab(split->target), c->vocab[VOCAB_CLASSES], 0, &split->ids[VOCAB_CLASSES]));
     if (split->lattices) return lattice_map(c, split);
     split->n_all = vpps_sentences_size(split->sentences);
-    return task_map_ids(split, VOCAB_WORDS, vpps_sentences_vocab(split->sentences), c->vocab[VOCAB_WORDS], 0);
+    return vpps_vocab_map(vpps_sentences_vocab(split->sentences), c->vocab[VOCAB_WORDS], 0, &split->ids[VOCAB_WORDS]);
 }
 
 static uint32_t end_word(const corpus *c) {

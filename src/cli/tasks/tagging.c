@@ -42,7 +42,8 @@ static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
     VPPS_TRY(tags_map_sentences(c, s, split));
     if (!s->network->spells) return VPPS_OK;
     VPPS_TRY(vpps_spellings_create(&split->spellings, vpps_sentences_vocab(split->sentences)));
-    return task_map_ids(split, VOCAB_CHARACTERS, vpps_spellings_vocab(split->spellings), c->vocab[VOCAB_CHARACTERS], 0);
+    return vpps_vocab_map(vpps_spellings_vocab(split->spellings), c->vocab[VOCAB_CHARACTERS], 0,
+                          &split->ids[VOCAB_CHARACTERS]);
 }
 
 /* Adds to example x the characters (spellings) of those words of the sentence that the vocabulary of words lacks. */

@@ -26,9 +26,10 @@ vpps_status tags_learn_sentences(corpus *c, const settings *s) {
 vpps_status tags_map_sentences(corpus *c, const settings *s, corpus_split *split) {
     (void)s;
     split->n_all = vpps_sentences_size(split->sentences);
-    VPPS_TRY(task_map_ids(split, VOCAB_WORDS, vpps_sentences_vocab(split->sentences), c->vocab[VOCAB_WORDS], 0));
-    return task_map_ids(split, VOCAB_CLASSES, vpps_sentences_tag_vocab(split->sentences), c->vocab[VOCAB_CLASSES],
-                        VPPS_NO_WORD);
+    VPPS_TRY(
+        vpps_vocab_map(vpps_sentences_vocab(split->sentences), c->vocab[VOCAB_WORDS], 0, &split->ids[VOCAB_WORDS]));
+    return vpps_vocab_map(vpps_sentences_tag_vocab(split->sentences), c->vocab[VOCAB_CLASSES], VPPS_NO_WORD,
+                          &split->ids[VOCAB_CLASSES]);
 }
 
 /* ---------------------------------------------------------------- measuring */

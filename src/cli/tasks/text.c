@@ -52,7 +52,8 @@ static vpps_status make_stream(const corpus *c, corpus_split *split) {
 static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
     const uint32_t steps = s->command == COMMAND_PREDICT ? 0 : s->net.steps; /* predict answers sentences */
     const uint32_t predicted = (uint32_t)vpps_sentences_total_words(split->sentences);
-    VPPS_TRY(task_map_ids(split, VOCAB_WORDS, vpps_sentences_vocab(split->sentences), c->vocab[VOCAB_WORDS], 0));
+    VPPS_TRY(
+        vpps_vocab_map(vpps_sentences_vocab(split->sentences), c->vocab[VOCAB_WORDS], 0, &split->ids[VOCAB_WORDS]));
     VPPS_TRY(make_stream(c, split));
     split->n_all = steps ? predicted / steps + (predicted % steps != 0) : vpps_sentences_size(split->sentences);
     split->starts = malloc(((size_t)split->n_all + 1) * sizeof *split->starts);

@@ -115,7 +115,7 @@ static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
                          place, c->classes - 1, classes - 1);
     }
     split->n_all = vpps_treebank_size(split->bank);
-    return task_map_ids(split, VOCAB_WORDS, vpps_treebank_vocab(split->bank), c->vocab[VOCAB_WORDS], 0);
+    return vpps_vocab_map(vpps_treebank_vocab(split->bank), c->vocab[VOCAB_WORDS], 0, &split->ids[VOCAB_WORDS]);
 }
 
 static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net_example *x) {

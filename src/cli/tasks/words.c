@@ -1,4 +1,4 @@
-/* words.c - reads words and maps them to ids. */
+/* words.c - reads words, and characters and words on the arcs of lattices, and maps them to ids. */
 #include "cli/tasks/words.h"
 #include "base/base.h"
 #include "cli/input/corpus_read.h"
@@ -75,11 +75,6 @@ vpps_status task_cut_words(corpus *c, vpps_vocab **out, const vpps_sentences *se
     return vpps_vocab_cut(out, words, counts, min_count);
 }
 
-vpps_status task_map_ids(corpus_split *split, int which, const vpps_vocab *from, const vpps_vocab *to,
-                         uint32_t missing) {
-    return vpps_vocab_map(from, to, missing, &split->ids[which]);
-}
-
 vpps_status task_copy_ids(uint32_t **out, const uint32_t *ids, uint32_t n, const uint32_t *map) {
     if (!VPPS_RESERVE(*out, (size_t)n + 1)) return vpps_fail(VPPS_MEMORY, "no memory for %u words", n);
     for (uint32_t i = 0; i < n; i++) (*out)[i] = map ? map[ids[i]] : ids[i];
@@ -99,4 +94,63 @@ vpps_status task_keep_text(corpus_split *split, const task_text *text) {
 vpps_text task_text_of(const corpus_split *split, uint32_t i) {
     const size_t begin = i ? split->text_ends[i - 1] : 0;
     return vpps_text_of("text", split->text + begin, split->text_ends[i] - begin, "");
+}
+
+/* ---------------------------------------------------------------- lattices */
+
+/* Returns the names of characters or of words on arcs. */
+static const vpps_vocab *names_of(const corpus *c, const corpus_split *split, int which) {
+    return which == VOCAB_WORDS ? c->vocab[VOCAB_LEXICON] : vpps_sentences_vocab(split->sentences);
+}
+
+vpps_status lattice_build(const corpus *c, corpus_split *split) {
+    VPPS_TRY(vpps_lattices_create(&split->lattices));
+    return vpps_lattices_build(split->lattices, split->sentences, c->vocab[VOCAB_LEXICON]);
+}
+
+vpps_status lattice_generate(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n) {
+    VPPS_TRY(task_generate_sentences(c, s, split, seed, n));
+    return lattice_build(c, split);
+}
+
+/* Makes a vocabulary from the ids on arcs of the training split; an id's frequency is the number of arcs that have the id. */
+static vpps_status learn_vocab(corpus *c, const settings *s, int which) {
+    const corpus_split *train = &c->split[SPLIT_TRAIN];
+    const vpps_vocab *names = names_of(c, train, which);
+    VPPS_FREED uint32_t *counts = vpps_scratch(((size_t)vpps_vocab_size(names) + 1) * sizeof *counts);
+    if (!counts) return vpps_fail(VPPS_MEMORY, "no memory for the words of lattices");
+    for (uint32_t i = 0; i < vpps_lattices_size(train->lattices); i++) {
+        const vpps_lattice l = vpps_lattices_get(train->lattices, i);
+        for (uint32_t a = 0; a < l.first_arc[l.n_nodes]; a++)
+            if (l.arcs[a].is_character == (which == VOCAB_CHARACTERS)) counts[l.arcs[a].id]++;
+    }
+    return task_cut(c, &c->vocab[which], names, counts, s->min_count);
+}
+
+vpps_status lattice_learn(corpus *c, const settings *s) {
+    VPPS_TRY(learn_vocab(c, s, VOCAB_CHARACTERS));
+    return learn_vocab(c, s, VOCAB_WORDS);
+}
+
+vpps_status lattice_map(const corpus *c, corpus_split *split) {
+    split->n_all = vpps_lattices_size(split->lattices);
+    VPPS_TRY(vpps_vocab_map(names_of(c, split, VOCAB_CHARACTERS), c->vocab[VOCAB_CHARACTERS], 0,
+                            &split->ids[VOCAB_CHARACTERS]));
+    return vpps_vocab_map(names_of(c, split, VOCAB_WORDS), c->vocab[VOCAB_WORDS], 0, &split->ids[VOCAB_WORDS]);
+}
+
+vpps_status lattice_example(corpus *c, const corpus_split *split, uint32_t i, net_example *x) {
+    corpus_scratch *scratch = &c->scratch;
+    scratch->lattice = vpps_lattices_get(split->lattices, i);
+    vpps_lattice *l = &scratch->lattice;
+    const uint32_t n_arcs = l->first_arc[l->n_nodes];
+    if (!VPPS_RESERVE(scratch->arcs, (size_t)n_arcs + 1))
+        return vpps_fail(VPPS_MEMORY, "no memory for a lattice of %u arcs", n_arcs);
+    for (uint32_t a = 0; a < n_arcs; a++) {
+        scratch->arcs[a] = l->arcs[a];
+        scratch->arcs[a].id = split->ids[l->arcs[a].is_character ? VOCAB_CHARACTERS : VOCAB_WORDS][l->arcs[a].id];
+    }
+    l->arcs = scratch->arcs;
+    x->lattice = l;
+    return VPPS_OK;
 }

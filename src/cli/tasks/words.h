@@ -1,4 +1,4 @@
-/* words.h - reads words, maps them to ids and measures how well they are predicted, for several tasks. */
+/* words.h - reads words and lattices, maps their words to ids and measures how well they are predicted, for several tasks. */
 #pragma once
 
 #include "cli/input/task.h"
@@ -23,11 +23,6 @@ vpps_status task_cut(corpus *c, vpps_vocab **out, const vpps_vocab *words, const
  * in END_WORD, which is kept however rare it is. */
 vpps_status task_cut_words(corpus *c, vpps_vocab **out, const vpps_sentences *sentences, uint32_t min_count, bool ends);
 
-/* Sets split->ids[which], which translates ids of words in `from` to the words' ids in `to`. Words that `to` lacks get
- * the id `missing` (VPPS_NO_WORD or 0). */
-vpps_status task_map_ids(corpus_split *split, int which, const vpps_vocab *from, const vpps_vocab *to,
-                         uint32_t missing);
-
 /* Copies n ids, translated by `map` unless NULL, to *out, which is grown as needed. Fails with MEMORY. */
 vpps_status task_copy_ids(uint32_t **out, const uint32_t *ids, uint32_t n, const uint32_t *map);
 
@@ -35,6 +30,19 @@ vpps_status task_copy_ids(uint32_t **out, const uint32_t *ids, uint32_t n, const
  * returns the text of example i. */
 vpps_status task_keep_text(corpus_split *split, const task_text *text);
 vpps_text task_text_of(const corpus_split *split, uint32_t i);
+
+/* Builds split->lattices from split->sentences, whose words are characters, with the words of the corpus's lexicon. */
+vpps_status lattice_build(const corpus *c, corpus_split *split);
+
+/* Generates a split's n lattices, with translations if the task has pairs; the first call makes the corpus's lexicon. */
+vpps_status lattice_generate(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n);
+
+/* Makes the vocabularies of characters and words, by their frequency on the training split's arcs. */
+vpps_status lattice_learn(corpus *c, const settings *s);
+vpps_status lattice_map(const corpus *c, corpus_split *split);
+
+/* Sets *x to example i of a split. Characters and words get the network's ids; tags keep those of the split. */
+vpps_status lattice_example(corpus *c, const corpus_split *split, uint32_t i, net_example *x);
 
 /* Sets m->value[first] to the perplexity of a split, exp of the mean loss of the predicted words, and m->counted[first] to the number of
  * these words. Sets the next metric to the share of unknown words, predicted as <unk>. Stops early once *stop is not 0. */
