@@ -14,9 +14,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tensors are copied be
 
 struct vpps_safetensors {
     char *path;
-    vpps_json header;                /* the parsed header, which owns the strings of infos and metadata */
-    vpps_safetensors_info *infos;    /* the tensors, in the order of their data */
-    vpps_safetensors_info **by_name; /* the tensors, in ascending order of their names */
+    vpps_json header;             /* the parsed header, which owns the strings of infos and metadata */
+    vpps_safetensors_info *infos; /* the tensors, in the order of their data */
     size_t n_infos;
     vpps_metadata *metadata; /* metadata pairs, in ascending order of their keys */
     size_t n_metadata;
@@ -165,25 +164,6 @@ static vpps_status check_tiling(const char *path, placed *tensors, size_t n, uin
                      (unsigned long long)data_bytes);
 }
 
-static int compare_names(const void *a, const void *b) {
-    return strcmp((*(vpps_safetensors_info *const *)a)->name, (*(vpps_safetensors_info *const *)b)->name);
-}
-
-/* Moves the checked tensors to the file's arrays `infos` and `by_name`. */
-static vpps_status keep_tensors(vpps_safetensors *file, const placed *tensors, size_t n) {
-    file->infos = calloc(n + 1, sizeof *file->infos);
-    file->by_name = calloc(n + 1, sizeof *file->by_name);
-    if (!file->infos || !file->by_name)
-        return vpps_fail(VPPS_MEMORY, "%s%s: out of memory for %zu tensors", VPPS_PATH_ARGS(file->path), n);
-    for (size_t i = 0; i < n; i++) {
-        file->infos[i] = tensors[i].info;
-        file->by_name[i] = &file->infos[i];
-    }
-    file->n_infos = n;
-    qsort(file->by_name, n, sizeof *file->by_name, compare_names);
-    return VPPS_OK;
-}
-
 static vpps_status read_tensors(vpps_safetensors *file, uint64_t data_bytes) {
     const vpps_json_value *root = &file->header.values[0];
     size_t n = 0;
@@ -195,7 +175,10 @@ static vpps_status read_tensors(vpps_safetensors *file, uint64_t data_bytes) {
         n++;
     }
     VPPS_TRY(check_tiling(file->path, tensors, n, data_bytes));
-    return keep_tensors(file, tensors, n);
+    file->infos = calloc(n + 1, sizeof *file->infos);
+    if (!file->infos) return vpps_fail(VPPS_MEMORY, "%s%s: out of memory", VPPS_PATH_ARGS(file->path));
+    for (; file->n_infos < n; file->n_infos++) file->infos[file->n_infos] = tensors[file->n_infos].info;
+    return VPPS_OK;
 }
 
 /* Parses the header and sets the members from `header` to n_metadata. After OK the tensors in `infos` fill the data_bytes bytes after the
@@ -232,7 +215,7 @@ static vpps_status create(vpps_safetensors **out, const char *path) {
 void vpps_safetensors_close(vpps_safetensors *file) {
     if (!file) return;
     vpps_json_free(&file->header);
-    VPPS_FREE(file->path, file->infos, file->by_name, file->metadata);
+    VPPS_FREE(file->path, file->infos, file->metadata);
     if (file->fd >= 0) close(file->fd);
     free(file);
 }
@@ -323,9 +306,9 @@ const vpps_safetensors_info *vpps_safetensors_at(const vpps_safetensors *file, s
 }
 
 const vpps_safetensors_info *vpps_safetensors_find(const vpps_safetensors *file, const char *name) {
-    const vpps_safetensors_info wanted = {.name = name}, *key = &wanted;
-    vpps_safetensors_info **found = bsearch(&key, file->by_name, file->n_infos, sizeof *file->by_name, compare_names);
-    return found ? *found : NULL;
+    for (size_t i = 0; i < file->n_infos; i++)
+        if (strcmp(file->infos[i].name, name) == 0) return &file->infos[i];
+    return NULL;
 }
 
 static void print_shape(char *text, size_t bytes, uint32_t n_dims, const uint64_t *dims) {
