@@ -13,7 +13,7 @@
 struct vpps_stream {
     const char *name;
     int fd;
-    size_t size;
+    size_t size;                      /* the file's size in bytes where it is known without reading, else 0 */
     const unsigned char *in, *in_end; /* bytes of the file that were read but not yet taken */
     bool in_ended;                    /* whether the file has no bytes after in_end */
     const vpps_codec *codec;          /* decoder of the data; NULL: the data are not compressed */
@@ -120,8 +120,6 @@ void vpps_stream_close(vpps_stream *s) {
 
 const char *vpps_stream_name(const vpps_stream *s) { return s->name; }
 
-size_t vpps_stream_size(const vpps_stream *s) { return s->size; }
-
 /* ---------------------------------------------------------------- reading */
 
 vpps_status vpps_stream_read(vpps_stream *s, void *bytes, size_t n, size_t *got) {
@@ -183,7 +181,7 @@ vpps_status vpps_stream_line(vpps_stream *s, const char **line, size_t *len) {
 
 /* Reads to the end. A regular file, whose size is known, takes two reads; otherwise the buffer grows until the end. */
 static vpps_status read_to_end(vpps_stream *stream, const char *path, char **bytes, size_t *n_bytes) {
-    const size_t size = vpps_stream_size(stream);
+    const size_t size = stream->size;
     size_t wanted = size ? size + 1 : 65536, got = 0;
     bool ended;
     do {

@@ -11,8 +11,6 @@ vpps_status vpps_stream_open(vpps_stream **out, const char *path);
 void vpps_stream_close(vpps_stream *s);
 
 const char *vpps_stream_name(const vpps_stream *s);
-/* Returns the file's size in bytes where it is known without reading, else 0. */
-size_t vpps_stream_size(const vpps_stream *s);
 
 /* Takes n bytes, or fewer at the end; *got is the number taken. Fails, as the other calls do, with IO, FORMAT (damaged data), MEMORY. */
 vpps_status vpps_stream_read(vpps_stream *s, void *bytes, size_t n, size_t *got);
