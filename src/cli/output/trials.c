@@ -58,16 +58,18 @@ json_t *trials_json(vpps_handle *h, bool with_products) {
     return all;
 }
 
-static const char *note_of(const vpps_trial *t) {
-    return t->state == VPPS_TRIAL_REMEMBERED ? "  chosen by an earlier run"
-           : t->state == VPPS_TRIAL_CURRENT  ? "  chosen"
-                                             : "";
+static const char *note_of(const vpps_trial *t, bool done) {
+    return t->state == VPPS_TRIAL_REMEMBERED ? "chosen by an earlier run"
+           : t->state == VPPS_TRIAL_REJECTED ? "rejected"
+           : t->state != VPPS_TRIAL_CURRENT  ? ""
+           : done                            ? "chosen"
+                                             : "in use";
 }
 
 /* Prints the variants that were timed on batches in turn: how threads share a stage (part of a cell's program), which
  * is stored on disk; the number of groups of CTAs or threads, and the rule for which vertices run together (policy),
  * which depend on the batch size. */
-static void print_turns(const vpps_trial *trials, uint32_t n, FILE *file) {
+static void print_turns(const vpps_trial *trials, uint32_t n, bool done, FILE *file) {
     if (!n) return;
     fprintf(file, "%-24s %12s %8s\n", "", "ns a node", "batches");
     for (uint32_t i = 0; i < n; i++) {
@@ -80,7 +82,7 @@ static void print_turns(const vpps_trial *trials, uint32_t n, FILE *file) {
         else
             snprintf(what, sizeof what, "groups %u", t->groups);
         if (t->ns_per_node > 0) snprintf(ns, sizeof ns, "%.1f", t->ns_per_node);
-        fprintf(file, "%-24s %12s %8u%s\n", what, ns, t->batches, note_of(t));
+        fprintf(file, "%-24s %12s %8u  %s\n", what, ns, t->batches, note_of(t, done));
     }
     uint32_t told = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -108,13 +110,8 @@ static void print_kernels(const vpps_trial *trials, uint32_t n, bool done, bool 
         }
         if (t->ns_per_node > 0) snprintf(ns, sizeof ns, "%.0f", t->ns_per_node);
         remembered |= t->state == VPPS_TRIAL_REMEMBERED;
-        const char *note = t->state == VPPS_TRIAL_REMEMBERED ? "chosen by an earlier run"
-                           : t->state == VPPS_TRIAL_REJECTED ? "rejected"
-                           : t->state != VPPS_TRIAL_CURRENT  ? ""
-                           : done                            ? "chosen"
-                                                             : "in use";
         fprintf(file, "%4u %8u %9s %12s %10u %8.2f  %s\n", t->rpw, t->threads, vpps_gradient_makers[t->gradients], ns,
-                t->registers, t->load_seconds, note);
+                t->registers, t->load_seconds, note_of(t, done));
     }
     if (waiting && !remembered) fprintf(file, "%u other choices were not tried\n", waiting);
     if (more) fputc('\n', file);
@@ -125,10 +122,10 @@ void trials_print(vpps_handle *h, FILE *file) {
     bool done;
     VPPS_FREED vpps_trial *trials = all_trials(h, &n, &done);
     if (!trials) return;
-    uint32_t n_kernels = 0,
-             first = 0; /* a GPU times kernels; a CPU ways to multiply matrices, which `vpps doctor` prints */
+    /* a GPU times kernels first; a CPU ways to multiply matrices, which `vpps doctor` prints */
+    uint32_t n_kernels = 0, first = 0;
     while (n_kernels < n && trials[n_kernels].threads) n_kernels++;
     while (first < n && (trials[first].threads || trials[first].product)) first++;
     print_kernels(trials, n_kernels, done, first < n, file);
-    print_turns(trials + first, n - first, file);
+    print_turns(trials + first, n - first, done, file);
 }
