@@ -84,12 +84,11 @@ TEST(an_order_of_values_copies_no_more) {
     uint32_t better = 0;
     for (uint32_t id = 0; id < N_CELLS; id++) {
         const vpps_cell_needs needs = cells_recurrent(x.g, x.cell[id], 1);
-        vpps_compiled_cell *c = cells_compile(x.g, x.cell[id], &needs);
+        OWNED(vpps_compiled_cell) *c = cells_compile(x.g, x.cell[id], &needs);
         vpps_cell_layout l;
         TEST_OK(vpps_arrange_cell(c, &l));
         ck_assert(vpps_copied_words(&l.arranged) <= vpps_copied_words(&l.as_made));
         better += vpps_copied_words(&l.arranged) < vpps_copied_words(&l.as_made);
-        vpps_compiled_cell_free(c);
     }
     ck_assert_uint_gt(better, 2);
 }

@@ -32,14 +32,13 @@ TEST(stages_by_rows) {
     } expected[] = {{CELL_lstm, 1, 1}, {CELL_gru, 2, 2}, {CELL_inner, 1, 1}, {CELL_child_sum, 2, 2}};
     for (size_t i = 0; i < VPPS_COUNT(expected); i++) {
         for (uint32_t group = 2; group <= 3; group++) {
-            vpps_compiled_cell *c = compiled(&x, expected[i].id, group);
+            OWNED(vpps_compiled_cell) *c = compiled(&x, expected[i].id, group);
             ck_assert_msg(count_stages(c, VPPS_PASS_MAIN) == expected[i].forward, "%s: %u forward stages; expected %u",
                           c->name, count_stages(c, VPPS_PASS_MAIN), expected[i].forward);
             ck_assert_msg(count_stages(c, VPPS_PASS_BACK_MAIN) == expected[i].backward,
                           "%s: %u backward stages; expected %u", c->name, count_stages(c, VPPS_PASS_BACK_MAIN),
                           expected[i].backward);
             for (uint32_t s = 0; s < c->n_stages; s++) ck_assert_uint_eq(c->stages[s].split, VPPS_SPLIT_ROWS);
-            vpps_compiled_cell_free(c);
         }
     }
 }
@@ -54,12 +53,11 @@ TEST(stages_by_vertices) {
             if (way == 1) needs.rows.split_elems = UINT32_MAX;
             if (way == 2) needs.group = 4; /* 48 rows are fewer than 16 for each */
             if (way == 3 && id != CELL_matrices) continue;
-            vpps_compiled_cell *c = cells_compile(x.g, x.cell[id], &needs);
+            OWNED(vpps_compiled_cell) *c = cells_compile(x.g, x.cell[id], &needs);
             for (uint32_t part = 0; part < VPPS_PASSES; part++)
                 ck_assert_msg(count_stages(c, part) <= 1, "%s: %u stages of part %u", c->name, count_stages(c, part),
                               part);
             for (uint32_t s = 0; s < c->n_stages; s++) ck_assert_uint_eq(c->stages[s].split, VPPS_SPLIT_VERTICES);
-            vpps_compiled_cell_free(c);
         }
     }
 }
@@ -77,7 +75,7 @@ TEST(chains_of_any_length) {
         const vpps_cell cell = end_cell(r);
         vpps_cell_needs needs = cells_needs();
         needs.group = 2;
-        vpps_compiled_cell *c = cells_compile(x.g, cell, &needs);
+        OWNED(vpps_compiled_cell) *c = cells_compile(x.g, cell, &needs);
         ck_assert_uint_eq(count_stages(c, VPPS_PASS_MAIN), 2 * lengths[i]); /* products by rows, softmax by vertices */
         ck_assert_uint_ge(count_stages(c, VPPS_PASS_BACK_MAIN), 2 * lengths[i] - 1);
         uint32_t placed = 0;
@@ -92,7 +90,6 @@ TEST(chains_of_any_length) {
                 ck_assert_uint_eq(value->pass, stage->pass);
             }
         }
-        vpps_compiled_cell_free(c);
     }
 }
 
@@ -198,7 +195,7 @@ TEST(kept_places) {
     } expected[] = {{CELL_leaf, 5}, {CELL_lstm, 6}, {CELL_inner, 7}};
     for (size_t i = 0; i < VPPS_COUNT(expected); i++) {
         for (uint32_t group = 1; group <= 2; group++) {
-            vpps_compiled_cell *c = compiled(&x, expected[i].id, group);
+            OWNED(vpps_compiled_cell) *c = compiled(&x, expected[i].id, group);
             uint32_t n_recomputed = 0;
             for (uint32_t v = 0; v < c->n_values; v++) {
                 const vpps_cell_value *value = &c->values[v];
@@ -212,7 +209,6 @@ TEST(kept_places) {
             ck_assert_msg(c->kept_words[0] == expected[i].places * HIDDEN, "%s: %u words kept; expected %u", c->name,
                           c->kept_words[0], expected[i].places * HIDDEN);
             ck_assert_uint_eq(c->kept_words[1], 0);
-            vpps_compiled_cell_free(c);
         }
     }
 }
@@ -225,7 +221,7 @@ TEST(operands_of_products_stay) {
     for (size_t i = 0; i < VPPS_COUNT(ids); i++) {
         vpps_cell_needs needs = cells_recurrent(x.g, x.cell[ids[i]], 2);
         needs.training = false;
-        vpps_compiled_cell *c = cells_compile(x.g, x.cell[ids[i]], &needs);
+        OWNED(vpps_compiled_cell) *c = cells_compile(x.g, x.cell[ids[i]], &needs);
         for (uint32_t v = 0; v < c->n_values; v++) {
             const vpps_cell_value *value = &c->values[v];
             for (uint32_t k = 0; value->kind == VPPS_VALUE_PRODUCT && k < value->n_args; k++) {
@@ -237,7 +233,6 @@ TEST(operands_of_products_stay) {
                                   "%s: value %u takes the place of %u", c->name, u, a->value);
             }
         }
-        vpps_compiled_cell_free(c);
     }
 }
 
@@ -324,7 +319,7 @@ TEST(frozen_costs_nothing) {
 TEST(scaled_contributions_stay_as_factors) {
     enum { SIZE = 8, QUERY = 0, KEYS, VALUES };
     for (uint32_t scales = 0; scales < 2; scales++) {
-        cells x = cells_open();
+        AT_END(cells_close) cells x = cells_open();
         vpps_graph *r = begin_cell(x.model, "attends");
         const vpps_node query = vpps_gather(r, 0, 0, SIZE, 1), keys = vpps_gather_list_from(r, 1, 0, SIZE, 1);
         const vpps_node values = vpps_gather_list_from(r, 1, 1, SIZE, 1);
@@ -332,7 +327,7 @@ TEST(scaled_contributions_stay_as_factors) {
         const vpps_cell cell = end_cell(r);
         vpps_cell_needs needs = cells_needs();
         needs.scales = scales;
-        vpps_compiled_cell *c = cells_compile(x.g, cell, &needs);
+        OWNED(vpps_compiled_cell) *c = cells_compile(x.g, cell, &needs);
         ck_assert_uint_eq(c->n_contributions, 3);
         for (uint32_t j = 0; j < c->n_contributions; j++) {
             const vpps_cell_contribution *to = &c->contributions[j];
@@ -341,7 +336,5 @@ TEST(scaled_contributions_stay_as_factors) {
             ck_assert(c->values[to->vector].kept && !c->values[to->vector].axis);
             ck_assert(c->values[to->scalar].kept && c->values[to->scalar].axis == 1);
         }
-        vpps_compiled_cell_free(c);
-        cells_close(&x);
     }
 }

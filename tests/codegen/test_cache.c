@@ -409,14 +409,13 @@ static int read_many(const char *stop) {
     uint32_t seen = 0;
     do {
         for (int k = 0; k < SHARED_KEYS; k++) {
-            void *bytes;
+            FREED void *bytes = NULL;
             size_t size;
             if (vpps_cache_read(&shared[k], &bytes, &size) != VPPS_OK) return 1;
             if (!bytes) continue;
             seen++;
             for (size_t i = 0; i < size; i++)
                 if (((const unsigned char *)bytes)[i] != size % 251) return 2;
-            free(bytes);
         }
         uint32_t counts[2] = {0};
         if (vpps_cache_list(count_entry, counts, NULL) != VPPS_OK || counts[1] > 0) return 3;

@@ -274,10 +274,9 @@ TEST_EACH(drawn_models_hold_the_rules, 0, 4) {
     uint64_t random = test_seed() * 1000 + (uint64_t)_i;
     for (uint32_t i = 0; i < test_scaled(60); i++) {
         const gpu_shape shape = draw_shape(&random);
-        gpu_batch b;
+        AT_END(gpu_batch_close) gpu_batch b;
         gpu_batch_draw(&b, &shape, vpps_random(&random));
         check_batch(&b);
-        gpu_batch_close(&b);
     }
     for (uint32_t level = 0; level < VPPS_COUNT(seen); level++) MUST(seen[level], >, 0);
     MUST(transposed, >, 0);
@@ -288,10 +287,9 @@ TEST_EACH(tree_lstms_hold_the_rules, 0, 3) {
     uint64_t random = test_seed() + (uint64_t)_i;
     for (uint32_t i = 0; i < 6; i++) {
         const gpu_shape shape = draw_shape(&random);
-        gpu_batch b;
+        AT_END(gpu_batch_close) gpu_batch b;
         gpu_batch_tree_lstm(&b, &shape, sizes[_i][0], sizes[_i][1]);
         check_batch(&b);
-        gpu_batch_close(&b);
     }
     MUST(transposed, >, 0);
 }

@@ -83,10 +83,11 @@ TEST(kernels_get_smaller_until_one_is_clean) {
     gpu_batch_tree_lstm(&b, &full, 64, 64);
     for (uint32_t n = 0; n < 6; n++) {
         pretender x = {.bad = n, .frame = bad[2 * n % 3][0]};
-        vpps_kernel_plan plan;
+        AT_END(vpps_kernel_plan_free) vpps_kernel_plan plan;
         vpps_cubin_report report;
         uint32_t registers = 0;
-        char *source = NULL, numbers[100];
+        FREED char *source = NULL;
+        char numbers[100];
         TEST_OK(specialise_with(&x, &b, &plan, &registers, &source, &report));
         ck_assert_uint_eq(x.seen, n + 1);
         ck_assert_uint_eq(x.logged, n);
@@ -104,17 +105,14 @@ TEST(kernels_get_smaller_until_one_is_clean) {
 
         /* The next kernel begins with this one's number of registers. */
         pretender again = {0};
-        vpps_kernel_plan second;
+        AT_END(vpps_kernel_plan_free) vpps_kernel_plan second;
         const uint32_t learnt = registers;
         TEST_OK(specialise_with(&again, &b, &second, &registers, NULL, &report));
         ck_assert_uint_eq(again.seen, 1);
         ck_assert_uint_eq(registers, learnt);
         ck_assert_str_eq(again.latest, x.latest);
-        free(source);
         free(x.latest);
         free(again.latest);
-        vpps_kernel_plan_free(&plan);
-        vpps_kernel_plan_free(&second);
     }
 }
 
@@ -123,7 +121,7 @@ TEST(a_bound_on_registers_is_kept) {
     gpu_batch_tree_lstm(&b, &full, 64, 64);
     for (uint32_t bound = 1; bound < 100; bound += 33) {
         pretender x = {0};
-        vpps_kernel_plan plan;
+        AT_END(vpps_kernel_plan_free) vpps_kernel_plan plan;
         vpps_cubin_report report;
         uint32_t registers = bound;
         TEST_OK(specialise_with(&x, &b, &plan, &registers, NULL, &report));
@@ -131,7 +129,6 @@ TEST(a_bound_on_registers_is_kept) {
         ck_assert_uint_le(plan.residents.registers, bound);
         ck_assert_uint_eq(registers, bound);
         free(x.latest);
-        vpps_kernel_plan_free(&plan);
     }
 }
 
@@ -141,7 +138,7 @@ TEST(where_all_kernels_spill_one_may_do) {
     vpps_kernel_plan plan;
     vpps_cubin_report report;
     uint32_t registers = 0;
-    char *source = NULL;
+    FREED char *source = NULL;
     gpu_batch_tree_lstm(&b, &full, 64, 64);
     TEST_FAILS(specialise_with(&x, &b, &plan, &registers, &source, &report), VPPS_POOL,
                "specialise: every kernel of the cells with 256 threads spills");
@@ -155,7 +152,6 @@ TEST(where_all_kernels_spill_one_may_do) {
     TEST_OK(specialise_with(&x, &b, &plan, &registers, &source, &report));
     ck_assert_ptr_nonnull(source);
     ck_assert(registers == 1 && report.frame_bytes == 4);
-    free(source);
     free(x.latest);
     vpps_kernel_plan_free(&plan);
 }
@@ -214,24 +210,22 @@ static void keep_real_line(void *context, const char *line) {
 
 /* NVRTC takes seconds: only make check-kernels runs this. */
 TEST_EACH(a_real_spill_is_seen, 1, gpu_end("a_real_spill_is_seen", 1, 2)) {
-    gpu_batch b;
     cramped x = {0};
     vpps_cubin_report report;
     uint32_t registers = 64;
     const vpps_nvrtc *nvrtc;
     if (vpps_nvrtc_open(&nvrtc) != VPPS_OK) TEST_SKIP("a_real_spill_is_seen: %s", vpps_error_message());
+    AT_END(gpu_batch_close) gpu_batch b;
     gpu_batch_tree_lstm(&b, &full, 64, 64);
     vpps_specialiser s = gpu_batch_specialiser(&b);
     s.compile = compile_cramped;
     s.log = keep_real_line;
     s.context = &x;
-    vpps_kernel_plan plan = gpu_batch_plan(&b);
+    AT_END(vpps_kernel_plan_free) vpps_kernel_plan plan = gpu_batch_plan(&b);
     TEST_OK(vpps_specialise(&s, &plan, &registers, NULL, &report));
     ck_assert_uint_eq(x.compiled, 2);
     ck_assert_uint_eq(x.rejected, 1);
     ck_assert_msg(names_spills(x.line), "\"%s\"", x.line);
     ck_assert_uint_le(plan.residents.registers, 48);
     ck_assert_uint_eq(report.frame_bytes, 0);
-    vpps_kernel_plan_free(&plan);
-    gpu_batch_close(&b);
 }

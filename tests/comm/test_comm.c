@@ -14,7 +14,7 @@ static void reduce(vpps_communicator *c, void *argument) {
     (void)argument;
     for (int k = 0; k < (int)VPPS_COUNT(sizes); k++) {
         if (sizes[k] > 1000000 && c->size != 3) continue; /* more than is added up at a time */
-        float *data = need(malloc((sizes[k] + 1) * sizeof *data));
+        FREED float *data = need(malloc((sizes[k] + 1) * sizeof *data));
         for (size_t i = 0; i < sizes[k]; i++) data[i] = element(c->rank, i);
         TEST_OK(vpps_comm_allreduce(c, data, sizes[k]));
         for (size_t i = 0; i < sizes[k]; i++) {
@@ -22,7 +22,6 @@ static void reduce(vpps_communicator *c, void *argument) {
             for (uint32_t p = 1; p < c->size; p++) sum += element(p, i);
             if (memcmp(&sum, &data[i], sizeof sum) != 0) ck_abort_msg("element %zu of %zu", i, sizes[k]);
         }
-        free(data);
     }
 }
 

@@ -239,7 +239,7 @@ static void check_close(const float *a, const float *b, size_t n, double toleran
 
 /* Trains in one process, on the CPU if possible, and twice in `processes`: r has the results of the first of these. */
 static void check_like_one(run *r, uint32_t processes) {
-    run one = *r, again = *r;
+    AT_END(free_run) run one = *r, again = *r;
     one.way.parts = 0;
     if (r->options.gradients != VPPS_GRADIENTS_CUBLAS) one.options.device = "cpu"; /* it has no kernel to compile */
     if (r->way.nccl)
@@ -261,8 +261,6 @@ static void check_like_one(run *r, uint32_t processes) {
         ck_assert_uint_eq(r->stats[p].processes, processes);
         if (processes > 1) ck_assert_uint_gt(r->stats[p].total_sent_bytes, 0);
     }
-    free_run(&one);
-    free_run(&again);
 }
 
 /* ---------------------------------------------------------------- tables that are shared out */
@@ -271,25 +269,23 @@ TEST_EACH(sharded_tables_train_alike, 0, VPPS_OPTIMIZERS) {
     folder_make();
     const bool any_number = _i == VPPS_ADAM; /* how tables are shared out does not depend on the optimizer */
     for (uint32_t processes = any_number ? 1 : 3; processes <= (any_number ? MOST : 3u); processes++) {
-        run r = run_on("cpu", 1 + processes % 2, (vpps_optimizer_kind)_i), whole = r;
+        AT_END(free_run) run r = run_on("cpu", 1 + processes % 2, (vpps_optimizer_kind)_i), whole = r;
         r.way.shard = true;
         r.file = folder_path("alike");
         check_like_one(&r, processes);
         train_in(processes, &whole); /* the order of sums is equal */
         check_same_bits(r.losses[0], whole.losses[0], BATCHES, "whole tables' losses");
         check_same_bits(r.values[0], whole.values[0], whole.n_values, "whole tables' parameters");
-        free_run(&r);
-        free_run(&whole);
     }
 }
 
 TEST(any_number_of_processes_goes_on_from_shards) {
     folder_make();
-    run r = run_on("cpu", 1, VPPS_ADAM);
+    AT_END(free_run) run r = run_on("cpu", 1, VPPS_ADAM);
     r.way.shard = true;
     r.file = folder_path("first");
     train_in(3, &r);
-    run one = run_on("cpu", 1, VPPS_ADAM), two = one;
+    AT_END(free_run) run one = run_on("cpu", 1, VPPS_ADAM), two = one;
     one.from = two.from = r.file;
     two.way.shard = true;
     two.file = folder_path("next");
@@ -298,9 +294,6 @@ TEST(any_number_of_processes_goes_on_from_shards) {
     check_close(two.losses[0], one.losses[0], BATCHES, 1e-5, "losses");
     check_close(two.values[1], one.values[0], one.n_values, 1e-4, "parameters");
     ck_assert_float_ne(two.losses[0][0], r.losses[0][0]);
-    free_run(&r);
-    free_run(&one);
-    free_run(&two);
 }
 
 /* Trains with a batch's loss that is a sum of entries: entry `rank` of S, and all elements of entry `rank` of E. */
@@ -448,7 +441,7 @@ GPU_EACH(losses_are_those_of_one_process, EVERYDAY_WAYS, VPPS_COUNT(ways)) {
     const struct case_of_one *w = &ways[_i];
     folder_make();
     NEED(w->device);
-    run r = run_on(w->device, w->vps, w->kind);
+    AT_END(free_run) run r = run_on(w->device, w->vps, w->kind);
     r.way = w->way;
     if (!r.way.examples) r.way.examples = EXAMPLES;
     r.file = folder_path("alike");
@@ -459,7 +452,6 @@ GPU_EACH(losses_are_those_of_one_process, EVERYDAY_WAYS, VPPS_COUNT(ways)) {
     if (w->in_waves) r.options.waves = 3, r.options.slices = r.options.groups = 2;
     if (w->caller_free) r.options.caller = VPPS_CALLER_FREE, r.options.verify = true;
     check_like_one(&r, w->processes);
-    free_run(&r);
 }
 
 /* Returns a run of three processes on a GPU whose kernels are those of one of the everyday `ways`. */
@@ -473,7 +465,7 @@ static run small_run_on_gpu(void) {
 TEST_EACH(a_loss_that_is_not_finite_stops_all, 0, 3) {
     const bool gpu = _i == 2;
     NEED(gpu ? "simt" : "cpu");
-    run r = gpu ? small_run_on_gpu() : run_on("cpu", 2, VPPS_SGD);
+    AT_END(free_run) run r = gpu ? small_run_on_gpu() : run_on("cpu", 2, VPPS_SGD);
     r.bad_batch = 3;
     r.bad_factor = _i == 1 ? INFINITY : NAN;
     train_in(3, &r);
@@ -484,13 +476,12 @@ TEST_EACH(a_loss_that_is_not_finite_stops_all, 0, 3) {
         check_same_bits(r.values[p], r.values[0], r.n_values, "parameters");
     }
     for (size_t i = 0; i < r.n_values; i++) ck_assert(isfinite(r.values[0][i]));
-    free_run(&r);
 }
 
 /* Another learning rate, a group's rate, other frozen parameters, or another precision of products. */
 TEST_EACH(who_trains_otherwise_is_told, 0, 5) {
     NEED(_i == 4 ? "simt" : "cpu");
-    run r = _i == 4 ? small_run_on_gpu() : run_on("cpu", 2, VPPS_SGD);
+    AT_END(free_run) run r = _i == 4 ? small_run_on_gpu() : run_on("cpu", 2, VPPS_SGD);
     r.other = _i == 4 ? OTHER_RATE : (other)(OTHER_RATE + _i);
     train_in(3, &r);
     const char *message = r.other == OTHER_PRECISION ? "rank 1 on host1 trains another model, or on another device, "
@@ -500,7 +491,6 @@ TEST_EACH(who_trains_otherwise_is_told, 0, 5) {
         ck_assert_int_eq(r.statuses[p][0], VPPS_STATE);
         ck_assert_ptr_nonnull(strstr(r.messages[p][0], message));
     }
-    free_run(&r);
 }
 
 /* ---------------------------------------------------------------- GPUs */
@@ -508,7 +498,7 @@ TEST_EACH(who_trains_otherwise_is_told, 0, 5) {
 /* Eight examples run in two groups of virtual processors, seven in one. */
 GPU_EACH(gpus_of_other_groups_clip_alike, 1, 2) {
     NEED("simt");
-    run r = run_on("simt", 10, VPPS_ADAM);
+    AT_END(free_run) run r = run_on("simt", 10, VPPS_ADAM);
     setenv("VPPS_SIMT_SMS", "10", 1); /* with fewer SMs, a virtual processor of a group would have too many rows */
     r.options.optimizer.clip = 0.3f;
     r.way.examples = MOST_EXAMPLES;
@@ -516,7 +506,6 @@ GPU_EACH(gpus_of_other_groups_clip_alike, 1, 2) {
     check_like_one(&r, 2);
     ck_assert_uint_eq(r.stats[0].groups, 2);
     ck_assert_uint_eq(r.stats[1].groups, 1);
-    free_run(&r);
 }
 
 static void open_with_shards(vpps_communicator *c, void *argument) {

@@ -98,9 +98,8 @@ static void expect_inference(expectation *e, const episode *x, const vpps_option
     e->inference_deviation = doubles(n);
     for (uint32_t k = 0; k < noisy_runs(o); k++) {
         mode = mode_of(x, o, k + 100);
-        ref_run *r = need(ref_forward(x->g[0], e->model, &mode));
+        OWNED(ref_run) *r = need(ref_forward(x->g[0], e->model, &mode));
         ref_widen(e->inference_deviation, e->inference->values, r->values, n);
-        ref_run_destroy(r);
     }
     e->usable = moderate(e->inference->values, n);
 }

@@ -96,7 +96,7 @@ TEST(schemes_allow_what_they_say) {
 TEST(a_scheme_forbids) {
     static const char *const names[] = {"O", "I-PER", "B-PER"};
     const float first[] = {0, 3, 2}, second[] = {0, 3, 2}, *const logits[] = {first, second};
-    tag_chain chain;
+    AT_END(chain_close) tag_chain chain;
     int32_t found[2];
     uint32_t id;
     OWNED(vpps_vocab) *tags = new_vocab();
@@ -110,7 +110,6 @@ TEST(a_scheme_forbids) {
     TEST_OK(chain_decode(&chain, 2, logits, found));
     ck_assert(found[0] == 2 && found[1] == 1);
     TEST_FAILS(chain_forbid(&chain, CHAIN_IOB2, none), VPPS_ARGUMENT, "--scheme");
-    chain_close(&chain);
 }
 
 TEST(tags_of_another_scheme_are_refused) {

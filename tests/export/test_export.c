@@ -203,13 +203,12 @@ TEST(conditions_hand_on_what_is_given) {
 /* ---------------------------------------------------------------- what is refused */
 
 static void refuses(const vpps_model *m, const vpps_c_export *options, const char *why) {
-    char *text;
+    FREED char *text;
     size_t bytes;
     FILE *f = open_memstream(&text, &bytes);
     ck_assert_int_eq(vpps_export_c(m, f, options), VPPS_ARGUMENT);
     ck_assert_msg(strstr(vpps_error_message(), why) != NULL, "%s", vpps_error_message());
     fclose(f);
-    free(text);
 }
 
 TEST(what_cannot_be_exported_is_named) {

@@ -420,7 +420,7 @@ GPU_EACH(tree_lstms_agree, 3, test_everyday("trees", 8, VPPS_COUNT(trees_cases))
         o.optimizer.clip = fp32 ? 0 : 0.2f;
         o.verify = false;
         if (k) o.device = "cpu", o.groups = fp32 ? o.groups : 0;
-        gpu_trees t = trees_with(trees_cases[_i].hidden, trees_cases[_i].embed, &o);
+        AT_END(trees_close) gpu_trees t = trees_with(trees_cases[_i].hidden, trees_cases[_i].embed, &o);
         const vpps_stats stats = stats_of(t.h);
         ck_assert_str_eq(stats.precision, vpps_precision_names[o.precision]);
         if (!k && !fp32) ck_assert_str_eq(stats.precision_unit, "mma");
@@ -428,7 +428,6 @@ GPU_EACH(tree_lstms_agree, 3, test_everyday("trees", 8, VPPS_COUNT(trees_cases))
             losses[k][batch] = (double)trees_step(&t, batch);
         if (!k && gpu_is_simulated())
             ck_assert_uint_eq(((const vpps_gpu *)t.h->device)->kernel->plan.teams, trees_cases[_i].teams);
-        trees_close(&t);
     }
     for (uint32_t batch = 0; batch < on_gpu; batch++) {
         ck_assert_msg(fabs(losses[0][batch] - losses[1][batch]) <= tolerance, "%s, %s, batch %u: %.9g, on the CPU %.9g",
@@ -464,7 +463,7 @@ TEST_EACH(the_order_of_turns_does_not_matter, 1,
         setenv("VPPS_SIMT_SEED", seeds[i], 1);
         vpps_options o = gpu_options(layout, VPPS_SGD);
         o.precision = cases[_i - 1].precision;
-        gpu_zoo zoo = zoo_with(size, 9, &o);
+        AT_END(zoo_close) gpu_zoo zoo = zoo_with(size, 9, &o);
         for (uint32_t k = 0; k < 3; k++) /* the third batch uses the first one's kernel */
             TEST_OK(vpps_fb(zoo.h, zoo.g, zoo_build(&zoo, zoo.g, 1 + 4 * (k % 2), k, 0.1f), NULL));
         float *values = handle_values(zoo.model, zoo.h, &n);
@@ -472,7 +471,6 @@ TEST_EACH(the_order_of_turns_does_not_matter, 1,
                       vpps_precision_names[o.precision], gpu_layout_text(layout), seeds[i]);
         if (i) free(values);
         if (!i) first = values;
-        zoo_close(&zoo);
     }
 }
 

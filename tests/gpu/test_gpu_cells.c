@@ -252,11 +252,10 @@ static void prove(const rg_case *c, const vpps_options *o, uint32_t number) {
                                   .n_gradients = n,
                                   .gradients = nodes,
                                   .gradient_outs = outs};
-    vpps_handle *h = new_handle(built.model, o);
+    OWNED(vpps_handle) *h = new_handle(built.model, o);
     expect_refused(vpps_forward(h, g, n, nodes, outs), number, "vpps_forward");
     expect_refused(vpps_fb(h, g, built.loss[0], NULL), number, "vpps_fb");
     expect_refused(vpps_backward(h, g, built.loss[0], &request), number, "vpps_backward");
-    vpps_handle_destroy(h);
 }
 
 TEST_GROUP("proofs", .seconds = 300);

@@ -194,7 +194,7 @@ TEST_EACH(what_is_not_finite_changes_nothing, 1, gpu_end("what_is_not_finite_cha
     AT_END(zoo_close) gpu_zoo zoo = zoo_with(size, 9, &o);
     float loss = train_batch(zoo.h, zoo.g, zoo_build(&zoo, zoo.g, 2, 1, 0.1f));
     ck_assert(isfinite(loss) && loss != 0);
-    float *before = handle_values(zoo.model, zoo.h, &n);
+    FREED float *before = handle_values(zoo.model, zoo.h, &n);
     TEST_OK(vpps_fb(zoo.h, zoo.g, zoo_build(&zoo, zoo.g, 2, 1, INFINITY), NULL));
     const vpps_node next = zoo_build(&zoo, zoo.g, 2, 3, 0.1f);
     if (!skip) TEST_FAILS(vpps_fb(zoo.h, zoo.g, next, NULL), VPPS_NONFINITE, "batch 2");
@@ -205,7 +205,6 @@ TEST_EACH(what_is_not_finite_changes_nothing, 1, gpu_end("what_is_not_finite_cha
     ck_assert(isfinite(loss));
     after = handle_values(zoo.model, zoo.h, &n);
     ck_assert(memcmp(before, after, n * sizeof *before) != 0);
-    free(before);
     free(after);
 }
 

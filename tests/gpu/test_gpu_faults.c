@@ -222,10 +222,9 @@ GPU_EACH(a_planted_fault_is_caught, 4, VPPS_COUNT(faults)) {
     vpps_simt_set_patience(300000000);
     bool caught = false;
     for (uint32_t seed = 0; seed < SEEDS && !caught; seed++) {
-        float *values = train(fault, fault->where, seed, &n, message);
+        FREED float *values = train(fault, fault->where, seed, &n, message);
         caught = !is_right(values, fault->where);
         if (caught) printf("%s: seed %u: %s\n", fault->what, seed, values ? "wrong parameters" : message);
-        free(values);
     }
     ck_assert_msg(caught, "%s: nothing was wrong", fault->what);
 }
@@ -236,10 +235,9 @@ TEST_EACH(without_faults_every_order_gives_the_same, EVERYWHERE, IN_PARTS + 1) {
     size_t n;
     const uint32_t seeds = test_full() || test_kernels("networks") ? SEEDS : SEEDS / 2;
     for (uint32_t seed = 1; seed < seeds; seed++) {
-        float *values = train(NULL, (where)_i, seed, &n, message);
+        FREED float *values = train(NULL, (where)_i, seed, &n, message);
         ck_assert_msg(values != NULL, "seed %u: %s", seed, message);
         ck_assert_msg(is_right(values, (where)_i), "seed %u gives other parameters", seed);
-        free(values);
     }
 }
 

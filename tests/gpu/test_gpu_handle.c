@@ -166,19 +166,18 @@ static pair pair_spilling(const char *text) {
 /* The batch that finds a candidate rejected runs with the next one. */
 TEST(a_choice_whose_kernels_spill_is_rejected) {
     bool done;
-    pair p = pair_spilling("#define VPPS_ROW_BLOCK 1u\n");
+    AT_END(pair_close) pair p = pair_spilling("#define VPPS_ROW_BLOCK 1u\n");
     for (uint32_t b = 0; b < 3; b++) pair_step(&p, b);
     read_trials(p.here.h, &done);
     ck_assert_int_eq(trials[0].state, VPPS_TRIAL_REJECTED);
     ck_assert_int_eq(trials[1].state, VPPS_TRIAL_CURRENT);
     const char *line = story.lines[0];
     ck_assert_msg(strstr(line, "rejected: ") && strstr(line, "frame of 8 bytes"), "%s", line);
-    pair_close(&p);
 }
 
 TEST(where_all_kernels_spill_one_is_taken) {
     bool done;
-    pair p = pair_spilling("vpps_kernel");
+    AT_END(pair_close) pair p = pair_spilling("vpps_kernel");
     for (uint32_t b = 0; b < 2; b++) pair_step(&p, b);
     const uint32_t n = read_trials(p.here.h, &done);
     ck_assert(done);
@@ -187,7 +186,6 @@ TEST(where_all_kernels_spill_one_is_taken) {
     ck_assert(story.n > 0);
     const char *line = story.lines[story.n - 1];
     ck_assert_msg(strstr(line, "spilling"), "%s", line);
-    pair_close(&p);
 }
 
 /* A compiler that works until it is told to end; its requests are checked. */
@@ -223,7 +221,7 @@ TEST(batches_go_on_while_the_next_kernel_is_made) {
     driver = vpps_driver_simt;
     driver.prepare = prepare_slowly;
     driver.load = load_after;
-    gpu_trees t = trees_driven_by(&driver, HIDDEN, HIDDEN, &o);
+    AT_END(trees_close) gpu_trees t = trees_driven_by(&driver, HIDDEN, HIDDEN, &o);
     for (uint32_t b = 0; b < MEASURED + MORE; b++) trees_step(&t, 0);
     read_trials(t.h, &done);
     ck_assert_int_eq(trials[0].state, VPPS_TRIAL_CURRENT);
@@ -236,7 +234,6 @@ TEST(batches_go_on_while_the_next_kernel_is_made) {
     }
     ck_assert_uint_eq(slow.asked, 1);
     ck_assert_uint_eq(slow.alike, 1); /* the right kernel was compiled ahead */
-    trees_close(&t);
 }
 
 /* Returns the number of cells of the n-th kernel that was made; 0: none was. */
@@ -391,14 +388,13 @@ TEST_EACH(a_checkpoint_moves_between_devices, 0, 2) {
         const char *const there = moves ? test_gpu_device() : "cpu";
         vpps_options first = options_for(_i ? there : "cpu", false), second = options_for(_i ? "cpu" : there, false);
         first.optimizer.kind = second.optimizer.kind = VPPS_MOMENTUM;
-        gpu_trees t = trees_with(HIDDEN, HIDDEN, &first);
+        AT_END(trees_close) gpu_trees t = trees_with(HIDDEN, HIDDEN, &first);
         for (uint32_t b = 0; b < 2; b++) losses[moves][b] = trees_step(&t, b);
         TEST_OK(vpps_save(t.h, folder_path("run"), NULL, 0));
         vpps_handle_destroy(t.h);
         TEST_OK(vpps_handle_create(&t.h, t.model, &second));
         TEST_OK(vpps_load(t.h, folder_path("run")));
         for (uint32_t b = 2; b < 4; b++) losses[moves][b] = trees_step(&t, b);
-        trees_close(&t);
     }
     for (uint32_t b = 0; b < 4; b++) ck_assert_float_eq_tol(losses[0][b], losses[1][b], 1e-5f);
 }
@@ -497,7 +493,7 @@ GPU_EACH(names_are_only_comments, 1, 2) {
         const char *const *name = names[set];
         vpps_options o = options_for(test_gpu_device(), false);
         o.precision = precisions[_i];
-        training t = training_of(4);
+        AT_END(training_end) training t = training_of(4);
         const vpps_param W = add_matrix(t.model, name[0], HIDDEN, IN), U = add_matrix(t.model, name[1], HIDDEN, HIDDEN),
                          b = add_vector(t.model, name[2], HIDDEN);
         vpps_graph *r = begin_cell(t.model, name[3]);
@@ -514,7 +510,6 @@ GPU_EACH(names_are_only_comments, 1, 2) {
             const vpps_vertex top = APPLY(t.g, head, CHILDREN(1, &v));
             losses[set][k] = train_batch(t.h, t.g, vpps_sum_elements(t.g, vpps_scattered(t.g, top, 0)));
         }
-        training_end(&t);
     }
     ck_assert_mem_eq(losses[0], losses[1], sizeof losses[0]);
 }
@@ -584,7 +579,7 @@ TEST(kernels_do_not_grow_for_ever) {
     float losses[2][BATCHES];
     for (uint32_t limited = 0; limited < 2; limited++) {
         const vpps_options o = options_for(limited ? test_gpu_device() : "cpu", false);
-        training t = training_of(5);
+        AT_END(training_end) training t = training_of(5);
         const vpps_param table = add_lookup(t.model, "T", 5, LENGTH, 1);
         training_start(&t, &o);
         vpps_gpu *gpu = limited ? (vpps_gpu *)t.h->device : NULL;
@@ -596,7 +591,6 @@ TEST(kernels_do_not_grow_for_ever) {
             if (gpu) ck_assert_uint_le(gpu->kernel->n_cells, MOST + 2);
         }
         if (limited) ck_assert_uint_lt(t.h->history.n_types, 3 * BATCHES);
-        training_end(&t);
     }
     for (uint32_t b = 0; b < BATCHES; b++) ck_assert_float_eq_tol(losses[0][b], losses[1][b], 1e-5f);
 }

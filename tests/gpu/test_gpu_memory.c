@@ -161,7 +161,7 @@ TEST(without_any_pool_the_parameters_stay_on_the_host) {
     size_t n;
     folder_make();
     train_freely(losses, 3);
-    gpu_trees t = open_trained();
+    AT_END(close_trees) gpu_trees t = open_trained();
     vpps_value kept;
     vpps_param table;
     t.h->options.keep_bytes = 1024;
@@ -180,7 +180,6 @@ TEST(without_any_pool_the_parameters_stay_on_the_host) {
     TEST_OK(vpps_save(t.h, folder_path("run"), NULL, 0));
     expect_kept(&t, before, n);
     ck_assert_float_eq(trees_step(&t, 2), losses[2]);
-    close_trees(&t);
 }
 
 /* ---------------------------------------------------------------- calls without memory */
@@ -298,9 +297,9 @@ TEST(a_broken_handle_refuses_to_save) {
     folder_make();
     const char *path = folder_path("run");
     folder_store(path, "", 0);
-    gpu_trees t = open_trees();
+    AT_END(close_trees) gpu_trees t = open_trees();
     trees_step(&t, 0);
-    float *before = handle_values(t.model, t.h, &n);
+    FREED float *before = handle_values(t.model, t.h, &n);
     memory.launches_fail = true;
     TEST_FAILS(run_large(&t, &sum), VPPS_DEVICE, "forward: the test's device is gone");
     memory.launches_fail = false;
@@ -308,11 +307,8 @@ TEST(a_broken_handle_refuses_to_save) {
     TEST_FAILS(vpps_read_parameters(t.h), VPPS_DEVICE, "forward: the test's device is gone");
     free(folder_load(path, &bytes));
     ck_assert_uint_eq(bytes, 0);
-    float *after = model_values(t.model, &n);
+    FREED float *after = model_values(t.model, &n);
     ck_assert_int_eq(memcmp(before, after, n * sizeof *before), 0);
-    free(before);
-    free(after);
-    close_trees(&t);
 }
 
 int main(void) { return gpu_main("gpu memory"); }

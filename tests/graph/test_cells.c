@@ -591,12 +591,13 @@ TEST(cells_serve_any_number_of_graphs) {
     enum { GRAPHS = 3, ROUNDS = 6 };
     float losses[GRAPHS + 1][ROUNDS]; /* the last one: with one graph alone */
     for (uint32_t alone = 0; alone < 2; alone++) {
-        network n = open_network(), views[GRAPHS];
+        AT_END(close_network) network n = open_network();
+        network views[GRAPHS];
         vpps_graph *open = begin_cell(n.model, "all the while");
         const vpps_node gathered = vpps_gather(open, 0, 0, HIDDEN, 1);
         vpps_options o = default_options();
         o.vps = 2;
-        vpps_handle *h = new_handle(n.model, &o);
+        OWNED(vpps_handle) *h = new_handle(n.model, &o);
         for (uint32_t i = 0; i < GRAPHS; i++) {
             views[i] = n;
             if (i == 1) TEST_OK(vpps_graph_create(&views[i].g, n.model));
@@ -614,10 +615,8 @@ TEST(cells_serve_any_number_of_graphs) {
         }
         TEST_OK(vpps_scatter(open, vpps_tanh(open, gathered)));
         ck_assert_uint_eq(end_cell(open), n.model->n_cells - 1);
-        vpps_handle_destroy(h);
         vpps_graph_destroy(views[1].g);
         vpps_graph_destroy(views[2].g);
-        close_network(&n);
     }
     ck_assert(!memcmp(losses[0], losses[GRAPHS], sizeof losses[0]));
     ck_assert(!memcmp(losses[1], losses[2], sizeof losses[1]));

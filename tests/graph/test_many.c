@@ -232,7 +232,7 @@ static void check_cut(const vpps_graph *g) {
 TEST(messages_are_cut_between_characters) {
     char euros[603] = "ab";
     for (size_t i = 2; i < sizeof euros - 1; i += 3) memcpy(euros + i, "\xe2\x82\xac", 4);
-    vpps_model *m;
+    OWNED(vpps_model) *m;
     vpps_graph *g, *r;
     vpps_cell cell;
     const float data[SIZE + 1] = {0};
@@ -249,7 +249,6 @@ TEST(messages_are_cut_between_characters) {
     vpps_apply_many(g, OF(.cell = cell, .n = 1, .n_pulls = 1, .pulls = &x));
     check_cut(g);
     vpps_graph_destroy(g);
-    vpps_model_destroy(m);
 }
 
 TEST(errors) {

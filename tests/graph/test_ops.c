@@ -263,11 +263,11 @@ TEST_GROUP("ops", .seconds = 120);
 TEST_EACH(reference_gradient_is_the_slope, 0, VPPS_OP_COUNT) {
     const vpps_op op = (vpps_op)_i;
     if (vpps_ops[op].op_class == VPPS_CLASS_DECIDED) return; /* it has none */
-    builder b;
+    AT_END(builder_close) builder b;
     const vpps_node loss = build_graph(&b, op, test_seed() * 1000 + op, 0, 0);
-    ref_model *m = ref_model_create(b.model);
+    OWNED(ref_model) *m = ref_model_create(b.model);
     const ref_mode mode = training_mode(&b);
-    ref_run *r = need(ref_forward(b.g, m, &mode));
+    OWNED(ref_run) *r = need(ref_forward(b.g, m, &mode));
     ref_backward(r, m, loss);
     uint64_t random = 5;
     for (uint32_t p = 0; p < m->n; p++) {
@@ -288,9 +288,6 @@ TEST_EACH(reference_gradient_is_the_slope, 0, VPPS_OP_COUNT) {
                           b.model->params[p].name, e, got, slope);
         }
     }
-    ref_run_destroy(r);
-    ref_model_destroy(m);
-    builder_close(&b);
 }
 
 /* ---------------------------------------------------------------- engine against reference */
@@ -315,7 +312,7 @@ static vpps_options options_of(const configuration *c) {
 
 /* Compares the values of all nodes, the loss and, after a step of SGD, the parameters, within the rounding of the operation alone. */
 static void check_configuration(vpps_op op, uint64_t seed, uint32_t rows, uint32_t cols, const configuration *c) {
-    builder b;
+    AT_END(builder_close) builder b;
     const vpps_node loss = build_graph(&b, op, seed, rows, cols);
     const vpps_options options = options_of(c);
     const bool decided = vpps_ops[op].op_class == VPPS_CLASS_DECIDED; /* it has no gradient */
@@ -335,7 +332,6 @@ static void check_configuration(vpps_op op, uint64_t seed, uint32_t rows, uint32
         OWNED(vpps_handle) *h = new_handle(b.model, &options);
         TEST_FAILS(vpps_fb(h, b.g, loss, NULL), VPPS_ARGUMENT, "no gradients");
     }
-    builder_close(&b);
 }
 
 TEST_EACH(engine_is_the_reference, 0, VPPS_OP_COUNT) {

@@ -38,11 +38,10 @@ static void train_reference(int i, double losses[BATCHES]) {
     OWNED(ref_model) *m = ref_model_create(f.model);
     for (uint32_t k = 0; k < BATCHES; k++) {
         const vpps_node loss = build(&f, loss_heads(&f));
-        ref_run *r = need(ref_forward(f.g, m, &(ref_mode){.training = true}));
+        OWNED(ref_run) *r = need(ref_forward(f.g, m, &(ref_mode){.training = true}));
         ref_backward(r, m, loss);
         losses[k] = r->values[r->first[loss]];
         ref_step(m, r, &sgd);
-        ref_run_destroy(r);
     }
 }
 

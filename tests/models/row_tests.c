@@ -98,7 +98,7 @@ static uint64_t documented(const char *name, const net_config *c) {
 TEST_EACH(parameters_are_as_documented, 0, case_count()) {
     static const uint32_t sizes[][2] = {{5, 3}, {8, 8}, {7, 12}}; /* hidden, embed */
     for (size_t i = 0; i < VPPS_COUNT(sizes); i++) {
-        fixture f;
+        AT_END(fixture_close) fixture f;
         uint64_t count = 0;
         fixture_open(&f, _i, NULL, sizes[i][0], sizes[i][1], 0);
         for (vpps_param p = 0; p < vpps_param_count(f.model); p++) {
@@ -108,7 +108,6 @@ TEST_EACH(parameters_are_as_documented, 0, case_count()) {
         }
         ck_assert_msg(count == documented(f.net->name, &f.config), "%s: %llu parameters at hidden %u, embed %u", f.name,
                       (unsigned long long)count, sizes[i][0], sizes[i][1]);
-        fixture_close(&f);
     }
 }
 

@@ -301,9 +301,8 @@ TEST(trials_are_text_and_back) {
         {" 1001.00\n", " 1001"}, {"avx2 ", "\navx2 "}, {"avx2 fp32 forward 1 near 1000.00\n", ""},
     };
     for (size_t i = 0; i < VPPS_COUNT(others); i++) {
-        char *other = replaced(text, others[i][0], others[i][1]);
+        FREED char *other = replaced(text, others[i][0], others[i][1]);
         ck_assert_msg(!vpps_probe_read(&u, other, back), "'%s' instead of '%s'", others[i][1], others[i][0]);
-        free(other);
     }
     text[strlen(text) - 1] = '\0';
     ck_assert_uint_eq(vpps_probe_read(&u, text, back), 0);

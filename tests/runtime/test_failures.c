@@ -45,7 +45,7 @@ static void expect_broken(vpps_handle *h, const small_network *n, const char *te
     size_t count, same;
     folder_make();
     failing = NOTHING; /* the device may seem to work again */
-    float *before = model_values(n->model, &count);
+    FREED float *before = model_values(n->model, &count);
     for (int twice = 0; twice < 2; twice++) {
         const vpps_node node = sn_build(n, 5, 1);
         TEST_FAILS(vpps_fb(h, n->g, node, NULL), VPPS_DEVICE, text);
@@ -56,10 +56,8 @@ static void expect_broken(vpps_handle *h, const small_network *n, const char *te
         TEST_FAILS(vpps_write_parameters(h), VPPS_DEVICE, text);
         TEST_FAILS(vpps_save(h, folder_path("model"), NULL, 0), VPPS_DEVICE, text);
     }
-    float *after = model_values(n->model, &same);
+    FREED float *after = model_values(n->model, &same);
     ck_assert_int_eq(memcmp(before, after, count * sizeof *before), 0);
-    free(before);
-    free(after);
 }
 
 /* ---------------------------------------------------------------- */

@@ -221,12 +221,11 @@ TEST(requests_that_make_no_sense) {
     TEST_FAILS(vpps_step_forward(n.h, n.g, VPPS_REQUEST(.n_values = 1, .values = &choice, .value_outs = outs)),
                VPPS_ARGUMENT, "no gradients");
     TEST_FAILS(vpps_step_drop(n.h), VPPS_STATE, "no step is open");
-    vpps_handle *reader;
+    OWNED(vpps_handle) *reader;
     vpps_options o = sn_options(1, VPPS_SGD);
     TEST_OK(vpps_handle_create_inference(&reader, n.h, &o));
     TEST_FAILS(vpps_step_forward(reader, n.g, VPPS_REQUEST(.n_values = 1, .values = c.scores, .value_outs = outs)),
                VPPS_STATE, "one for inference");
-    vpps_handle_destroy(reader);
 }
 
 /* A batch that fits the pool in several waves may not fit it in one. */

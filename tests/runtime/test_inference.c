@@ -134,12 +134,12 @@ TEST(a_handle_for_inference_trains_nothing) {
 
 /* A value that one handle keeps is unknown to another handle. */
 TEST(readers_keep_values_of_their_own) {
-    vpps_handle *reader;
     vpps_value v;
     const vpps_options o = sn_options(1, VPPS_ADAM);
     const float data[SN_HIDDEN] = {1};
     float out[SN_HIDDEN], *const outs[] = {out};
-    small_network n = sn_with(1, &o);
+    AT_END(sn_close) small_network n = sn_with(1, &o);
+    OWNED(vpps_handle) *reader;
     TEST_OK(vpps_handle_create_inference(&reader, n.h, &o));
     TEST_OK(vpps_keep_data(reader, SN_HIDDEN, 1, data, &v));
     vpps_graph_clear(n.g);
@@ -147,6 +147,4 @@ TEST(readers_keep_values_of_their_own) {
     TEST_FAILS(vpps_forward(n.h, n.g, 1, &x, outs), VPPS_STATE, "another handle keeps");
     TEST_OK(vpps_forward(reader, n.g, 1, &x, outs));
     ck_assert(out[0] > 0.7f && out[1] == 0);
-    vpps_handle_destroy(reader);
-    sn_close(&n);
 }

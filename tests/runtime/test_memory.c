@@ -23,7 +23,7 @@ TEST(a_cell_is_recorded_whole_or_not_at_all) {
     for (uint32_t k = 1; more; k++) {
         vpps_cell cell;
         const uint32_t word = 3;
-        small_network n = sn_of(1);
+        AT_END(sn_close) small_network n = sn_of(1);
         more = REFUSING(k, record(&n, &cell));
         if (more) TEST_OK(record(&n, &cell));
         const vpps_node start = vpps_parameter(n.g, n.b);
@@ -32,7 +32,6 @@ TEST(a_cell_is_recorded_whole_or_not_at_all) {
         ck_assert_uint_ne(vpps_scattered(n.g, v, 0), VPPS_NO_NODE);
         ck_assert_uint_ne(vpps_pushed(n.g, v, 0), VPPS_NO_NODE);
         TEST_OK(vpps_graph_status(n.g));
-        sn_close(&n);
     }
 }
 

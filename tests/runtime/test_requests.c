@@ -182,8 +182,8 @@ TEST_EACH(gradients_of_a_few_nodes, 0, 96) {
             terms[n_terms++] = vpps_sum_elements(n.g, vpps_square(n.g, nodes[i]));
     const vpps_node loss = vpps_sum(n.g, n_terms, terms);
     TEST_OK(vpps_graph_status(n.g));
-    ref_model *m = ref_model_create(n.model);
-    ref_run *r = ref_forward(n.g, m, &(ref_mode){.training = true});
+    OWNED(ref_model) *m = ref_model_create(n.model);
+    OWNED(ref_run) *r = ref_forward(n.g, m, &(ref_mode){.training = true});
     ref_backward(r, m, loss);
     TEST_OK(vpps_handle_create(&n.h, n.model, &o));
     for (uint32_t call = 0; call < (simulated ? 2 : 4); call++) {
@@ -196,8 +196,6 @@ TEST_EACH(gradients_of_a_few_nodes, 0, 96) {
                 ck_assert_msg(fabs((double)got[i][k] - r->grads[e]) < 1e-4 * (1 + fabs(r->grads[e])),
                               "node %u, element %zu: %g; expected %g", asked[i], k, (double)got[i][k], r->grads[e]);
     }
-    ref_run_destroy(r);
-    ref_model_destroy(m);
 }
 
 /* ---------------------------------------------------------------- misuse */

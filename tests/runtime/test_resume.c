@@ -47,10 +47,9 @@ TEST(initialisers_go_on) {
     TEST_OK(vpps_save(whole.h, folder_path("a.safetensors"), NULL, 0));
     const float *values = values_of_another(&whole);
     for (uint64_t seed = 1; seed <= 2; seed++) { /* the model's own seed, then another one */
-        small_network again = sn_with(seed, &o);
+        AT_END(sn_close) small_network again = sn_with(seed, &o);
         TEST_OK(vpps_load(again.h, folder_path("a.safetensors")));
         ck_assert_mem_eq(values, values_of_another(&again), (size_t)SN_HIDDEN * SN_EMBED * sizeof(float));
-        sn_close(&again);
     }
 }
 

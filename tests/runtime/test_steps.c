@@ -93,7 +93,7 @@ SN_EACH(gradients_are_those_of_the_reference) {
     const sn_setting *s = &settings[_i];
     if (s->precision != VPPS_PRECISION_FP32) return;
     AT_END(sn_close) small_network n = sn_on(s);
-    ref_model *m = ref_model_create(n.model);
+    OWNED(ref_model) *m = ref_model_create(n.model);
     FREED double *want = doubles(m->first[m->n]);
     for (uint32_t part = 0; part < 2; part++) {
         const vpps_node loss = sn_build_many(&n, 9 * part, 9);
@@ -132,7 +132,6 @@ SN_EACH(gradients_are_those_of_the_reference) {
     double norm;
     TEST_OK(vpps_gradient_norm(n.model, VPPS_NO_PARAM, &norm));
     ck_assert_double_eq_tol(norm, sqrt(squares), 1e-4);
-    ref_model_destroy(m);
 }
 
 /* With plain SGD, doubled gradients make steps twice as long; entries and rows keep their places. */

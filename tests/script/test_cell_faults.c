@@ -5,7 +5,7 @@
 TEST(a_parameter_gets_no_gradient) {
     for (uint32_t n_frozen = 0; n_frozen <= 2; n_frozen++) {
         const float data[ROWS] = {0};
-        batch b;
+        AT_END(close_batch) batch b;
         begin_batch(&b);
         const vpps_param w[2] = {add_matrix(b.model, "W0", ROWS, ROWS), add_matrix(b.model, "W1", ROWS, ROWS)};
         const vpps_node h = vpps_tanh(b.g, vpps_matvec(b.g, w[0], vpps_input(b.g, ROWS, 1, data)));
@@ -20,7 +20,6 @@ TEST(a_parameter_gets_no_gradient) {
                        n_frozen == 1 ? "depends on trained parameters, but gets no gradient"
                                      : "a term of the loss gets no gradient");
         }
-        close_batch(&b);
     }
 }
 

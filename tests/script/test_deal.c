@@ -25,10 +25,10 @@ static vpps_node build(vpps_model *model, vpps_graph *g, const uint32_t *lengths
 
 /* Returns the words of the chains that each of two groups has. */
 static void deal(const uint32_t *lengths, uint32_t n, uint32_t level_flops, uint32_t *first, uint32_t *second) {
-    job j;
     uint32_t words[2] = {0}, most = 0;
     OWNED(vpps_model) *model = new_model(1);
     OWNED(vpps_graph) *g = new_graph(model);
+    AT_END(job_close) job j;
     const vpps_node loss = build(model, g, lengths, n);
     TEST_OK(job_open(&j, g, loss, (way){.n_vps = 4, .groups = 2, .level_flops = level_flops}, 5));
     TEST_OK(verify_subject(&j.subject));
@@ -47,7 +47,6 @@ static void deal(const uint32_t *lengths, uint32_t n, uint32_t level_flops, uint
     }
     *first = words[0];
     *second = words[1];
-    job_close(&j);
 }
 
 TEST_GROUP("deal");
@@ -94,7 +93,6 @@ TEST(vertices_are_shared_out_by_the_members_of_their_lists) {
 /* Forward and backward of a cell whose loss is pushed have no barrier in between if virtual processors run the same vertices in both. */
 TEST(stages_that_share_out_vertices_differently_wait) {
     enum { LISTS = 6 };
-    job j;
     vpps_node x[4], losses[LISTS];
     OWNED(vpps_model) *model = new_model(1);
     const vpps_param E = add_lookup(model, "E", WORDS, HIDDEN, 1);
@@ -104,6 +102,7 @@ TEST(stages_that_share_out_vertices_differently_wait) {
     TEST_OK(vpps_push(r, vpps_cross_entropy(r, vpps_weighted_sum_list(r, weights, list), vpps_pull_index(r))));
     const vpps_cell cell = end_cell(r);
     OWNED(vpps_graph) *g = new_graph(model);
+    AT_END(job_close) job j;
     for (uint32_t i = 0; i < LISTS; i++) {
         const uint32_t n = i == 3 ? 4 : 1;
         const vpps_node *const lists[] = {x}, own = vpps_lookup(g, E, i);
@@ -114,7 +113,6 @@ TEST(stages_that_share_out_vertices_differently_wait) {
     }
     TEST_OK(job_open(&j, g, vpps_sum(g, LISTS, losses), (way){.n_vps = 3, .groups = 1}, 5));
     TEST_OK(verify_subject(&j.subject));
-    job_close(&j);
 }
 
 /* Two recurrences over the same words, from both ends, have a processor each, without barriers between levels. Sums of their states wait. */
@@ -122,10 +120,10 @@ TEST(twins_have_a_vp_each) {
     enum { LENGTH = 7, ROWS = 32 };
     uint32_t barriers[2];
     for (uint32_t wide = 0; wide < 2; wide++) {
-        job j;
         vpps_node states[2][LENGTH], losses[LENGTH];
-        vpps_model *model = new_model(1);
-        vpps_graph *g = new_graph(model);
+        OWNED(vpps_model) *model = new_model(1);
+        OWNED(vpps_graph) *g = new_graph(model);
+        AT_END(job_close) job j;
         const vpps_param E = add_lookup(model, "E", WORDS, ROWS, 1), V = add_matrix(model, "V", ROWS, ROWS);
         for (uint32_t k = 0; k < 2; k++) {
             const vpps_param W = add_matrix(model, k ? "W1" : "W0", ROWS, ROWS),
@@ -148,9 +146,6 @@ TEST(twins_have_a_vp_each) {
         TEST_OK(job_open(&j, g, vpps_sum(g, LENGTH, losses), (way){.n_vps = 2, .groups = 1, .wide = 1000 * wide}, 5));
         TEST_OK(verify_subject(&j.subject));
         barriers[wide] = vpps_task_header_of(j.subject.script)->n_barriers;
-        job_close(&j);
-        vpps_graph_destroy(g);
-        vpps_model_destroy(model);
     }
     ck_assert_uint_lt(barriers[1], barriers[0] - 4 * (LENGTH - 1) + 1);
 }

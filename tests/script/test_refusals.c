@@ -257,7 +257,7 @@ static void damage_all(const subject *of, uint32_t every_word, uint32_t every_fi
 static void mutate_all(const job *j, uint64_t seed) {
     for (uint32_t kind = 0; kind < n_mutations; kind++) {
         for (uint32_t i = 0; i < mutations[kind].times; i++) {
-            editor e;
+            AT_END(editor_close) editor e;
             ck_assert(editor_open(&e, &j->subject, vpps_mix64(seed * 100000 + kind * 1000 + i)));
             if (mutations[kind].apply(&e, mutations[kind].argument)) {
                 subject s = j->subject;
@@ -265,7 +265,6 @@ static void mutate_all(const job *j, uint64_t seed) {
                 s.words = e.words;
                 ask(&s);
             }
-            editor_close(&e);
         }
     }
     uint64_t random = vpps_mix64(seed);
@@ -366,8 +365,8 @@ TEST(every_refusal_is_met) {
         const bool told = n < VPPS_COUNT(telling);
         const uint64_t seed = told ? telling[n].seed : n - VPPS_COUNT(telling);
         rg_case c;
-        rg_built built;
-        job j;
+        AT_END(rg_destroy) rg_built built;
+        AT_END(job_close) job j;
         draw_small(&c, seed);
         turn = (uint32_t)seed; /* the seed alone determines which fields are damaged */
         TEST_OK(rg_build(&built, &c, NULL));
@@ -376,8 +375,6 @@ TEST(every_refusal_is_met) {
             if (!told || telling[n].damaged) damage_all(&j.subject, EVERY_WORD, EVERY_FIELD);
             if (!told || !telling[n].damaged) mutate_all(&j, seed);
         }
-        job_close(&j);
-        rg_destroy(&built);
     }
     for (size_t i = 0; i < VPPS_COUNT(refusals); i++)
         if (!met[i]) printf("not met: %s\n", refusals[i]);

@@ -149,8 +149,8 @@ TEST_EACH(slices_meet_what_waves_cannot, 0, VPPS_COUNT(machines)) {
 TEST_EACH(what_keeps_more_is_taken_apart, 0, VPPS_COUNT(machines)) {
     way w = machines[_i];
     for (uint32_t k = 0; k < 2; k++) {
-        batch b;
-        job j;
+        AT_END(close_batch) batch b;
+        AT_END(job_close) job j;
         open_batch(&b, 12, 10, k ? 2 : 400, k);
         w.pool_words = 0;
         const uint32_t whole = words_taken(&b, w);
@@ -159,8 +159,6 @@ TEST_EACH(what_keeps_more_is_taken_apart, 0, VPPS_COUNT(machines)) {
         ck_assert_msg(
             k ? j.batch->n_waves > 1 && j.batch->n_slices == 1 : j.batch->n_waves == 1 && j.batch->n_slices > 1,
             "%s classifiers: %u waves of %u slices", k ? "small" : "large", j.batch->n_waves, j.batch->n_slices);
-        job_close(&j);
-        close_batch(&b);
     }
 }
 
@@ -195,10 +193,9 @@ static void check_figure(vpps_graph *g, vpps_node loss, way w, uint64_t seed) {
 TEST_EACH(what_is_told_would_do_does_and_less_does_not, 0, VPPS_COUNT(machines)) {
     static const uint32_t shapes[][3] = {{1, 15, 200}, {6, 5, 100}, {6, 5, 2}, {1, 1, 5}};
     for (uint32_t k = 0; k < VPPS_COUNT(shapes); k++) {
-        batch b;
+        AT_END(close_batch) batch b;
         open_batch(&b, shapes[k][0], shapes[k][1], shapes[k][2], k == 2);
         check_figure(b.g, b.loss, machines[_i], 5);
-        close_batch(&b);
     }
 }
 
@@ -206,11 +203,10 @@ TEST(so_it_is_for_random_graphs) {
     const uint64_t first = test_seed() * 1000;
     for (uint64_t seed = first; seed < first + cases(40); seed++) {
         rg_case c;
-        rg_built built;
+        AT_END(rg_destroy) rg_built built;
         draw_small(&c, seed);
         TEST_OK(rg_build(&built, &c, NULL));
         check_figure(built.g[0], built.loss[0], way_of((uint32_t)(seed % TRAINING_WAYS)), seed);
-        rg_destroy(&built);
     }
 }
 

@@ -2,6 +2,8 @@
 #include "common/training.h"
 #include "subjects.h"
 
+DESTROYED_BY(vpps_batch, vpps_batch_destroy)
+
 TEST_GROUP("verify", .seconds = 300);
 
 /* Correct scripts pass, and do not depend on what is kept from batch to batch (types, compiled cells, guesses, capacities). */
@@ -9,16 +11,16 @@ TEST(correct_scripts_are_accepted) {
     const uint64_t first = test_seed() * 100000;
     for (uint64_t seed = first; seed < first + cases(24); seed++) {
         rg_case c;
-        rg_built built;
-        vpps_history history = {0};
-        vpps_batch *kept;
+        AT_END(rg_destroy) rg_built built;
+        AT_END(vpps_history_free) vpps_history history = {0};
+        OWNED(vpps_batch) *kept;
         rg_draw(&c, seed, 4 + (uint32_t)(seed % 40));
         c.empty_lists = seed % 2;
         TEST_OK(rg_build(&built, &c, NULL));
         TEST_OK(vpps_batch_create(&kept));
         for (uint32_t k = 0; k < 2 * WAYS; k++) { /* both batches in each way */
             const uint32_t batch = (k % 2 != k / WAYS) && built.g[1];
-            job j;
+            AT_END(job_close) job j;
             way w = way_of(k * 13 % WAYS);
             w.keeps = (seed + k) % 4 == 0;
             TEST_OK(job_open(&j, built.g[batch], built.loss[batch], w, seed));
@@ -28,11 +30,7 @@ TEST(correct_scripts_are_accepted) {
             TEST_OK(vpps_schedule_batch(kept, &history, &j.machine, built.g[batch], &j.request));
             ck_assert_uint_eq(kept->script_words, j.subject.words);
             ck_assert_mem_eq(kept->script, j.subject.script, j.subject.words * sizeof *kept->script);
-            job_close(&j);
         }
-        vpps_batch_destroy(kept);
-        vpps_history_free(&history);
-        rg_destroy(&built);
     }
 }
 
@@ -63,9 +61,9 @@ TEST(widened_cells_do_the_same) {
     uint32_t again = 0;
     for (uint64_t seed = first; seed < first + cases(40); seed++) {
         rg_case c;
-        rg_built built;
-        vpps_history history = {0};
-        vpps_batch *kept;
+        AT_END(rg_destroy) rg_built built;
+        AT_END(vpps_history_free) vpps_history history = {0};
+        OWNED(vpps_batch) *kept;
         draw_small(&c, seed);
         c.empty_lists = seed % 2;
         TEST_OK(rg_build(&built, &c, NULL));
@@ -77,9 +75,6 @@ TEST(widened_cells_do_the_same) {
                 if (turn == 3) again += made;
             }
         }
-        vpps_batch_destroy(kept);
-        vpps_history_free(&history);
-        rg_destroy(&built);
     }
     ck_assert_uint_eq(again, 0);
 }
