@@ -190,16 +190,14 @@ static vpps_status compile_cramped(void *context, const vpps_kernel_plan *p, con
                                    const char *description, vpps_cubin_report *report) {
     static const char alone[] = "__launch_bounds__(VPPS_THREADS, 1)";
     cramped *x = context;
-    char *text = strdup(source), *at = strstr(text, alone);
-    void *cubin = NULL;
+    FREED char *text = strdup(source);
+    char *at = strstr(text, alone);
+    FREED void *cubin = NULL;
     size_t bytes;
     (void)p;
     ck_assert_ptr_nonnull(at);
     if (x->compiled++ == 0) at[sizeof alone - 3] = '4';
-    const vpps_status status = vpps_compile(text, "vpps_kernel", 90, description, true, &cubin, &bytes, report);
-    free(cubin);
-    free(text);
-    return status;
+    return vpps_compile(text, "vpps_kernel", 90, description, true, &cubin, &bytes, report);
 }
 
 static void keep_real_line(void *context, const char *line) {

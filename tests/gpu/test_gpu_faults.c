@@ -121,11 +121,9 @@ static vpps_status load(vpps_driver *d, const char *source, const char *descript
                         vpps_kernel **out, vpps_cubin_report *report) {
     uint32_t found;
     if (!planted) return vpps_driver_simt.load(d, source, description, shape, out, report);
-    char *changed = replace(source, planted->text, planted->with, planted->where != ONCE, &found);
+    FREED char *changed = replace(source, planted->text, planted->with, planted->where != ONCE, &found);
     ck_assert_msg(found, "%s: its text is not there", planted->what);
-    const vpps_status status = vpps_driver_simt.load(d, changed, description, shape, out, report);
-    free(changed);
-    return status;
+    return vpps_driver_simt.load(d, changed, description, shape, out, report);
 }
 
 static where looked_for; /* by look_for_texts, which loads nothing */

@@ -224,10 +224,9 @@ TEST(model_errors) {
     ck_assert_int_eq(info.kind, VPPS_LOOKUP);
     ck_assert(info.count == 2 && info.rows == 3 && info.cols == 2 && info.frozen);
 
-    vpps_handle *h;
     vpps_options o = default_options();
     o.vps = 1;
-    TEST_OK(vpps_handle_create(&h, m, &o));
+    vpps_handle *h = new_handle(m, &o);
     TEST_FAILS(vpps_add_vector(m, &p, "late", 3, NULL), VPPS_STATE, "late");
     vpps_handle_destroy(h);
     TEST_OK(vpps_add_vector(m, &p, "late", 3, NULL));
@@ -261,9 +260,8 @@ TEST(graphs_of_too_many_words) {
 
 /* A message belongs to a failure: calls that succeed leave the last one as it is. */
 TEST(success_leaves_the_message) {
-    OWNED(vpps_model) *m;
+    OWNED(vpps_model) *m = new_model(1);
     vpps_param p;
-    TEST_OK(vpps_model_create(&m, 1));
     TEST_OK(vpps_add_matrix(m, &p, "W", 4, 3, NULL));
     TEST_OK(vpps_add_vector(m, &p, "b", 4, NULL));
     TEST_OK(vpps_add_lookup(m, &p, "E", 6, 3, 1, NULL));
@@ -289,10 +287,7 @@ static void moments(const float *x, size_t n, double *mean, double *deviation, d
 
 TEST(initialisers) {
     enum { ROWS = 200, COLS = 300, N = ROWS * COLS };
-    vpps_model *a, *b, *other;
-    TEST_OK(vpps_model_create(&a, 7));
-    TEST_OK(vpps_model_create(&b, 7));
-    TEST_OK(vpps_model_create(&other, 8));
+    OWNED(vpps_model) *a = new_model(7), *b = new_model(7), *other = new_model(8);
     static float given[N];
     for (int i = 0; i < N; i++) given[i] = (float)i;
     const vpps_init uniform = {.kind = VPPS_INIT_UNIFORM, .a = -2, .b = 3};
@@ -336,7 +331,6 @@ TEST(initialisers) {
         ck_assert_int_ne(memcmp(vpps_param_values(a, p), vpps_param_values(other, p), N * sizeof(float)), 0);
     }
     ck_assert_int_ne(memcmp(vpps_param_values(a, 0), vpps_param_values(a, 1), N * sizeof(float)), 0);
-    for (int k = 0; k < 3; k++) vpps_model_destroy(models[k]);
 }
 
 /* ---------------------------------------------------------------- memory */

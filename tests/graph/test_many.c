@@ -1,6 +1,6 @@
 /* test_many.c - vertices and nodes made many at once equal those made one by one, to the last word; and the errors. */
 #include "common/flat.h"
-#include "common/testing.h"
+#include "common/training.h"
 
 #include <pthread.h>
 
@@ -13,13 +13,11 @@ typedef struct network {
 } network;
 
 static network open_network(void) {
-    network n;
-    vpps_graph *g;
-    TEST_OK(vpps_model_create(&n.model, 3));
-    TEST_OK(vpps_add_lookup(n.model, &n.E, "E", WORDS, SIZE, 1, NULL));
-    TEST_OK(vpps_add_matrix(n.model, &n.W, "W", SIZE, SIZE, NULL));
+    network n = {.model = new_model(3)};
+    n.E = add_lookup(n.model, "E", WORDS, SIZE, 1);
+    n.W = add_matrix(n.model, "W", SIZE, SIZE);
 
-    TEST_OK(vpps_cell_begin(n.model, "word", &g));
+    vpps_graph *g = begin_cell(n.model, "word");
     vpps_node x = vpps_lookup(g, n.E, vpps_pull_index(g));
     TEST_OK(vpps_scatter(g, vpps_tanh(g, x)));
     TEST_OK(vpps_push(g, vpps_cross_entropy(g, x, vpps_pull_index(g))));
@@ -43,6 +41,8 @@ static network open_network(void) {
     TEST_OK(vpps_cell_end(g, &n.several));
     return n;
 }
+
+static void close_network(network *n) { vpps_model_destroy(n->model); }
 
 /* ---------------------------------------------------------------- the same graph, both ways */
 
@@ -130,10 +130,8 @@ static void build_each(const network *n, vpps_graph *g, const rows *r, vpps_node
 TEST_GROUP("many");
 
 TEST(many_is_each) {
-    network n = open_network();
-    vpps_graph *a, *b;
-    TEST_OK(vpps_graph_create(&a, n.model));
-    TEST_OK(vpps_graph_create(&b, n.model));
+    AT_END(close_network) network n = open_network();
+    OWNED(vpps_graph) *a = new_graph(n.model), *b = new_graph(n.model);
     for (uint64_t seed = 0; seed < 20; seed++) {
         rows r = draw_rows(seed);
         vpps_node out_a[3 * VERTICES], out_b[3 * VERTICES];
@@ -152,24 +150,21 @@ TEST(many_is_each) {
         ck_assert_uint_eq(a->n_data, b->n_data);
         ck_assert_mem_eq(a->data, b->data, a->n_data * sizeof *a->data);
     }
-    vpps_graph_destroy(a);
-    vpps_graph_destroy(b);
-    vpps_model_destroy(n.model);
 }
 
 /* ---------------------------------------------------------------- one thread trains, another builds */
 
 enum { BATCHES = 30 };
 
-typedef struct training {
+typedef struct worker {
     const network *n;
     vpps_graph *g;
     vpps_handle *h;
     vpps_status status;
-} training;
+} worker;
 
 static void *train(void *argument) {
-    training *t = argument;
+    worker *t = argument;
     for (uint32_t i = 0; i < BATCHES && t->status == VPPS_OK; i++) {
         rows r = draw_rows(i);
         vpps_node out[3 * VERTICES];
@@ -182,14 +177,12 @@ static void *train(void *argument) {
 }
 
 TEST(another_thread_builds_meanwhile) {
-    network n = open_network();
-    training t = {.n = &n};
-    vpps_graph *g;
+    AT_END(close_network) network n = open_network();
+    OWNED(vpps_graph) *g = new_graph(n.model), *other = new_graph(n.model);
+    OWNED(vpps_handle) *h = new_handle(n.model, NULL);
+    worker t = {.n = &n, .g = other, .h = h};
     pthread_t thread;
     uint32_t nodes = 0;
-    TEST_OK(vpps_graph_create(&t.g, n.model));
-    TEST_OK(vpps_graph_create(&g, n.model));
-    TEST_OK(vpps_handle_create(&t.h, n.model, NULL));
     ck_assert_int_eq(pthread_create(&thread, NULL, train, &t), 0);
     for (uint32_t i = 0; i < BATCHES; i++) {
         rows r = draw_rows(7);
@@ -202,10 +195,6 @@ TEST(another_thread_builds_meanwhile) {
     }
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     ck_assert_msg(t.status == VPPS_OK, "%s", vpps_status_name(t.status));
-    vpps_handle_destroy(t.h);
-    vpps_graph_destroy(t.g);
-    vpps_graph_destroy(g);
-    vpps_model_destroy(n.model);
 }
 
 /* ---------------------------------------------------------------- errors */
@@ -232,15 +221,12 @@ static void check_cut(const vpps_graph *g) {
 TEST(messages_are_cut_between_characters) {
     char euros[603] = "ab";
     for (size_t i = 2; i < sizeof euros - 1; i += 3) memcpy(euros + i, "\xe2\x82\xac", 4);
-    OWNED(vpps_model) *m;
-    vpps_graph *g, *r;
-    vpps_cell cell;
+    OWNED(vpps_model) *m = new_model(1);
     const float data[SIZE + 1] = {0};
-    TEST_OK(vpps_model_create(&m, 1));
-    TEST_OK(vpps_cell_begin(m, euros, &r));
+    vpps_graph *r = begin_cell(m, euros);
     TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_pull(r, SIZE, 1))));
-    TEST_OK(vpps_cell_end(r, &cell));
-    TEST_OK(vpps_graph_create(&g, m));
+    const vpps_cell cell = end_cell(r);
+    OWNED(vpps_graph) *g = new_graph(m);
     const vpps_node x = vpps_input(g, SIZE + 1, 1, data);
     APPLY(g, cell, PULLS(1, &x));
     check_cut(g);
@@ -248,17 +234,15 @@ TEST(messages_are_cut_between_characters) {
     vpps_input(g, SIZE + 1, 1, data);
     vpps_apply_many(g, OF(.cell = cell, .n = 1, .n_pulls = 1, .pulls = &x));
     check_cut(g);
-    vpps_graph_destroy(g);
 }
 
 TEST(errors) {
-    network n = open_network();
-    vpps_graph *g;
+    AT_END(close_network) network n = open_network();
+    OWNED(vpps_graph) *g = new_graph(n.model);
     const float data[2][SIZE] = {{0}};
     const uint32_t indices[] = {1, 1, WORDS, 0}, children[] = {0, 1, 7, 0}, down[] = {0, 2, 1}, up[] = {0, 0, 1},
                    late[] = {1, 1, 1};
     const vpps_node *const pulled[] = {children, children};
-    TEST_OK(vpps_graph_create(&g, n.model));
     FAILS(OF(.cell = 99, .n = 1), VPPS_ARGUMENT, "no such cell");
     FAILS(OF(.cell = n.word, .n = 2, .n_indices = 2), VPPS_ARGUMENT, "indices is NULL");
     FAILS(OF(.cell = n.word, .n = 2, .n_indices = 2, .indices = indices), VPPS_ARGUMENT,
@@ -294,11 +278,8 @@ TEST(errors) {
     TEST_OK(vpps_pushed_many(g, 0, NULL, 0, NULL));
     vpps_apply_many(g, VPPS_APPLICATIONS(.cell = n.word, .n = 1, .n_indices = 2, .indices = indices));
     TEST_FAILS(vpps_pushed_many(g, 2, children, 0, out), VPPS_ARGUMENT, "1 is not a vertex");
-    vpps_graph_destroy(g);
 
-    TEST_OK(vpps_cell_begin(n.model, "recorder", &g));
-    ck_assert_uint_eq(vpps_apply_many(g, VPPS_APPLICATIONS(.cell = n.word, .n = 1)), VPPS_NO_VERTEX);
-    TEST_FAILS(vpps_graph_status(g), VPPS_STATE, "a cell is being recorded");
-    vpps_graph_destroy(g);
-    vpps_model_destroy(n.model);
+    OWNED(vpps_graph) *r = begin_cell(n.model, "recorder");
+    ck_assert_uint_eq(vpps_apply_many(r, VPPS_APPLICATIONS(.cell = n.word, .n = 1)), VPPS_NO_VERTEX);
+    TEST_FAILS(vpps_graph_status(r), VPPS_STATE, "a cell is being recorded");
 }

@@ -35,14 +35,13 @@ static vpps_param make_param(builder *b, vpps_param_kind kind, uint32_t count, u
     char name[32];
     snprintf(name, sizeof name, "p%u", b->n_params++);
     const size_t n = (size_t)count * rows * cols;
-    float *values = need(malloc(n * sizeof *values));
+    FREED float *values = need(malloc(n * sizeof *values));
     for (size_t i = 0; i < n; i++) values[i] = factor * draw(b, d, k);
     const vpps_init init = {.kind = VPPS_INIT_VALUES, .values = values};
     vpps_param p = VPPS_NO_PARAM;
     if (kind == VPPS_MATRIX) TEST_OK(vpps_add_matrix(b->model, &p, name, rows, cols, &init));
     if (kind == VPPS_VECTOR) TEST_OK(vpps_add_vector(b->model, &p, name, rows, &init));
     if (kind == VPPS_LOOKUP) TEST_OK(vpps_add_lookup(b->model, &p, name, count, rows, cols, &init));
-    free(values);
     return p;
 }
 

@@ -2,8 +2,11 @@
 #pragma once
 
 #include "common/random_graph.h"
+#include "common/testing.h"
 #include "script/task.h"
 #include "script/verify/verify.h"
+
+DESTROYED_BY(vpps_batch, vpps_batch_destroy)
 
 /* Lays out a model's vectors and tables for n_vps virtual processors, as a device does. split_elems: see vpps_cell_needs. Fails with MEMORY. */
 vpps_status machine_create(vpps_target *machine, const vpps_model *model, vpps_optimizer_kind optimizer, uint32_t n_vps,

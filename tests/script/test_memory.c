@@ -27,7 +27,7 @@ static taken measure(const networks_batch *b, bool training) {
     const vpps_optimizer optimizer = {.kind = VPPS_ADAM, .lr = 0.1f, .beta1 = 0.9f, .beta2 = 0.99f, .epsilon = 1e-8f};
     AT_END(machine_destroy) vpps_target machine;
     AT_END(vpps_history_free) vpps_history history = {0};
-    vpps_batch *batch;
+    OWNED(vpps_batch) *batch;
     TEST_OK(machine_create(&machine, b->model, VPPS_SGD, 2, 1u << 14, 1u << 30));
     TEST_OK(vpps_batch_create(&batch));
     const uint32_t n = (uint32_t)b->n;
@@ -35,9 +35,7 @@ static taken measure(const networks_batch *b, bool training) {
         training ? (vpps_batch_request){.loss = vpps_sum(b->g, n, b->losses), .optimizer = &optimizer, .step = 1}
                  : (vpps_batch_request){.loss = VPPS_NO_NODE, .outputs = b->logits, .n_outputs = n};
     TEST_OK(vpps_schedule_batch(batch, &history, &machine, b->g, &request));
-    const taken t = {batch->pool_words - batch->parameter_words, batch->live_words};
-    vpps_batch_destroy(batch);
-    return t;
+    return (taken){batch->pool_words - batch->parameter_words, batch->live_words};
 }
 
 TEST_GROUP("networks");

@@ -2,8 +2,6 @@
 #include "common/training.h"
 #include "subjects.h"
 
-DESTROYED_BY(vpps_batch, vpps_batch_destroy)
-
 TEST_GROUP("verify", .seconds = 300);
 
 /* Correct scripts pass, and do not depend on what is kept from batch to batch (types, compiled cells, guesses, capacities). */
@@ -37,7 +35,7 @@ TEST(correct_scripts_are_accepted) {
 /* Schedules a graph with the types of earlier batches, whose cells are widened; its script is right. Returns the cells compiled for it. */
 static uint32_t check_widened(vpps_batch *kept, vpps_history *history, vpps_graph *g, vpps_node loss, uint32_t k,
                               uint64_t seed) {
-    job j;
+    AT_END(job_close) job j;
     TEST_OK(job_open(&j, g, loss, way_of(k), seed));
     const uint32_t before = history->n_compiled;
     j.machine.most_cells = UINT32_MAX;
@@ -51,7 +49,6 @@ static uint32_t check_widened(vpps_batch *kept, vpps_history *history, vpps_grap
     const vpps_status status = verify_subject(&widened);
     ck_assert_msg(status == VPPS_OK, "seed %llu, %s: %s", (unsigned long long)seed, way_text(way_of(k)),
                   vpps_error_message());
-    job_close(&j);
     return history->n_compiled - before;
 }
 
