@@ -169,7 +169,7 @@ static void check_number(uint64_t number, vpps_precision precision, uint32_t vps
 
 /* Compares with the reference within the error that rounding operands to bf16 may cause in a graph. */
 TEST_EACH(precisions_are_near_the_reference, 0, 4) {
-    for (uint32_t i = 0; i < test_scaled(test_full() ? 100 : 20); i++)
+    for (uint32_t i = 0; i < test_scaled(test_full() ? 100 : 12); i++)
         check_number(200000 + (uint64_t)_i / 2 * 1000 + i, _i % 2 ? VPPS_PRECISION_BF16 : VPPS_PRECISION_BF16X3, 0, 0);
 }
 
