@@ -30,7 +30,7 @@ static void count_vertices(chooser *c) {
 static vpps_batch_extent extent_of(const chooser *c) {
     const vpps_reading *r = c->needs->reading;
     const vpps_model *model = r->g->model;
-    vpps_batch_extent e = {.n_vps = c->target->n_vps};
+    vpps_batch_extent e = {.n_vps = c->target->n_vps, .streamed = c->target->streamed};
     double vertices = 0, levels = 1;
     for (uint32_t p = 0; p < model->n_params; p++) {
         if (model->params[p].kind != VPPS_MATRIX) continue;

@@ -77,6 +77,8 @@ typedef struct vpps_batch_extent {
     double levels;  /* number of levels (steps of recurrences), in forward and backward together */
     double elems;   /* number of elements of all matrices */
     double rows;    /* number of rows of the largest matrix */
+    /* streamed[g]: words of weights that, with g groups, each virtual processor reads from memory at each level; NULL: not known */
+    const uint32_t *streamed;
 } vpps_batch_extent;
 
 /* A device's rule. Returns the number of groups of threads or CTAs, which compute different examples, with which a
@@ -106,6 +108,7 @@ typedef struct vpps_target {
     bool ahead;           /* whether the device compiles kernels ahead, while batches run */
     uint32_t most_groups; /* most groups of threads or CTAs (each computes some examples), unless a request says more */
     vpps_group_rule *choose_groups; /* used if most_groups is more than 1 */
+    const uint32_t *streamed;       /* for choose_groups (vpps_batch_extent) */
     uint32_t level_flops; /* least time of a step of a recurrence, as flops that one thread or CTA could do meanwhile */
     vpps_wave_rule waves;
 } vpps_target;

@@ -39,6 +39,7 @@ typedef struct vpps_gpu_layout {
     const char *why;          /* why this precision was chosen, as text */
     vpps_rows gradients;      /* range, in the pool (the device's memory), of the gradients of vector parameters */
     uint32_t *matrix_at;      /* for each matrix: its first word in the buffers gpu.matrices and gradients */
+    uint32_t *streamed;       /* target.streamed */
     size_t matrix_words;
 } vpps_gpu_layout;
 
