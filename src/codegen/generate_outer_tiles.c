@@ -26,7 +26,8 @@ enum {
 /* A unit of work: some columns of some rows of gradients, sums of outer products dy x^T. Rows of all gradients with one
  * x are numbered together (as slots), so that a unit can have rows of several gradients. */
 typedef struct unit {
-    uint32_t x, block; /* x: number of the first gradient dy x^T with this x; block: which block of 4 * lanes columns */
+    uint32_t x;        /* index of a gradient dy x^T, the first of those with its vector x */
+    uint32_t block;    /* index of a block of 4 * lanes columns of these gradients */
     uint32_t first, n; /* the unit's rows: first to first + n - 1 of the rows of all gradients with this x */
 } unit;
 
@@ -65,13 +66,14 @@ static uint32_t next_of_x(const tiles *t, uint32_t i) {
     return i;
 }
 
-/* Returns whether the gradients that share gradient x's right factor (of dy x^T) have, in order, the same dy as those that share y's. */
-static bool same_slots(const tiles *t, uint32_t x, uint32_t y) {
-    while (x < t->n && y < t->n) {
-        if (!vpps_same_value(outer_of(t, x).dy, outer_of(t, y).dy)) return false;
-        x = next_of_x(t, x), y = next_of_x(t, y);
+/* A matrix's gradient is a sum of products dy x^T of two vectors. Returns whether the gradients with the same vector x as gradient a have, one by one,
+ * the same dy as the gradients with the same vector x as gradient b. */
+static bool same_slots(const tiles *t, uint32_t a, uint32_t b) {
+    while (a < t->n && b < t->n) {
+        if (!vpps_same_value(outer_of(t, a).dy, outer_of(t, b).dy)) return false;
+        a = next_of_x(t, a), b = next_of_x(t, b);
     }
-    return x == y;
+    return a == b;
 }
 
 static void find_slots(tiles *t) {

@@ -4,7 +4,8 @@
 
 typedef vpps_stage_work work;
 
-/* Writes a call of an instruction's C++ function for element k: "term" (summed up), "finish" (of the sum) or "value". */
+/* Writes a call of one of the C++ functions of an instruction that reads whole vectors, for element k: "term", an element's term of a sum; "finish", which computes
+ * the result from the sum; or "value", which computes an element of the result. */
 static void put_call(const work *w, const vpps_program_step *s, const char *function) {
     uint32_t tensor = 0, scalar = 0;
     fprintf(w->out, "vpps_%s_%s(totals", function, vpps_instructions[s->run.of.opcode].name);

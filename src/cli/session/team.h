@@ -19,7 +19,8 @@ typedef struct team {
 vpps_status team_open(team *t, const settings *s);
 void team_close(team *t);
 
-/* Returns a process's number of VPs (CTAs or threads): --vps, else a CPU's cores; 0: as many as the device has. */
+/* Returns how many virtual processors (CTAs or threads) a process has: --vps if it is given, else on a CPU one per core that it may use,
+ * and on a GPU 0, which stands for one per multiprocessor. */
 uint32_t team_vps(const team *t, const settings *s);
 
 /* While a process is busy reading, saving or measuring, the watchdog lets the other processes wait for it. */

@@ -26,7 +26,8 @@ static vpps_status take_column(const char *option, const char *given, uint32_t *
 
 /* ---------------------------------------------------------------- the first line */
 
-/* What a text's deciding line tells: the first line that has words and is neither a comment nor -DOCSTART-; if none is, the first with words. */
+/* The line of a text by which the text's format is told: the first line that has words and is neither a comment nor -DOCSTART-; if none is, the first
+ * line with words. */
 typedef struct look {
     vpps_line line;        /* number 0: the text has no words */
     vpps_word first, last; /* the line's first and last word */

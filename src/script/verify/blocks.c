@@ -8,7 +8,8 @@ bool vpps_refuse_vertex(vpps_checker *c, const vpps_checked_block *b, uint32_t p
     return VPPS_REFUSE(c, "block %u (cell %s), vertex %u: %s", (uint32_t)(b - c->blocks), b->cell->c->name, p, what);
 }
 
-/* Finds the arrays that the batch's program has for block b (vertices of one cell that one group runs). False: they do not lie inside the program. */
+/* Finds the arrays that the batch's program has for block b: the vertices of one cell that one group of
+ * threads or CTAs runs. False: they do not lie inside the program. */
 static bool find_arrays(vpps_checker *c, vpps_checked_block *b) {
     const vpps_block_view *view = &b->view;
     vpps_view_block(c->script, b->block, b->cell->c, &b->view);
