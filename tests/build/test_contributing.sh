@@ -50,7 +50,7 @@ listed = line('OP(CENTRE, centre, LISTED')
 put('src/graph/ops.def', listed.replace('LISTED', 'UNARY'), listed, instead=True)
 put('include/vpps.h', 'VPPS_API vpps_node vpps_softmax_list(vpps_graph *recorder, vpps_node scores);\n', line('VPPS_API vpps_node vpps_centre_list'))
 put('src/script/policies.c', 'const vpps_policy vpps_policies[] = {', block('most_ready'), after=False)
-put('src/script/policies.c', '    {NULL, NULL, false, NULL},', line('{"greedy"'), after=False)
+put('src/script/policies.c', '    {NULL, false, NULL},', line('{"greedy"'), after=False)
 put('src/runtime/device.h', 'X(cuda)', ' ' + line('X(wafer)').strip())
 PY
 check "its rows and functions are there, once" sh -c "cd '$work' && python3 apply.py '$doc'"
