@@ -189,10 +189,10 @@ static inline uint64_t vpps_list_nodes(const vpps_cell_data *c, const uint32_t *
 typedef struct vpps_record {
     uint32_t cell;  /* number of the applied cell; VPPS_NODE_RECORD: the vertex is an op */
     uint32_t first; /* number of the vertex's first node; its other nodes have the following numbers */
-    /* Where the inputs are. An op outside cells: index in g->record_nodes. A cell: index in g->words, where follow one another: (1) how
-     * many nodes each list input reads; (2) the index in g->words of the lists' nodes, which the lists' child vertices precede (unused
-     * without list inputs); (3) the node that each other input reads; (4) the integers for vpps_pull_index. Consecutive vertices of a
-     * cell with equal lists have the same (2). */
+    /* Where the inputs are. An op outside cells: index in g->record_nodes. A cell: index in g->words of a sequence of words: (1) for each
+     * input that reads a list of nodes, how many; (2) if there is such an input, the index in g->words of the nodes of all lists; the
+     * numbers of the vertices that made these nodes lie just before them; (3) for each other input, the node that it reads; (4) the
+     * integers for vpps_pull_index. Consecutive vertices of a cell with equal lists have the same (2). */
     uint32_t at;
 } vpps_record;
 

@@ -257,7 +257,8 @@ vpps_status vpps_output_print(const char *path, vpps_status (*print)(const void 
     return status;
 }
 
-/* Checks a path that is written directly, without opening it: a FIFO's reader would see an end. */
+/* Checks a path of a device, FIFO or descriptor, which is written in place. Does not open the path: when it is closed again, a FIFO's reader would see an
+ * end. */
 static vpps_status check_direct(const char *path, const vpps_output_place *place) {
     if (place->descriptor < 0)
         return faccessat(place->folder, place->base, W_OK, 0) == 0 ? VPPS_OK : fail_io(path, "cannot be written");

@@ -14,7 +14,9 @@ typedef struct vpps_task_note {
     const vpps_compiled_cell *cell; /* tasks STAGE (part of a cell), OUTER (gradients): the cell */
     uint32_t kind;                  /* kind of the task; VPPS_NOTE_BEGIN: launch began; VPPS_NOTE_WAIT: wait ended */
     uint32_t stage;                 /* number of the stage (part of the cell), if the task is a STAGE */
-    uint32_t number;                /* STAGE, OUTER: number of vertices; ENTRIES (gradients of table rows): the table */
+    /* If the task is part of a cell (STAGE) or of matrices' gradients (OUTER): how many vertices it runs for. If it adds up gradients of rows of a
+     * lookup table (ENTRIES): the table's parameter number. */
+    uint32_t number;
 } vpps_task_note;
 
 enum {

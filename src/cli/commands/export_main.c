@@ -19,7 +19,8 @@ typedef enum layer_kind { NO_LAYERS, LSTM_LAYERS, ATTENTION_LAYERS } layer_kind;
 
 typedef struct program {
     const network *of;
-    const char *names; /* #defines for src/cli/main's files, e.g. LEAF: the function of a leaf's cell */
+    /* #define lines for the headers of an exported program (src/cli/main/), as of LEAF, the name of the C function that computes a tree's leaf */
+    const char *names;
     /* text of the C file that computes the network's scores; NULL: main/trees.h does */
     const char *scores;
     layer_kind layers;

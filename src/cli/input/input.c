@@ -83,7 +83,7 @@ vpps_status input_find_form(const corpus *c, const settings *s, const task_text 
     if (*form == INPUT_AUTO) *form = input_form_of_name(first->name);
     VPPS_TRY(input_check_form(s, first->name, *form));
     if (*form == INPUT_TSV && s->input_format == INPUT_AUTO && task_for(s)->look) {
-        /* a .tsv file holds a table, lines LABEL TAB SENTENCE, or columns with a word a line */
+        /* a .tsv file is one of three: a table with names of its columns; lines of a label, a TAB and a sentence; one word with its tags a line */
         const bool named = fields_begin_with_names(s, &t);
         /* if a first line fits no other format, it holds the names of columns */
         const bool lines = !named && task_for(s)->look(c, s, INPUT_AUTO, first, in) == VPPS_OK;
