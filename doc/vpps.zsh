@@ -9,9 +9,9 @@ elif [[ $PREFIX == -* ]]; then
     names=(${(f)"$({ $vpps $line --help; $vpps $line --help-engine } 2> /dev/null |
         sed -nE 's/^  (-., |    )(--[a-z-]+=?).*/\2/p')"})
 elif (( CURRENT == 2 )); then
-    names=(${(f)"$($vpps --help | sed -nE '/^Commands/,/^Networks/s/^  ([a-z]+) .*/\1/p')"})
+    names=(${(f)"$($vpps --help 2> /dev/null | sed -nE '/^Commands/,/^Networks/s/^  ([a-z]+) .*/\1/p')"})
 elif (( CURRENT == 3 )) && [[ "$($vpps $line --help 2> /dev/null)" == *NETWORK* ]]; then
-    names=(${(f)"$($vpps --help | sed -nE '/^Networks/,$s/^  ([a-z][a-z0-9-]+) .*/\1/p')"})
+    names=(${(f)"$($vpps --help 2> /dev/null | sed -nE '/^Networks/,$s/^  ([a-z][a-z0-9-]+) .*/\1/p')"})
 fi
 compadd -S '' -- ${(M)names:#*=}
 compadd -- ${names:#*=}

@@ -1,6 +1,6 @@
 /* cache.c - the folder of compiled kernels: finds it, reads and writes entries, and limits its size.
  *
- * Processes read the folder without locks, and lock only the temporary files that they write. A reader's open file keeps its contents when
+ * Processes read and write the folder without locks. A reader's open file keeps its contents when
  * another process replaces or removes the file; a writer's file gets its final name only when it is complete. Entries are recognised by
  * their names alone, so other files are never touched. */
 #include "codegen/cache.h"

@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 
 #define WRITE_BYTES ((size_t)1 << 30) /* Linux writes at most 0x7ffff000 bytes at once */
-#define TEMPORARY_TRIES 100
+#define TEMPORARY_TRIES 10000
 #define MAX_LINKS 40   /* as many symbolic links as Linux follows */
 #define BASE_BYTES 200 /* most bytes of the file's name that the temporary file's name repeats, since NAME_MAX is 255 */
 
@@ -123,12 +123,23 @@ int vpps_output_place_open(const vpps_output_place *p, int flags) {
 
 /* ---------------------------------------------------------------- temporary files */
 
-/* The output with a temporary file that was opened last; NULL: none. */
-static _Atomic(vpps_output *) writing;
+/* Outputs that have a temporary file; NULL: none. A file beyond them stays when a signal ends the process. */
+static _Atomic(vpps_output *) writing[8];
+
+/* Puts `now` in the place of `before`, if it is listed. */
+static void relist(vpps_output *before, vpps_output *now) {
+    bool found = false;
+    for (size_t i = 0; i < VPPS_COUNT(writing) && !found; i++) {
+        vpps_output *expected = before;
+        found = atomic_compare_exchange_strong(&writing[i], &expected, now);
+    }
+}
 
 void vpps_output_abandon(void) {
-    const vpps_output *o = atomic_load(&writing);
-    if (o) unlinkat(o->folder, o->temporary, 0);
+    for (size_t i = 0; i < VPPS_COUNT(writing); i++) {
+        const vpps_output *o = atomic_load(&writing[i]);
+        if (o) unlinkat(o->folder, o->temporary, 0);
+    }
 }
 
 /* Creates a file with the owner, group and mode of the file that it replaces, as far as this user may set them. If it has to have another
@@ -150,9 +161,10 @@ static vpps_status open_temporary(vpps_output *o) {
     for (int i = 0; i < TEMPORARY_TRIES; i++) {
         snprintf(o->temporary, sizeof o->temporary, "%.*s.tmp-%ld-%u", BASE_BYTES, o->place.base, (long)getpid(),
                  atomic_fetch_add(&counter, 1));
-        atomic_store(&writing, o); /* before the file exists, so that a signal cannot come between */
+        relist(NULL, o); /* before the file exists, so that a signal cannot come between */
         o->fd = create_temporary(o);
         if (o->fd >= 0) return VPPS_OK;
+        relist(o, NULL);
         /* EEXIST: a killed process of this PID left a file of that name */
         if (errno != EEXIST && errno != EINTR) break;
     }
@@ -162,8 +174,7 @@ static vpps_status open_temporary(vpps_output *o) {
 /* ---------------------------------------------------------------- an output */
 
 static void close_output(vpps_output *o) {
-    vpps_output *self = o;
-    atomic_compare_exchange_strong(&writing, &self, NULL);
+    relist(o, NULL);
     if (o->fd >= 0) close(o->fd);
     if (o->folder >= 0) close(o->folder);
     vpps_output_place_close(&o->place);

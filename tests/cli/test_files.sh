@@ -68,6 +68,12 @@ log_out() {
         grep -q '^trained' out
 }
 check "--log /dev/stdout: neither overwrites the other" log_out
+taken() {
+    echo of another run >taken.jsonl
+    flock taken.jsonl "${train[@]}" --force --log taken.jsonl >out 2>err
+    [ $? -eq 1 ] && grep -q "taken.jsonl: another run writes to it" err && [ "$(cat taken.jsonl)" = "of another run" ]
+}
+check "a log takes one run at a time" taken
 ended() { # SIGTERM while a file is written; in the end the old one is there, and no other
     python3 - "$vpps" <<'PY'
 import glob, os, signal, subprocess, sys, time

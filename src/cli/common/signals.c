@@ -4,14 +4,21 @@
 #include "io/output.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 volatile int interrupted;
 
-/* Ends the process by the signal, without the temporary file of an output that is being written. */
+/* Ends the process by the signal, without the temporary files of outputs that are being written. The first process of a container ignores a signal that
+ * it sends to itself, and ends by _exit. */
 static void on_last_signal(int number) {
+    sigset_t set;
     vpps_output_abandon();
     signal(number, SIG_DFL);
+    sigemptyset(&set);
+    sigaddset(&set, number);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL); /* the signal is blocked while its handler runs */
     raise(number);
+    _exit(128 + number);
 }
 
 /* Handles a signal: the first signal sets the flag `interrupted`, a second signal ends the process. */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 /* Returns whether the log's file exists and its last line has no line end. */
@@ -23,9 +24,12 @@ vpps_status log_open(run_log *log, const char *path, bool append) {
     if (!path) return VPPS_OK;
     VPPS_TRY(vpps_output_find(&place, path));
     log->was_cut = append && is_cut(&place);
-    const int fd = vpps_output_place_open(&place, O_WRONLY | O_CREAT | (append ? O_APPEND : O_TRUNC));
-    log->file = fd >= 0 ? fdopen(fd, append ? "a" : "w") : NULL;
-    const vpps_status status = log->file ? VPPS_OK : vpps_fail(VPPS_IO, "%s: %s", path, strerror(errno));
+    const int fd = vpps_output_place_open(&place, O_WRONLY | O_CREAT | O_APPEND);
+    const bool taken = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (fd >= 0 && !taken && !append) (void)!ftruncate(fd, 0); /* fails for what has no size, such as a FIFO */
+    log->file = fd >= 0 && !taken ? fdopen(fd, "a") : NULL;
+    const vpps_status status =
+        log->file ? VPPS_OK : vpps_fail(VPPS_IO, "%s: %s", path, taken ? "another run writes to it" : strerror(errno));
     if (!log->file && fd >= 0) close(fd);
     vpps_output_place_close(&place);
     /* if this write fails, log_start reports the failure with the first record */

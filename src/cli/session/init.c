@@ -67,8 +67,7 @@ static vpps_status find_other(source *s) {
     uint32_t *const sizes[] = {[VOCAB_WORDS] = &config.words,
                                [VOCAB_CHARACTERS] = &config.characters,
                                [VOCAB_EDGE_TYPES] = &config.edge_types,
-                               [VOCAB_CLASSES] = &config.classes,
-                               [VOCAB_LEXICON] = &config.words};
+                               [VOCAB_CLASSES] = &config.classes};
     VPPS_CLOSED_BY(destroy_model) vpps_model *model = NULL;
     s->other = calloc((size_t)n + 1, sizeof *s->other);
     if (!s->other) return vpps_fail(VPPS_MEMORY, "no memory for --init");
