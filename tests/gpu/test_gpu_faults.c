@@ -122,7 +122,8 @@ static vpps_status load(vpps_driver *d, const char *source, const char *descript
     uint32_t found;
     if (!planted) return vpps_driver_simt.load(d, source, description, shape, out, report);
     FREED char *changed = replace(source, planted->text, planted->with, planted->where != ONCE, &found);
-    ck_assert_msg(found, "%s: its text is not there", planted->what);
+    ck_assert_msg(found && (planted->where != ONCE || !strstr(strstr(source, planted->text) + 1, planted->text)),
+                  "%s: its text is not there, or not once", planted->what);
     return vpps_driver_simt.load(d, changed, description, shape, out, report);
 }
 

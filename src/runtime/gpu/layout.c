@@ -58,8 +58,8 @@ static uint64_t weight_words(const vpps_model *model, uint32_t group, const vpps
 }
 
 /* Sets streamed[g] for each divisor g of n_vps: with g groups of CTAs, the words of weights that neither registers nor shared memory of a CTA hold.
- * Returns the most groups with which they hold all weights or, if that is one group, at least half: two groups that hold all are faster than
- * four of which each reads few weights from memory (predicted for a bilstm-classifier, by 5 %). */
+ * Returns the most groups with which they hold all weights or, if no two groups do, the most that hold at least half, at least one: two groups
+ * that hold all are faster than four of which each reads few weights from memory (predicted for a bilstm-classifier, by 5 %). */
 static uint32_t most_groups(const vpps_model *model, const vpps_options *options, const vpps_machine *machine,
                             uint32_t n_vps, uint32_t *streamed) {
     enum { OTHERS = 160 /* number of a thread's registers that hold no weights, in kernels without spills */ };
