@@ -360,8 +360,8 @@ typedef struct vpps_options {
     uint32_t vps;
     /* Number of groups of virtual processors (threads or CTAs), a divisor of vps. Each group holds the model and computes some of the
      * batch's inputs (examples). 0: the number with the least estimated cost; on a GPU more than one only if each then has at least four
-     * inputs, and a chip holds at least half of its weights. A GPU needs a kernel for each number. VPPS_GROUPS_PROFILE: the first training batches try the
-     * numbers, and the fastest is kept; the results' last bits then depend on measured times. */
+     * inputs, and a chip holds at least half of its weights. A GPU needs a kernel for each number. VPPS_GROUPS_PROFILE: the first training
+     * batches try the numbers, and the fastest is kept; the results' last bits then depend on measured times. */
     uint32_t groups;
     /* Number of waves: parts of a batch that run one after the other in the same memory. 0: on a GPU one wave, on a CPU as few as keep each
      * wave within 32 MB; more if the pool is too small. A batch has at most as many waves as inputs (examples); inputs that share a node,

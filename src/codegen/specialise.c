@@ -57,7 +57,7 @@ static const vpps_compiled_cell *largest_cell(const vpps_kernel_plan *p) {
 }
 
 /* Generates a kernel that keeps weights in at most `registers` registers of each thread. Sets *source to its CUDA source, and *plan to the plan
- * `asked`, completed by what was chosen here, such as the shared memory that weights take; describes *plan to people in `description`. */
+ * `asked` and, in addition, the choices of this function, such as the shared memory for weights. Writes a line for people about *plan to `description`. */
 static vpps_status generate(const vpps_specialiser *s, const vpps_kernel_plan *asked, vpps_kernel_plan *plan,
                             uint32_t registers, char **source, char *description, size_t bytes) {
     enum { SCRIPT_WORDS = 16384 };

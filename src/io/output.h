@@ -55,7 +55,7 @@ vpps_status vpps_output_commit(vpps_output *o);
 /* Drops the written bytes; bytes that went directly to a device or FIFO stay written. Frees o. */
 void vpps_output_discard(vpps_output *o);
 
-/* Removes the temporary file of the output that was opened last, if it is being written. For the handler of a signal that ends the process. */
+/* Removes the temporary files of all outputs that are being written. For the handler of a signal that ends the process. */
 void vpps_output_abandon(void);
 
 /* Writes a whole file in one call: open, write, commit. */
